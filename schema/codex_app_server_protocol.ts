@@ -1941,6 +1941,16 @@ export type LoginApiKeyParams = {
 
 export type LoginApiKeyResponse = Empty;
 
+/** `loginChatGptComplete`. */
+export type LoginChatGptCompleteNotification = {
+  /** Which login. */
+  loginId: string;
+  /** Whether the user is logged in now. */
+  success: boolean;
+  /** Why not. */
+  error: string | null;
+};
+
 /** The answer of `loginChatGpt`. */
 export type LoginChatGptResponse = {
   /** The name by which the login can be given up. */
@@ -3079,6 +3089,15 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
+  /** A login is complete or has failed, for older clients. */
+  | {
+    method: "loginChatGptComplete";
+    params: LoginChatGptCompleteNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
   /** A conversation that was there before is ready. */
   | {
     method: "sessionConfigured";
@@ -3168,6 +3187,12 @@ export type ServerRequest =
     id: RequestId;
     method: "applyPatchApproval";
     params: ApplyPatchApprovalParams;
+  }
+  /** The tokens that the client has brought were refused: has it others? */
+  | {
+    id: RequestId;
+    method: "account/chatgptAuthTokens/refresh";
+    params: v2.ChatgptAuthTokensRefreshParams;
   };
 
 /** What each method of {@link ServerRequest} takes and answers. */
@@ -3176,6 +3201,7 @@ export type ServerRequestMethods = {
   "item/fileChange/requestApproval": { params: v2.FileChangeRequestApprovalParams; response: v2.FileChangeRequestApprovalResponse };
   "execCommandApproval": { params: ExecCommandApprovalParams; response: ExecCommandApprovalResponse };
   "applyPatchApproval": { params: ApplyPatchApprovalParams; response: ApplyPatchApprovalResponse };
+  "account/chatgptAuthTokens/refresh": { params: v2.ChatgptAuthTokensRefreshParams; response: v2.ChatgptAuthTokensRefreshResponse };
 };
 
 /** The session is ready. 0.42 did not write what the optional members say. */
@@ -3982,16 +4008,6 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
-  /** A login with tokens of `ChatGPT` that the client has. */
-  export type AuthTokensLogin = {
-    /** Goes with every request. */
-    accessToken: string;
-    /** The workspace. */
-    chatgptAccountId: string;
-    /** What the user pays for. */
-    chatgptPlanType?: string | null;
-  };
-
   /** A login with a pair of keys of Amazon. */
   export type BedrockKeysLogin = {
     /** The public half. */
@@ -4056,6 +4072,24 @@ export namespace v2 {
     email: string | null;
     /** What the user pays for, such as `plus`. */
     planType: string;
+  };
+
+  /** `account/chatgptAuthTokens/refresh`. */
+  export type ChatgptAuthTokensRefreshParams = {
+    /** Why others are wanted; always `unauthorized`. */
+    reason: string;
+    /** The workspace that the refused ones are for. */
+    previousAccountId: string | null;
+  };
+
+  /** A login with tokens of `ChatGPT` that the client has. */
+  export type ChatgptAuthTokensRefreshResponse = {
+    /** Goes with every request. */
+    accessToken: string;
+    /** The workspace. */
+    chatgptAccountId: string;
+    /** What the user pays for. */
+    chatgptPlanType?: string | null;
   };
 
   /** Who a client is. */
@@ -5257,7 +5291,7 @@ export namespace v2 {
     /** With tokens that the client has and renews. */
     | {
       type: "chatgptAuthTokens";
-    } & v2.AuthTokensLogin
+    } & v2.ChatgptAuthTokensRefreshResponse
     /** With a key of Amazon Bedrock. */
     | {
       type: "amazonBedrock";

@@ -1,4 +1,4 @@
-//! Tells the program which commit it is built from, and packs its relocations.
+//! Passes the commit to the program, and packs its relocations.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn main() {
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     let commit = git(&["rev-parse", "--short=9", "HEAD"]).map(|commit| format!(" ({commit})")).unwrap_or_default();
     println!("cargo:rustc-env=CODEX_LONG_VERSION={version}{commit}");
-    // Addresses that the loader adjusts take a hundredth of the space. A linker that is too old says so and goes on.
+    // Packed relocations take a hundredth of the space. A linker that is too old warns and continues.
     if target("OS") == "linux" && target("ENV") == "gnu" {
         println!("cargo:rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }

@@ -1,5 +1,5 @@
-//! `codex app-server`: many threads over stdin and stdout, or over sockets that many clients share; and the protocol's
-//! own description.
+//! `codex app-server`: many threads over stdin and stdout, or over sockets that many clients share; and the schemas of
+//! the protocol.
 
 pub(crate) mod args;
 mod daemon;
@@ -22,10 +22,10 @@ use crate::args::Shared;
 use crate::proto::working_directory;
 use crate::{console, host, memory, signals, stdio, warnings};
 
-/// How many bytes of what each thread said last are kept for clients that were cut off.
+/// The size of each thread's replay buffer for clients that reconnect, in bytes.
 const RECENT_BYTES: usize = 256 * 1024;
 
-/// Runs until the client is done, or until the server is told to end.
+/// Runs until the client is done, or until the server is stopped.
 pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     match &args.form {
         Some(AppServerForm::Proxy(proxy)) => proxy::run(proxy),
@@ -50,10 +50,10 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
-    // The one client on standard input cannot come back.
+    // The only client on standard input cannot reconnect.
     let app = AppServer::new(start(shared, args, 0)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    // On the threads of the runtime, where everything else is: to wake this one for every message would take its time.
+    // On the threads of the runtime, like everything else: waking this one for every message would take time.
     let served = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
         memory::let_go_of_start();
@@ -65,7 +65,7 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
             }
         }
     }));
-    // A read of standard input by a thread cannot be cancelled, so that thread is left behind.
+    // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     served.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `codex apply`: the changes of a thread's last turn that changed files, made again in this repository.
+//! `codex apply`: applies the changes of the last turn that changed files to this repository.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
         return Err(Hinted { what, hint: "pass --any-repo to apply its changes here anyway".to_owned() }.into());
     }
     work.check_inside(&patches)?;
-    // Names count from the root of a checkout, but from its folder for a thread that worked in none.
+    // Paths are relative to the root of a checkout, or to the folder of a thread that did not work in one.
     let folder = if work.checkout.is_some() { here.root() } else { &cwd };
     apply(&git, folder, &diff)?;
     let mut out = console::out();
@@ -60,11 +60,11 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where a thread worked.
+/// The place where a thread worked.
 struct Work {
     cwd: PathBuf,
     checkout: Option<Checkout>,
-    /// The address of its repository when it began.
+    /// The address of its repository when it started.
     origin: Option<String>,
 }
 
@@ -75,12 +75,12 @@ impl Work {
         Self { checkout: Checkout::find(&cwd), cwd, origin }
     }
 
-    /// The folder that names of files count from.
+    /// The folder that paths are relative to.
     fn folder(&self) -> &Path {
         self.checkout.as_ref().map_or(&self.cwd, Checkout::root)
     }
 
-    /// Whether a checkout is of the repository that the thread worked in: a worktree of it, or a clone.
+    /// Whether a checkout belongs to the thread's repository: a worktree of it, or a clone.
     fn is_in(&self, here: &Checkout, thread: &ThreadSummary, git: &OwnGit) -> bool {
         if self.checkout.as_ref().is_some_and(|checkout| checkout.shares_repository(here)) {
             return true;
@@ -90,7 +90,7 @@ impl Work {
         origin || commit.is_some_and(|commit| git.has_commit(here, commit))
     }
 
-    /// Makes sure that all changes are in the repository, because those elsewhere cannot be made anew in another one.
+    /// Checks that all changes are inside the repository, because others cannot be applied to another one.
     fn check_inside(&self, patches: &[Changes]) -> anyhow::Result<()> {
         let folder = self.folder();
         let Some(outside) = patches.iter().flat_map(git_diff::paths).find(|path| !path.starts_with(folder)) else {
@@ -111,13 +111,13 @@ impl std::fmt::Display for Work {
     }
 }
 
-/// A checkout as people know it.
+/// A description of a checkout for people.
 fn described(checkout: &Checkout) -> String {
     let root = checkout.root().display();
     checkout.origin().map_or_else(|| root.to_string(), |origin| format!("{root} (origin {origin})"))
 }
 
-/// The patches of the last turn that has any, with the folder of the thread as it is called without links.
+/// The patches of the last turn that has any, with the thread's folder without links.
 fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Changes>> {
     let mut lines = RolloutLines::open(&thread.path)?;
     let mut decoder = Decoder::new(Wanted::TURNS | Wanted::SHOWN | Wanted::CALLS);
@@ -128,7 +128,7 @@ fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Change
         for event in events.drain(..) {
             match &event.body {
                 Body::TurnStarted { .. } if !turn.is_empty() => last = std::mem::take(&mut turn),
-                // Files of releases that kept no beginnings of turns have one for each thing said.
+                // Files of releases that recorded no turn starts have one turn per user message.
                 Body::ItemCompleted(item) if item.said().is_some() && !turn.is_empty() => {
                     last = std::mem::take(&mut turn);
                 }
@@ -143,7 +143,7 @@ fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Change
     Ok(if turn.is_empty() { last } else { turn })
 }
 
-/// Applies a diff, all of it or nothing, and passes on what git says about it.
+/// Applies a diff, all of it or nothing, and passes on git's output.
 fn apply(git: &OwnGit, folder: &Path, diff: &str) -> anyhow::Result<()> {
     let applied = git.apply(folder, diff)?;
     for line in applied.said.lines() {

@@ -1,4 +1,4 @@
-//! The program `apply_patch` for scripts of the model: this very binary under another name.
+//! The program `apply_patch` for the model's scripts: this binary under another name.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -12,13 +12,13 @@ use crate::console;
 
 const NAME: &str = "apply_patch";
 
-/// The largest patch that is read.
+/// The maximum size of a patch.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The argument by which it is meant too, where a program cannot be called by another name. Only the first counts.
+/// Selects the same program, for callers that cannot use another name. Only the first argument counts.
 const FLAG: &str = "--codex-run-as-apply-patch";
 
-/// The words that the program was called with, if it was called to apply a patch.
+/// The arguments, if the program was called to apply a patch.
 pub(crate) fn words() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os();
     let is_named = words.next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(NAME)));
@@ -26,8 +26,8 @@ pub(crate) fn words() -> Option<Vec<OsString>> {
     (is_named || words.first().is_some_and(|word| word == FLAG)).then_some(words)
 }
 
-/// Applies the patch in the only argument, or else on standard input. It may write what the process may, which for
-/// commands of the model is what their sandbox lets them.
+/// Applies the patch in the only argument, or else from standard input. It may write whatever the process may, which
+/// for the model's commands is whatever their sandbox allows.
 pub(crate) fn run(words: &[OsString]) -> ExitCode {
     let text = match words {
         [flag] if flag == FLAG => return say(1, format_args!("Error: {FLAG} needs a PATCH in UTF-8 as its argument.")),
@@ -42,7 +42,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     let Some(text) = text else { return say(2, format_args!("Usage: {NAME} 'PATCH', or the patch on standard input")) };
     match applied(&text) {
         Ok(summary) if console::document().write_all(summary.as_bytes()).is_ok() => ExitCode::SUCCESS,
-        // The files are changed, but whoever asked will not hear of it.
+        // The files are changed, but the caller cannot be told.
         Ok(_) => ExitCode::FAILURE,
         Err(error) => say(1, format_args!("{error:#}")),
     }
@@ -53,9 +53,9 @@ fn applied(text: &str) -> anyhow::Result<String> {
     Ok(codex_patch::apply_patch(text, &cwd)?)
 }
 
-/// Says why not. Nothing comes before it, because scripts compare the text.
+/// Prints the error. Nothing precedes it, because scripts compare the text.
 fn say(status: u8, what: std::fmt::Arguments) -> ExitCode {
-    // When stderr is gone there is nobody left to tell.
+    // If stderr is closed, nobody is left to tell.
     let _: std::io::Result<()> = writeln!(console::document_err(), "{what}");
     ExitCode::from(status)
 }
@@ -66,12 +66,12 @@ fn read_input() -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Puts the program where commands find it: a folder of the home, which no sandbox lets a command write. None when
-/// that fails; patches then come as calls of their own.
+/// Installs the program where commands find it: in a folder of the home, which no sandbox makes writable. `None` if
+/// that fails; patches then arrive as separate tool calls.
 pub(crate) fn install(home: &Home) -> Option<PathBuf> {
     let folder = home.path().join("bin");
     let (link, program) = (folder.join(NAME), std::env::current_exe().ok()?);
-    // A link could lead to where commands can write.
+    // A link could lead to a folder that commands can write.
     if std::fs::symlink_metadata(&folder).is_ok_and(|found| !found.is_dir()) {
         return None;
     }
@@ -79,7 +79,8 @@ pub(crate) fn install(home: &Home) -> Option<PathBuf> {
         return Some(folder);
     }
     std::fs::create_dir_all(&folder).ok()?;
-    // Another process may do the same at this moment, so the link is made aside and moved into place.
+    // Another process may do the same at this moment, so the link is created under a temporary name and moved into
+    // place.
     let aside = home.temporary_folder().ok()?;
     std::os::unix::fs::symlink(&program, aside.path().join(NAME)).ok()?;
     std::fs::rename(aside.path().join(NAME), &link).ok()?;

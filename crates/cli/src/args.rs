@@ -15,7 +15,7 @@ use crate::lazy::{self, Lazy};
 use crate::proto::working_directory;
 use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsArgs};
 
-/// Where help lists the options that all commands take, so that those of a command stand together.
+/// The help heading for options that all commands take.
 const FOR_ALL: &str = "Global options";
 
 /// A coding agent for the terminal, and an engine that other programs can drive
@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
-    /// Log in with ChatGPT or an API key, or show how requests are authenticated
+    /// Log in, or show how requests are authenticated
     ///
     /// Without an option, opens a browser and waits up to ten minutes for you to log in there.
     Login(Lazy<LoginArgs>),
@@ -200,7 +200,7 @@ pub(crate) struct LoginArgs {
     /// Read an API key from standard input and store it
     #[arg(long)]
     pub(crate) with_api_key: bool,
-    /// Login service to use instead of OpenAI's
+    /// Login service to use instead of the usual one
     #[arg(long = "experimental_issuer", value_name = "URL")]
     pub(crate) experimental_issuer: Option<String>,
     /// Client id at that service
@@ -342,7 +342,7 @@ pub(crate) struct CheckArgs {
 /// Options that all commands take.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Shared {
-    /// What was given anywhere on the command line, in order.
+    /// The repeatable options from anywhere on the command line, in order.
     #[arg(skip)]
     pub(crate) repeated: Repeated,
     /// Configuration profile to use, from config.toml
@@ -359,8 +359,8 @@ pub(crate) struct Shared {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Options that all commands take several times. Those before and after a subcommand count alike, which is not so with
-/// `global`: there the last place where one is given wins.
+/// Repeatable options that all commands take. Those before and after a subcommand both count, unlike with `global`,
+/// where the last place wins.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Repeated {
     /// Override a value of config.toml; may be repeated
@@ -377,25 +377,25 @@ pub(crate) struct Repeated {
 }
 
 impl Shared {
-    /// The layer of the configuration that the command line gives.
+    /// The configuration layer of the command line.
     pub(crate) fn overrides(&self) -> Overrides {
         let Repeated { overrides, enable, disable } = &self.repeated;
         let mut values = overrides.clone();
         values.extend(enable.iter().map(|name| format!("features.{name}=true")));
         values.extend(disable.iter().map(|name| format!("features.{name}=false")));
-        // A folder that does not exist is told by those who work in it.
+        // Code that works in the folder reports that it does not exist.
         let cwd = working_directory(self).ok();
         Overrides { profile: self.profile.clone(), values, cwd, strict: self.strict_config, ..Overrides::default() }
     }
 }
 
 impl Args {
-    /// The whole command line, for those who look at all of it.
+    /// The whole command line with all options.
     pub(crate) fn whole() -> clap::Command {
         lazy::at_once(Self::outline)
     }
 
-    /// The command line with the commands alone, which are described when they are met.
+    /// The command line with its commands, whose options are built when they are parsed.
     fn outline() -> clap::Command {
         lazy::with_own_repeated(Self::command())
     }

@@ -1,8 +1,8 @@
-//! The way to standard output and standard error, for the whole program.
+//! Access to standard output and standard error, for the whole program.
 //!
-//! Invariants: no other module of this crate opens these streams; a tidy test looks for it. Text for people goes through
-//! [`Clean`], so nothing of a model, a file, an argument or a server is obeyed by a terminal. What programs read is
-//! written as it is: JSON and protocols always, documents where no terminal is at the other end.
+//! Invariants: no other module of this crate opens these streams; a tidy test checks this. Text for people goes through
+//! [`Clean`], so no control sequence from a model, a file, an argument or a server reaches a terminal. Output for
+//! programs is written unchanged: JSON and protocols always, documents unless they go to a terminal.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
@@ -14,42 +14,42 @@ use anyhow::Context;
 
 use crate::page::printable;
 
-/// Standard output, for text that people read.
+/// Standard output, for human-readable text.
 pub(crate) fn out() -> Clean<Stdout> {
     Clean::new(io::stdout())
 }
 
-/// Standard output, for a document that a program may want byte for byte. A terminal gets it as text for people.
+/// Standard output, for a document that a program may want byte for byte. A terminal gets it cleaned.
 pub(crate) fn document() -> Clean<Stdout> {
     Clean::unless_piped(io::stdout())
 }
 
-/// Standard output, for JSON alone.
+/// Standard output, for JSON only.
 pub(crate) fn json() -> Stdout {
     io::stdout()
 }
 
-/// Standard output, for those who clean the text themselves because they colour it or move the cursor.
+/// Standard output, for code that cleans the text itself because it adds colours or moves the cursor.
 pub(crate) fn painted_out() -> Stdout {
     io::stdout()
 }
 
-/// Standard error, for those who clean the text themselves because they colour it.
+/// Standard error, for code that cleans the text itself because it adds colours.
 pub(crate) fn painted_err() -> Stderr {
     io::stderr()
 }
 
-/// Says a line on standard error. When that is gone there is nobody left to tell.
+/// Prints a line to standard error. If that is closed, nobody is left to tell.
 pub(crate) fn note(text: impl Display) {
     let _: io::Result<()> = Clean::new(io::stderr()).write_all(format!("{text}\n").as_bytes());
 }
 
-/// Standard error, for what a program may compare byte for byte.
+/// Standard error, for text that a program may compare byte for byte.
 pub(crate) fn document_err() -> Clean<Stderr> {
     Clean::unless_piped(io::stderr())
 }
 
-/// Asks on standard error, and leaves the cursor behind the question.
+/// Prints a prompt to standard error without a line break.
 pub(crate) fn ask(question: impl Display) -> io::Result<()> {
     Clean::new(io::stderr()).write_all(question.to_string().as_bytes())
 }
@@ -59,12 +59,12 @@ pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// How wide the terminal is that standard output goes to.
+/// The width of the terminal at standard output.
 pub(crate) fn out_columns() -> Option<usize> {
     columns(io::stdout())
 }
 
-/// How wide the terminal is that standard error goes to.
+/// The width of the terminal at standard error.
 pub(crate) fn err_columns() -> Option<usize> {
     columns(io::stderr())
 }
@@ -79,15 +79,15 @@ pub(crate) fn err_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Takes standard output for a protocol: the returned file is the only way to it from here on, and whatever else this
-/// process or its children print to descriptor 1 goes to standard error.
+/// Reserves standard output for a protocol: the returned file is the only access to it from here on, and anything else
+/// that this process or its children print to descriptor 1 goes to standard error.
 pub(crate) fn take() -> anyhow::Result<File> {
     let stdout = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3).context("could not duplicate standard output")?;
     rustix::stdio::dup2_stdout(io::stderr()).context("could not redirect standard output")?;
     Ok(File::from(stdout))
 }
 
-/// Tells of panics here as well: what they quote may come from anywhere.
+/// Cleans panic messages as well: they may quote text from anywhere.
 pub(crate) fn tell_of_panics() {
     std::panic::set_hook(Box::new(|panic| note(description(panic))));
 }
@@ -102,23 +102,23 @@ fn description(panic: &PanicHookInfo<'_>) -> String {
     }
 }
 
-/// An output in which nothing is left that a terminal would obey. Bytes that are no text are shown as marks.
+/// An output without control sequences. Invalid UTF-8 is replaced.
 #[derive(Debug)]
 pub(crate) struct Clean<W> {
     output: W,
-    /// Whether everything is passed on as it is.
+    /// Whether everything is passed on unchanged.
     is_as_is: bool,
-    /// The beginning of a character whose rest is still to come.
+    /// The start of an incomplete character.
     begun: Vec<u8>,
 }
 
 impl<W: Write> Clean<W> {
-    /// Cleans whatever is written.
+    /// Cleans everything.
     pub(crate) fn new(output: W) -> Self {
         Self { output, is_as_is: false, begun: Vec::new() }
     }
 
-    /// Cleans what a terminal gets, and nothing else.
+    /// Cleans only what goes to a terminal.
     pub(crate) fn unless_piped(output: W) -> Self
     where
         W: IsTerminal,
@@ -126,7 +126,7 @@ impl<W: Write> Clean<W> {
         Self { is_as_is: !output.is_terminal(), ..Self::new(output) }
     }
 
-    /// The text in what was written so far.
+    /// Decodes and cleans the text so far.
     fn text(&mut self, piece: &[u8]) -> String {
         let mut bytes = std::mem::take(&mut self.begun);
         bytes.extend_from_slice(piece);
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// What is left of pieces that are written one after the other.
+    /// The cleaned result of consecutive writes.
     fn cleaned(pieces: &[&[u8]]) -> String {
         let mut clean = Clean::new(Vec::new());
         for piece in pieces {
@@ -180,7 +180,7 @@ mod tests {
     fn nothing_is_left_that_a_terminal_would_obey() {
         assert_eq!(cleaned(&[b"plain\ttext\n", "größe 🦀".as_bytes()]), "plain\ttext\ngröße 🦀");
         assert_eq!(cleaned(&[b"\x1b]0;t\x07\r\x7f\x08"]), "\u{fffd}]0;t\u{fffd}\u{fffd}\u{fffd}\u{fffd}");
-        // Controls of the upper half, as text and as a byte.
+        // C1 controls, as text and as a byte.
         assert_eq!(cleaned(&["\u{9b}31m".as_bytes(), b"\x9b31m"]), "\u{fffd}31m\u{fffd}31m");
         assert_eq!(cleaned(&["a\u{202e}b\u{2066}".as_bytes()]), "a\u{fffd}b\u{fffd}");
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_character_may_come_in_pieces() {
         assert_eq!(cleaned(&[b"\xf0\x9f", b"\xa6", b"\x80!"]), "🦀!");
-        // A control that comes in pieces is still one, and half a character is none.
+        // A control in pieces is still one, and half a character is none.
         assert_eq!(cleaned(&[b"\xc2", b"\x9b31m"]), "\u{fffd}31m");
         assert_eq!(cleaned(&[b"\xc2", b"x", b"\x9b"]), "\u{fffd}x\u{fffd}");
     }

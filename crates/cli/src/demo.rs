@@ -24,7 +24,7 @@ use crate::terminal::{Terminal, wants_colour};
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
 
-/// The project the demo works on.
+/// The project of the demo.
 const FILES: &[(&str, &str)] =
     &[("greeting.sh", include_str!("../demo/greeting.sh")), ("test.sh", include_str!("../demo/test.sh"))];
 
@@ -32,7 +32,7 @@ const FILES: &[(&str, &str)] =
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
     let env = Env::process();
-    // The project is what commands may write; the home of the demo is not.
+    // Commands may write the project, but not the home of the demo.
     let home = Home::find(&env)?.temporary_folder()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let flow = console::out_columns().map(Flow::new);
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     shown
 }
 
-/// An output whose lines are broken between words, where it is known how wide it is.
+/// An output that wraps lines between words, if its width is known.
 struct Flowing<W> {
     output: W,
     flow: Option<Flow>,
@@ -83,7 +83,7 @@ async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Resu
     Ok(())
 }
 
-/// Makes the project and a home of its own, so that the user's home stays as it is.
+/// Creates the project and a separate home, so that the user's home is unchanged.
 fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
     let project = folder.join("project");
     for (name, text) in FILES {
@@ -113,7 +113,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     })
 }
 
-/// The script of the model, at the speed of a model or without its pauses.
+/// The model's script, at a model's pace or without pauses.
 fn script_text(fast: bool) -> anyhow::Result<String> {
     let mut script: Value = serde_json::from_str(SCRIPT).context("the demo's own script is broken")?;
     if fast {
@@ -136,7 +136,7 @@ fn leave_out_pauses(value: &mut Value) {
     }
 }
 
-/// Shows the turn as it goes, and returns what it used.
+/// Shows the turn as it runs, and returns its usage.
 async fn follow<W: Write>(mut feed: Feed, terminal: &mut Terminal<W>) -> anyhow::Result<Option<TokenUsageInfo>> {
     let mut usage = None;
     while let Some(event) = feed.next().await {

@@ -1,6 +1,6 @@
-//! Diagnostics of the process for whoever looks for a fault: connections, files, retries. Off unless `RUST_LOG` asks for them.
+//! Diagnostics for troubleshooting: connections, files, retries. Off unless `RUST_LOG` enables them.
 //!
-//! Invariant: only our own crates are heard. Others would write down the headers of requests, keys included.
+//! Invariant: only our own crates are logged. Others would log the headers of requests, keys included.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -14,12 +14,12 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// What is wanted, as other programs in Rust take it: `debug`, or `codex_transport=debug,codex_model=trace`.
+/// The filter, in the usual syntax: `debug`, or `codex_transport=debug,codex_model=trace`.
 const WANTED: &str = "RUST_LOG";
-/// The file that they are appended to, instead of standard error.
+/// The file to append to, instead of standard error.
 const FILE: &str = "CODEX_LOG_FILE";
 
-/// Starts them if they are asked for.
+/// Starts logging if it is enabled.
 pub(crate) fn start(env: &Env) -> anyhow::Result<()> {
     let Some(wanted) = env.get(WANTED).filter(|wanted| !wanted.is_empty()) else { return Ok(()) };
     let wanted: Targets = wanted.to_string_lossy().parse().with_context(|| format!("{WANTED} cannot be understood"))?;
@@ -38,6 +38,6 @@ fn open(path: &Path) -> anyhow::Result<File> {
 fn listen<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(wanted: Targets, writer: W) {
     let is_ours = filter_fn(|metadata| metadata.target().starts_with("codex"));
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(wanted.and(is_ours));
-    // It fails where somebody listens already, as in a test.
+    // This fails if a subscriber is set already, as in a test.
     let _ = tracing_subscriber::registry().with(lines).try_init();
 }

@@ -1,4 +1,4 @@
-//! `codex doctor`: what is wrong with this installation, and what to do about it.
+//! `codex doctor`: checks this installation and suggests fixes.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -20,14 +20,14 @@ use serde::Serialize;
 use crate::args::{DoctorArgs, Shared};
 use crate::console;
 
-/// How much room the home should have, and how much it needs.
+/// The recommended and the minimum free space for the home.
 const ENOUGH_BYTES: u64 = 512 * 1024 * 1024;
 const LEAST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How long a connection to the provider may take.
+/// The timeout of a connection to the provider.
 const NETWORK_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
@@ -36,13 +36,13 @@ enum State {
     Error,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: &'static str,
     state: State,
     message: String,
-    /// A next step.
+    /// A suggested fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
@@ -57,11 +57,11 @@ impl Finding {
     }
 }
 
-/// What became of a key of the configuration.
+/// The state of a configuration key.
 #[derive(Debug, Serialize)]
 struct Audited {
     key: String,
-    /// Where it was written.
+    /// The file and line where it is set.
     place: String,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,15 +83,14 @@ impl Audited {
     }
 }
 
-/// Everything that was found.
 #[derive(Debug, Default)]
 struct Report {
     findings: Vec<Finding>,
-    /// The configuration key by key.
+    /// The configuration, key by key.
     keys: Vec<Audited>,
 }
 
-/// Looks at everything and says what it found. The exit status is 1 when something has to be fixed.
+/// Runs all checks and prints the results. The exit status is 1 if something has to be fixed.
 pub(crate) fn run(shared: &Shared, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let Report { findings, keys } = look(shared, &Env::process());
     let is_ill = findings.iter().any(|finding| finding.state == State::Error);
@@ -156,7 +155,7 @@ fn look(shared: &Shared, env: &Env) -> Report {
     report
 }
 
-/// The model, and how much of what the user has written counts.
+/// Checks the model, and how much of the user's configuration has an effect.
 fn configuration(config: &Config, keys: &[Audited]) -> Finding {
     let lost = keys.iter().filter(|key| !matches!(key.state, "honoured" | "not needed")).count();
     let counted = match (keys.len(), lost) {
@@ -167,7 +166,7 @@ fn configuration(config: &Config, keys: &[Audited]) -> Finding {
     Finding::ok("config", format!("model {}, provider {}{counted}", config.model.name, config.provider.id))
 }
 
-/// Whether the user's own catalogue of models can be read.
+/// Checks whether the user's model catalogue can be read.
 fn models(config: &Config) -> Option<Finding> {
     let (_, unread) = ModelTable::read(&config.model);
     unread
@@ -188,7 +187,7 @@ fn home_is_writable(home: &Home) -> Finding {
     }
 }
 
-/// Whether there is room for threads.
+/// Checks the free space for threads.
 fn disk(home: &Home) -> Finding {
     match rustix::fs::statvfs(home.path()) {
         Ok(found) => room(found.f_bavail.saturating_mul(found.f_frsize)),
@@ -222,7 +221,7 @@ fn login(home: &Home, config: &Config, env: &Env) -> Finding {
     }
 }
 
-/// Whether the provider's address can be reached. Nothing is asked of it.
+/// Checks whether the provider's address can be reached. No request is sent.
 fn network(config: &Config) -> Finding {
     if config.provider.wire_api == WireApi::Scripted {
         return Finding::ok("network", "not needed: the model is built in");
@@ -258,7 +257,7 @@ fn address(url: &str) -> Option<(String, u16)> {
     }
 }
 
-/// Whether a limit on memory that somebody wants holds.
+/// Checks whether a configured memory limit is enforced.
 fn memory(config: &Config) -> Option<Finding> {
     let limit = config.sandbox.most_memory?;
     Some(match codex_sandbox::unenforced_memory_limit(Some(limit)) {
@@ -271,7 +270,7 @@ fn memory(config: &Config) -> Option<Finding> {
     })
 }
 
-/// Attacks the sandbox: a command that may write nothing tries to.
+/// Attacks the sandbox: a command in a read-only sandbox tries to write.
 fn sandbox(home: &Home) -> Finding {
     let level = match codex_sandbox::level() {
         SandboxLevel::Namespaces { landlock_abi } => format!("namespaces and seccomp, Landlock {landlock_abi}"),
@@ -291,7 +290,7 @@ fn sandbox(home: &Home) -> Finding {
     }
 }
 
-/// Whether a command that may write nothing has written something.
+/// Whether the command in the read-only sandbox could write.
 fn attack(home: &Home) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("written");
@@ -321,7 +320,7 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
     Ok(target.exists())
 }
 
-/// Asks the git that would be run here. Nothing in this folder has a say in it.
+/// Runs the git that would be used here. Nothing in this folder affects it.
 fn git(env: &Env) -> Finding {
     let cwd = std::env::current_dir().unwrap_or_default();
     let programs = Programs::new(env, &writable_folders(&cwd, None));

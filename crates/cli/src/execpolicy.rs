@@ -1,4 +1,4 @@
-//! `codex execpolicy check`: what the rules say about a command.
+//! `codex execpolicy check`: evaluates the rules for a command.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -10,10 +10,10 @@ use codex_tools::rules::{self, Rules, Verdict};
 use crate::args::CheckArgs;
 use crate::console;
 
-/// The largest file of rules that is read.
+/// The maximum size of a rules file.
 const MOST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Prints the decision and the rule that made it: for people in a terminal, else as JSON.
+/// Prints the decision and the rule behind it: for people in a terminal, otherwise as JSON.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let verdict = rules(args)?.check(&args.command);
     if args.pretty {

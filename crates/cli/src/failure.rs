@@ -1,4 +1,4 @@
-//! Errors as people see them: one line of what and where, and a hint on a line of its own.
+//! Human-readable errors: one line with the problem and its place, and a hint on a separate line.
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -11,27 +11,25 @@ use crate::console;
 use crate::login;
 use crate::output_file::OutputError;
 
-/// An error with a next step for the person.
+/// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub(crate) struct Hinted {
-    /// What is wrong, and where.
     pub(crate) what: String,
-    /// The next step.
     pub(crate) hint: String,
 }
 
-/// Says what went wrong on stderr and gives the exit status.
+/// Prints an error to stderr and returns the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
-        // Whoever read the output has seen enough.
+        // The reader of the output has seen enough.
         return ExitCode::SUCCESS;
     }
     say(error);
     ExitCode::FAILURE
 }
 
-/// Says what went wrong on stderr, for an exit status of its own.
+/// Prints an error to stderr, for a caller with its own exit status.
 pub(crate) fn say(error: &anyhow::Error) {
     console::note(format_args!("error: {error:#}"));
     if let Some(hint) = hint(error) {
@@ -39,15 +37,15 @@ pub(crate) fn say(error: &anyhow::Error) {
     }
 }
 
-/// Says on stderr what the person should know, though nothing went wrong.
+/// Prints a warning to stderr.
 pub(crate) fn warn(what: &str) {
     console::note(format_args!("warning: {what}"));
 }
 
-/// What the provider's refusal of too many requests begins with, for programs.
+/// The prefix of a rate limit error, for programs.
 const TOO_MANY: &str = "exceeded retry limit, last status: 429 Too Many Requests: ";
 
-/// A failure of the network in one line. What else was said of it is for those who ask.
+/// A network failure in one line. The details are for verbose output.
 pub(crate) fn in_brief(message: &str) -> Cow<'_, str> {
     if let Some(why) = message.strip_prefix(TOO_MANY) {
         return format!("rate limit reached: {why}").into();
@@ -57,7 +55,7 @@ pub(crate) fn in_brief(message: &str) -> Cow<'_, str> {
     let lower = causes.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let (host, why) = if says(&["dns error", "failed to lookup address"]) {
-        // Without an address the port is of no interest.
+        // Without an address the port does not matter.
         (host.rsplit_once(':').map_or(host, |(name, _)| name), "name not found")
     } else if says(&["connection refused"]) {
         (host, "connection refused")

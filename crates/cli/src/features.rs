@@ -1,4 +1,4 @@
-//! `codex features`: switches of the configuration.
+//! `codex features`: lists and sets features.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use codex_config::{Config, ConfigEdit, Env, Home, UserConfig, WriteRequest, list
 use crate::args::{FeaturesCommand, Shared};
 use crate::console;
 
-/// Lists or sets switches.
+/// Lists or sets features.
 pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
@@ -31,13 +31,13 @@ pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// The switches that do something and those that are set: whether they are on, and what they do.
+/// The features that have an effect and those that are set: whether they are on, and their description.
 type Known = BTreeMap<String, (bool, String)>;
 
 fn known(config: &Config) -> Known {
     let set = config.features.iter().map(|(name, is_on)| (name.clone(), (*is_on, String::new())));
     let mut known: Known = set.collect();
-    // What the engine itself looks at.
+    // The features that the engine itself reads.
     for (name, what, default) in [
         ("parallel", "Runs several calls of one answer side by side.", true),
         ("unified_exec", "Gives the model terminals that live longer than one call.", false),

@@ -1,4 +1,4 @@
-//! Where everything is joined that a server needs: the configuration, and threads that run in this process.
+//! Assembles everything that a server needs: the configuration, and threads that run in this process.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,28 +14,39 @@ use codex_wire::rollout::SessionSource;
 use crate::apply_patch;
 use crate::proto::ORIGINATOR;
 
-/// How a server starts whose threads work in a folder, come from a kind of program, and keep so many bytes of what they
-/// said last.
+/// The parts of a server with a working directory, a session source, and a replay buffer size.
 pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent_bytes: usize) -> Start {
     let override_name = config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE");
     let originator = override_name.unwrap_or_else(|| ORIGINATOR.to_owned());
     let programs = apply_patch::install(config.home());
     let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
+    let accounts = Accounts::new(config.home(), config.env());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         cwd: cwd.clone(),
         programs: programs.clone(),
-        credentials: credentials(config.home(), config.env()),
+        credentials: of_accounts(accounts.clone()),
         originator: originator.clone(),
         source,
         recent_bytes,
         store: Arc::clone(&store),
     });
-    Start { threads: Arc::new(threads), store, config, cwd, programs, originator, release: None, dialect: None }
+    let accounts = Arc::new(accounts);
+    Start {
+        threads: Arc::new(threads),
+        accounts,
+        store,
+        config,
+        cwd,
+        programs,
+        originator,
+        release: None,
+        dialect: None,
+    }
 }
 
-/// What requests are authorized with: keys, and the login of this process, which all its threads share.
+/// The credentials of requests: keys, and the login of this process, which all its threads share.
 pub(crate) fn credentials(home: &Home, env: &Env) -> CredentialsSource {
     of_accounts(Accounts::new(home, env))
 }

@@ -1,4 +1,4 @@
-//! Files that the user names for input: of bounded size, and never waited for in vain.
+//! Input files that the user names: of bounded size, and with a timeout.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
-/// How long a pipe may take from one piece to the next.
+/// How long a pipe may take between chunks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a whole file, or what somebody writes to a pipe.
+/// Reads a whole file, or the output of a pipe.
 ///
 /// # Errors
-/// Also if it has more than so many bytes, or if a pipe takes too long.
+/// Also if it has more than `most_bytes` bytes, or if a pipe takes too long.
 pub(crate) fn read(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);

@@ -1,6 +1,6 @@
-//! The options of a command, described only when that command is the one.
+//! Builds the options of a command only when that command is used.
 //!
-//! Every start of the program reads its command line. Most of what could be said there is about other commands.
+//! Every start of the program parses its command line, and most options belong to other commands.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -14,8 +14,8 @@ thread_local! {
     static AT_ONCE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Describes all commands at once, for those who look at all of them: clap copies what it completes behind `help` before
-/// it describes anything.
+/// Builds all commands at once, for code that needs all of them: clap copies what it completes after `help` before it
+/// builds anything.
 pub(crate) fn at_once(describe: impl FnOnce() -> Command) -> Command {
     AT_ONCE.set(true);
     let described = describe();
@@ -69,17 +69,17 @@ impl<T: FromArgMatches> FromArgMatches for Lazy<T> {
     }
 }
 
-/// A command with what may stand anywhere, and so all commands below it that are described.
+/// Adds the global options to a command, and to all its subcommands that are built.
 fn with_repeated(command: Command) -> Command {
     with_own_repeated(command.mut_subcommands(with_repeated))
 }
 
-/// A command with what may stand anywhere.
+/// Adds the global options to a command.
 pub(crate) fn with_own_repeated(command: Command) -> Command {
     keeping_about(command, Repeated::augment_args)
 }
 
-/// Adds options. What a command is about is said where it is listed, not where its options are.
+/// Adds options. The description of a command comes from where it is listed, not from its options.
 fn keeping_about(command: Command, add: impl Fn(Command) -> Command) -> Command {
     let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
     let keep = Resettable::<StyledStr>::from;

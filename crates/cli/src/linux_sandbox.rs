@@ -1,5 +1,5 @@
-//! The program `codex-linux-sandbox` of other releases: this very binary under another name, for those who call it with
-//! a policy of their own.
+//! The program `codex-linux-sandbox` of other releases: this binary under another name, for callers with their own
+//! policy.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) fn is_meant() -> bool {
     std::env::args_os().next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(NAME)))
 }
 
-/// Runs the command, and ends as it did.
+/// Runs the command, and exits with its status.
 pub(crate) fn run() -> ExitCode {
     let args = LinuxSandboxArgs::try_parse().unwrap_or_else(|error| crate::misunderstood(&error));
     launch(args).unwrap_or_else(|error| failure::report(&error))

@@ -1,4 +1,4 @@
-//! The program: arguments in, exit status out. What it does lives in the crates below.
+//! The program: arguments in, exit status out. Its functionality is in the crates below.
 //!
 //! Invariant: the only crate with `anyhow`, and the only one that writes for people.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     done.unwrap_or_else(|error| failure::report(&error))
 }
 
-/// Whether a command runs threads, which may need many descriptors. One that only starts a server hands its limits on.
+/// Whether a command runs threads, which may need many descriptors. One that only starts a server passes its limits on.
 fn runs_threads(command: &Command) -> bool {
     match command {
         Command::AppServer(args) => args.form.is_none(),
@@ -108,7 +108,7 @@ fn runs_threads(command: &Command) -> bool {
     }
 }
 
-/// Prints the script that completes the command line in a shell.
+/// Prints a shell completion script.
 fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::whole(), "codex", &mut script);
@@ -118,7 +118,7 @@ fn complete(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
 
 /// Prints the manual page, or writes those of all commands to a folder.
 fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
-    // Versions name it otherwise, because clients look for that; the command is what people look for.
+    // `--version` uses another name, because clients look for it; people look for the command.
     let command = Args::whole().display_name("codex");
     if let Some(folder) = to {
         std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder))?;
@@ -130,20 +130,20 @@ fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the program with what is wrong with the command line, or with the help that was asked for.
+/// Exits with an error about the command line, or with the requested help.
 fn misunderstood(error: &clap::Error) -> ! {
     if error.use_stderr() && std::env::args_os().any(|word| word == "exec" || word == "e" || word == "review") {
-        // Programs that run `exec` write its prompt whatever becomes of it.
+        // Programs that run `exec` write its prompt in any case.
         exec::input::drain();
     }
     if error.use_stderr() {
-        // It quotes the words that were not understood, so nothing of it is coloured.
+        // It quotes words that were not understood, so it is not coloured.
         console::note(error.render().to_string().trim_end());
     } else {
         let text = error.render();
         let is_coloured = terminal::wants_colour(&codex_config::Env::process());
         let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
-        // Whoever read the help may have seen enough.
+        // The reader of the help may have seen enough.
         let _: std::io::Result<()> = console::painted_out().write_all(text.as_bytes());
     }
     std::process::exit(error.exit_code())

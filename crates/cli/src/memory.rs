@@ -1,12 +1,12 @@
-//! How memory is given back.
+//! Returns unused memory to the system.
 #![allow(unsafe_code, reason = "libc is told by a number, the kernel by addresses")]
 
-/// From how many bytes on a block is mapped by itself.
+/// The size in bytes from which a block is mapped separately.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE_BYTES: libc::c_int = 256 * 1024;
 
-/// Lets large blocks go back to the system as soon as they are freed. By itself libc takes the size of the largest block that
-/// was ever freed for a usual one, up to 32 MB, and from then on keeps such blocks, and the holes between them.
+/// Makes libc return large blocks to the system as soon as they are freed. By default libc adapts its threshold to the
+/// largest block that was ever freed, up to 32 MB, and from then on keeps such blocks, and the holes between them.
 pub(crate) fn give_back_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: sets a number, before there is a second thread.
@@ -15,8 +15,8 @@ pub(crate) fn give_back_large_blocks() {
     }
 }
 
-/// Lets go of the pages of the program that only its start has needed. The kernel maps sixteen for each that is used, and keeps
-/// them; those that are needed again are still in its cache. A server that waits holds 8 MB instead of 12.
+/// Drops the pages of the program that only its start needed. The kernel maps sixteen for each page that is used, and
+/// keeps them; pages that are needed again are still in its cache. An idle server uses 8 MB instead of 12.
 pub(crate) fn let_go_of_start() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -27,8 +27,8 @@ pub(crate) fn let_go_of_start() {
         let page = rustix::param::page_size();
         let start = (&raw const __executable_start).cast_mut().cast::<std::ffi::c_void>();
         let length = (&raw const etext).addr().saturating_sub(start.addr()) / page * page;
-        // SAFETY: the range has the code and constants of the program, which are never written, so they are read again
-        // from its file.
+        // SAFETY: the range contains the code and constants of the program, which are never written, so they are read
+        // again from its file.
         let _ = unsafe { rustix::mm::madvise(start, length, rustix::mm::Advice::LinuxDontNeed) };
     }
 }

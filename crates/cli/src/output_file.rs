@@ -1,8 +1,8 @@
-//! Files that the user names for output, and a model may have had its hands on.
+//! Output files that the user names, and that a model may have tampered with.
 //!
-//! Invariants: a file is opened before anything runs and written through that descriptor. No link is followed by its
-//! last name, and no folder below the working directory leads out of it. Nothing is waited for that may never come. What
-//! was in the file is kept until there is something to put in its place.
+//! Invariants: a file is opened before anything runs and written through that descriptor. Its last component is not
+//! followed as a link, and no folder below the working directory leads out of it. No operation blocks forever. The old
+//! content is kept until there is a replacement.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -16,10 +16,10 @@ use rustix::io::Errno;
 
 use crate::console::{self, Clean};
 
-/// How long a pipe or a terminal may take until it takes more.
+/// How long a pipe or a terminal may take to accept more data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a file cannot be written. Whoever tells it says which file.
+/// The reason why a file cannot be written. The caller adds the path.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
     #[error("it is a link, and links are not followed here")]
@@ -39,7 +39,7 @@ pub(crate) enum OutputError {
 }
 
 impl OutputError {
-    /// The next step.
+    /// A hint.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",
@@ -61,19 +61,19 @@ impl From<Errno> for OutputError {
     }
 }
 
-/// A file for output, open and not written to yet.
+/// An output file, open and not written to yet.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: File,
-    /// The folder it is in and its name there; none for what is not found by a name of its own.
+    /// Its folder and name; `None` for a descriptor without a name of its own.
     place: Option<(OwnedFd, PathBuf)>,
-    /// Whether the file was not there before, so that it goes again if nothing is written.
+    /// Whether the file is new, so that it is removed again if nothing is written.
     is_new: bool,
 }
 
 impl OutputFile {
-    /// Opens a file. `root` is where commands may write, and `stdout` is what `/dev/stdout` means.
+    /// Opens a file. `root` is where commands may write, and `stdout` is the target of `/dev/stdout`.
     pub(crate) fn open(path: &Path, root: &Path, stdout: impl AsFd) -> Result<Self, OutputError> {
         if let Some(number) = descriptor(path) {
             let file = match number {
@@ -93,17 +93,16 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), file, place, is_new })
     }
 
-    /// What the user has called it.
+    /// The path as the user gave it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         descriptor(&self.path) == Some(1)
     }
 
-    /// Puts a text in the place of what was there.
+    /// Replaces the content with a text.
     pub(crate) fn replace_with(mut self, text: &str) -> Result<(), OutputError> {
         let mut output = Patient(self.emptied()?);
         if output.0.is_terminal() {
@@ -114,21 +113,21 @@ impl OutputFile {
         self.check(&output.0)
     }
 
-    /// The file, empty and ready to be written to. If it has gone meanwhile, there is a new one in the same folder.
+    /// The emptied file. If it was removed in the meantime, a new one is created in the same folder.
     pub(crate) fn emptied(&mut self) -> Result<File, OutputError> {
         self.is_new = false;
         let file = match &self.place {
             Some((folder, name)) if !is_at(&self.file, folder, name) => open_in(folder, name)?.0,
             _ => self.file.try_clone()?,
         };
-        // A descriptor that somebody has handed over is written where it stands.
+        // An inherited descriptor is written at its current position.
         if self.place.is_some() && kind(&file)? == FileType::RegularFile {
             file.set_len(0)?;
         }
         Ok(file)
     }
 
-    /// Whether whoever looks where the user said finds the file that was written.
+    /// Checks that the path still leads to the file that was written.
     fn check(&self, file: &File) -> Result<(), OutputError> {
         if self.place.is_none() || is_at(file, CWD, &self.path) {
             return Ok(());
@@ -143,7 +142,7 @@ impl Drop for OutputFile {
             && self.is_new
             && is_at(&self.file, folder, name)
         {
-            // An empty file that stays is no harm.
+            // A leftover empty file does no harm.
             let _: rustix::io::Result<()> = unlinkat(folder, name, AtFlags::empty());
         }
     }
@@ -158,17 +157,17 @@ fn descriptor(path: &Path) -> Option<u32> {
     }
 }
 
-/// A descriptor of this process, opened anew: whoever gave it has chosen where it leads.
+/// Reopens a descriptor of this process: its provider has chosen where it leads.
 fn reopened(number: u32) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(openat(CWD, format!("/dev/fd/{number}"), flags, Mode::empty())?)
 }
 
-/// Refuses a folder below the working directory that a link has put elsewhere. Commands can make such links.
+/// Refuses a folder below the working directory that a link redirects elsewhere. Commands can create such links.
 fn stays_inside(parent: &Path, root: &Path) -> Result<(), OutputError> {
     let (named, real) = (std::path::absolute(parent)?, parent.canonicalize()?);
     let Ok(root) = root.canonicalize() else { return Ok(()) };
-    // A path with `..` in it says itself that it leads elsewhere.
+    // A path with `..` leads elsewhere explicitly.
     let is_straight = !parent.components().any(|component| component == Component::ParentDir);
     let is_root = |folder: &Path| folder.canonicalize().is_ok_and(|folder| folder == root);
     if is_straight && !real.starts_with(&root) && named.ancestors().any(is_root) {
@@ -177,7 +176,7 @@ fn stays_inside(parent: &Path, root: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Opens a file in a folder, or makes it. Tells whether it was made.
+/// Opens or creates a file in a folder. Returns whether it was created.
 fn open_in(folder: &OwnedFd, name: &Path) -> Result<(File, bool), OutputError> {
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let made = openat(folder, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o666));
@@ -196,14 +195,14 @@ fn kind(file: &File) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(fstat(file)?.st_mode))
 }
 
-/// Whether a name leads to a file, and not by a link.
+/// Whether a name leads to a file, and not through a link.
 fn is_at(file: &File, folder: impl AsFd, name: &Path) -> bool {
     let same = |a: Stat, b: Stat| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino);
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     fstat(file).is_ok_and(|open| found.is_ok_and(|found| same(open, found)))
 }
 
-/// A file that may not take everything at once. It is waited for, but not for ever.
+/// A file that may not accept everything at once. Writing waits for it, with a timeout.
 pub(crate) struct Patient(pub(crate) File);
 
 impl Write for Patient {
@@ -262,7 +261,7 @@ mod tests {
             std::fs::read_to_string(self.path(name)).ok()
         }
 
-        /// Opens a file, lets something happen, and writes to it. What was outside must be as it was.
+        /// Opens a file, lets something happen, and writes to it. Everything outside must be unchanged.
         #[track_caller]
         fn check(&self, name: &str, meanwhile: impl FnOnce(), expected: &str) {
             let file = self.open(name).unwrap();
@@ -294,7 +293,7 @@ mod tests {
         assert!(place.path("project/new.txt").exists());
         drop(file);
         assert!(!place.path("project/new.txt").exists());
-        // What somebody else has put in its place stays.
+        // A file that somebody else has put in its place stays.
         let file = place.open("project/new.txt").unwrap();
         std::fs::remove_file(place.path("project/new.txt")).unwrap();
         std::fs::write(place.path("project/new.txt"), "theirs").unwrap();
@@ -369,7 +368,7 @@ mod tests {
     fn devices_pipes_and_descriptors_take_the_text() {
         let place = Place::new();
         place.open("/dev/null").unwrap().replace_with("answer").unwrap();
-        // A pipe with a reader, by its name and by its number.
+        // A pipe with a reader, by name and by number.
         make_fifo(&place.path("project/fifo"));
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut reader = File::from(openat(CWD, place.path("project/fifo"), flags, Mode::empty()).unwrap());
@@ -382,7 +381,7 @@ mod tests {
             pipe.read_to_string(&mut text).unwrap();
             assert_eq!(text, "answer");
         }
-        // A file is written where its descriptor stands.
+        // A file is written at the position of its descriptor.
         let mut file = File::create(place.path("project/log")).unwrap();
         file.write_all(b"before: ").unwrap();
         OutputFile::open(Path::new("/dev/stdout"), &place.path("project"), &file)

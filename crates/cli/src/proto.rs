@@ -15,7 +15,7 @@ use codex_wire::rollout::SessionSource;
 use crate::args::Shared;
 use crate::{apply_patch, console, host, signals, stdio, warnings};
 
-/// The name the program gives itself; clients of older releases look for it.
+/// The program's originator; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
 
 /// Runs until the client is done.
@@ -40,7 +40,7 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
             }
         }
     }));
-    // A read of standard input by a thread cannot be cancelled, so that thread is left behind.
+    // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     served.context("the server broke down")?
 }
@@ -53,7 +53,7 @@ fn user(setup: &Setup) -> User {
     User { config: Arc::clone(config), home: home.clone(), prompts }
 }
 
-/// What a thread of the submission queue is made of.
+/// Builds the setup of a submission-queue thread.
 pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let overrides = shared.overrides();
@@ -81,12 +81,12 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     })
 }
 
-/// Where to work, as an absolute path.
+/// The absolute working directory.
 pub(crate) fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let Some(folder) = &shared.cwd else { return Ok(here) };
     let folder = here.join(folder);
-    // Folders are told apart by their names further on, so none may hold a `..`.
+    // Folders are compared by name later, so none may contain a `..`.
     match folder.canonicalize() {
         Ok(real) if real.is_dir() => Ok(real),
         Ok(_) => bail!("the working directory {} is not a directory", folder.display()),

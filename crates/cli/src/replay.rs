@@ -1,4 +1,4 @@
-//! `codex replay`: a recorded thread, played again without a model.
+//! `codex replay`: replays a recorded thread without a model.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::args::{ReplayArgs, ReplayDialect, ReplaySpeed};
 use crate::console;
 use crate::threads::locate;
 
-/// A longer silence between two lines is cut to this: nobody waits for a night to pass.
+/// Longer pauses between two lines are shortened to this: nobody waits for a night to pass.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Plays the thread on standard output.
+/// Replays the thread to standard output.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let dialect = match args.dialect {
         ReplayDialect::Eq => Dialect::Eq,
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file that is meant: a path, or the thread of that id or name.
+/// Finds the file: a path, or the thread with that id or name.
 fn find(rollout: &Path) -> anyhow::Result<PathBuf> {
     if rollout.exists() {
         return Ok(rollout.to_owned());

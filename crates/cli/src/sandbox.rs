@@ -1,4 +1,4 @@
-//! `codex sandbox`: a command in the sandbox of the model's commands, or what that sandbox enforces.
+//! `codex sandbox`: runs a command in the sandbox of the model's commands, or explains what that sandbox enforces.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub(crate) fn macos(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Exit
     if cfg!(target_os = "macos") { launch(shared, args) } else { bail!("the macOS sandbox is only available on macOS") }
 }
 
-/// What a command is confined by here.
+/// The restrictions of a command here.
 struct Confined {
     policy: SandboxPolicy,
     profile: Option<Profile>,
@@ -79,7 +79,7 @@ fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     run_confined(launch)
 }
 
-/// Runs a command to its end, and ends as it did.
+/// Runs a command to its end, and exits with its status.
 pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
     let findings = match &launch.confinement {
         Confinement::Policy(profile) => profile.findings().clone(),
@@ -100,7 +100,7 @@ pub(crate) fn run_confined(launch: Launch) -> anyhow::Result<ExitCode> {
     }
     match ended {
         Ok(exit) => Ok(ExitCode::from(u8::try_from(exit.shell_code()).unwrap_or(u8::MAX))),
-        // The statuses that shells and `env` have for a program that does not run.
+        // The exit statuses of shells and `env` for a program that does not run.
         Err(error @ SpawnError::NoSuchProgram { .. }) => Ok(not_run(error, 127)),
         Err(error @ SpawnError::Execute { .. }) => Ok(not_run(error, 126)),
         Err(error) => Err(error.into()),

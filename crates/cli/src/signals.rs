@@ -1,20 +1,20 @@
-//! Requests to end, by Ctrl-C or from whoever runs the program.
+//! Signals that ask the program to stop, from Ctrl-C or from a supervisor.
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the program to end.
+/// The signals that ask the program to stop.
 pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-/// Takes over the signals that ask the program to end, so that it can leave everything in order.
+/// Handles the signals that ask the program to stop, so that it can shut down cleanly.
 pub(crate) fn stop() -> anyhow::Result<Stop> {
     let listen = |kind| signal(kind).context("could not listen for signals");
-    // A file that may grow no more is an error of the write, as a full disk is, and not the end of the program. What is
-    // taken over stays so, and programs that are started do not inherit it.
+    // Exceeding the file size limit becomes a write error, like a full disk, and does not end the program. The handler
+    // stays, and child processes do not inherit it.
     drop(listen(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     Ok(Stop {
         interrupt: listen(SignalKind::interrupt())?,

@@ -1,9 +1,9 @@
-//! The standard streams of a server: read and written by the runtime itself where they are pipes or sockets.
+//! The standard streams of a server: read and written by the runtime itself if they are pipes or sockets.
 //!
-//! A thread that waits in a read or a write hands everything over to another one, and to wake that takes longer than most of
-//! what a server does with a message.
+//! A thread that blocks in a read or a write has to hand its data to another one, and waking that takes longer than
+//! most of what a server does with a message.
 //!
-//! Invariant: a pipe that others have too goes on blocking for them, because it is opened anew. A socket cannot be.
+//! Invariant: a pipe that is shared with others stays blocking for them, because it is reopened. A socket cannot be.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ pub(crate) enum Input {
     Thread(tokio::io::Stdin),
 }
 
-/// What was standard output; see [`crate::console::take`].
+/// The original standard output; see [`crate::console::take`].
 pub(crate) enum Output {
     Pipe(pipe::Sender),
     Socket(UnixStream),
@@ -59,7 +59,7 @@ fn kind(stream: &impl AsFd) -> Option<FileType> {
     rustix::fs::fstat(stream).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Where a stream can be opened anew, for a file description of our own. Only Linux has such a place.
+/// The path for reopening a stream, with a separate file description. Only Linux has one.
 fn again(stream: &impl AsFd) -> String {
     use std::os::fd::AsRawFd as _;
 
@@ -69,7 +69,7 @@ fn again(stream: &impl AsFd) -> String {
 fn socket(stream: &impl AsFd) -> Option<UnixStream> {
     let socket: OwnedFd = stream.as_fd().try_clone_to_owned().ok()?;
     let socket = std::os::unix::net::UnixStream::from(socket);
-    // Not of the Unix family, if it has no such address.
+    // A socket without such an address is not a Unix socket.
     socket.local_addr().ok()?;
     socket.set_nonblocking(true).ok()?;
     UnixStream::from_std(socket).ok()

@@ -1,4 +1,4 @@
-//! A thread's log as text for a terminal, shown as it grows.
+//! Renders a thread's log as text for a terminal, as it grows.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,23 +12,23 @@ use codex_wire::plan::UpdatePlanArgs;
 use crate::failure::in_brief;
 use crate::page::{Change, Direct, Ended, Page, Style, Within};
 
-/// Writes events for people.
+/// Renders events for people.
 pub(crate) struct Terminal<W> {
     page: Page<Direct<W>>,
-    /// Whether all causes of a failure are told.
+    /// Whether all causes of a failure are shown.
     is_verbose: bool,
-    /// The columns of a terminal on which a line can be replaced.
+    /// The width of a terminal on which a line can be replaced.
     columns: Option<usize>,
-    /// Whether the line that the cursor is in is about to be replaced.
+    /// Whether the current line will be replaced.
     is_passing: bool,
 }
 
-/// Whether to colour what goes to standard output.
+/// Whether to colour standard output.
 pub(crate) fn wants_colour(env: &Env) -> bool {
     colours(crate::console::out_is_terminal(), env)
 }
 
-/// Whether to colour what goes to a terminal, or to something else.
+/// Whether to colour an output that may be a terminal.
 pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
     is_terminal && env.get("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
 }
@@ -38,12 +38,12 @@ impl<W: Write> Terminal<W> {
         Self { page: Page::new(Direct { output, colour }), is_verbose: false, columns: None, is_passing: false }
     }
 
-    /// Tells all causes of a failure.
+    /// Shows all causes of failures.
     pub(crate) fn verbose(self, is_verbose: bool) -> Self {
         Self { is_verbose, ..self }
     }
 
-    /// Replaces lines that hold for a moment only, on a terminal with so many columns.
+    /// Replaces temporary lines, on a terminal with this many columns.
     pub(crate) fn replacing(self, columns: Option<usize>) -> Self {
         Self { columns, ..self }
     }
@@ -88,7 +88,7 @@ impl<W: Write> Terminal<W> {
         self.flush()
     }
 
-    /// Says that the model is asked again. On a terminal the next such line takes the place of this one.
+    /// Reports a retry. On a terminal the next such line replaces this one.
     fn retried(&mut self, failure: &Failure, attempt: u32, limit: u32) -> std::io::Result<()> {
         let text = format!("{attempt} of {limit}: {}", in_brief(&failure.message));
         let Some(columns) = self.columns.filter(|_| !self.is_verbose) else {
@@ -97,7 +97,7 @@ impl<W: Write> Terminal<W> {
         };
         self.page.enter(Within::Nothing)?;
         self.page.write(Style::Yellow, "retry: ")?;
-        // A line that is broken could not be taken back.
+        // A wrapped line could not be removed.
         let room = columns.saturating_sub("retry: ".len() + 1);
         let line: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).take(room).collect();
         self.page.write(Style::Plain, &line)?;
@@ -105,7 +105,7 @@ impl<W: Write> Terminal<W> {
         Ok(())
     }
 
-    /// Takes back the line that held for a moment.
+    /// Removes the temporary line.
     fn take_back(&mut self) -> std::io::Result<()> {
         if std::mem::take(&mut self.is_passing) {
             self.page.ink.output.write_all(b"\r\x1b[K")?;
@@ -118,21 +118,20 @@ impl<W: Write> Terminal<W> {
         if self.is_verbose && in_brief(message) != message { self.page.line(message) } else { Ok(()) }
     }
 
-    /// Shows a line of our own.
+    /// Prints a line of our own.
     pub(crate) fn line(&mut self, text: &str) -> std::io::Result<()> {
         self.take_back()?;
         self.page.line(text)?;
         self.flush()
     }
 
-    /// Says that something went wrong.
+    /// Prints an error.
     pub(crate) fn error(&mut self, message: &str) -> std::io::Result<()> {
         self.take_back()?;
         self.page.note(Style::Red, "error", message)?;
         self.flush()
     }
 
-    /// Gives back where it writes.
     pub(crate) fn into_inner(self) -> W {
         self.page.ink.output
     }
@@ -224,7 +223,7 @@ impl<W: Write> Terminal<W> {
     }
 }
 
-/// A piece of what the user said.
+/// A part of the user's message.
 fn piece(input: &UserInput) -> (Style, Cow<'_, str>) {
     match input {
         UserInput::Text { text, .. } => (Style::Bold, text.into()),

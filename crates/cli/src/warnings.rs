@@ -1,11 +1,11 @@
-//! What of the configuration has no effect, told on standard error.
+//! Warnings on standard error about configuration keys without effect.
 
 use codex_config::{ConfigError, Env, Home, Layers, Overrides};
 
 use crate::console;
 
-/// Tells of each key once. A file that cannot be read is told by those who need it, and a key that may not be there, because
-/// the user wants no such key, is an error.
+/// Warns about each key once. Code that needs a file reports that it cannot be read. With `--strict-config` such a key
+/// is an error.
 pub(crate) fn tell(home: &Home, env: &Env, overrides: &Overrides) -> Result<(), ConfigError> {
     match Layers::read(home, env, overrides) {
         Ok(layers) => {

@@ -96,7 +96,7 @@ impl Auth {
 
     fn chatgpt_account(&self) -> Account {
         let Claims { email, plan, .. } = self.tokens.as_ref().map(Tokens::claims).unwrap_or_default();
-        Account::Chatgpt { email, plan }
+        Account::Chatgpt { email, plan: self.plan.clone().or(plan) }
     }
 }
 
@@ -126,10 +126,10 @@ fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
 }
 
 impl Tokens {
-    /// What the identity token says of the user.
+    /// What the identity token says of the user, or the access token where there is no other.
     #[must_use]
     pub fn claims(&self) -> Claims {
-        self.id_token.as_ref().map(Claims::of).unwrap_or_default()
+        Claims::of(self.id_token.as_ref().unwrap_or(&self.access_token))
     }
 
     /// The workspace that requests name.

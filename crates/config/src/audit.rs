@@ -1,4 +1,4 @@
-//! What becomes of each key that somebody wrote: the warnings at the start, `--strict-config`, and what `doctor` lists.
+//! The verdict on each key that somebody wrote: the warnings at startup, `--strict-config`, and the list of `doctor`.
 
 use std::{
     fmt,
@@ -10,18 +10,16 @@ use crate::{
     known::{Fit, KEYS, Known, Project, Use, is_one_of, nearest},
 };
 
-/// Something about the configuration that the user should know.
+/// A warning about the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigWarning {
-    /// The file it is about.
     pub path: Option<PathBuf>,
-    /// The line in it, counted from 1.
+    /// The line number, starting at 1.
     pub line: Option<usize>,
-    /// Where it is in words: a place in a file, or an argument.
+    /// The location as text: a place in a file, or an argument.
     pub place: String,
-    /// What it is.
     pub message: String,
-    /// Whether a configuration without mistakes would not have it, so that `--strict-config` refuses it.
+    /// Whether it is a mistake, so that `--strict-config` rejects it.
     pub is_mistake: bool,
 }
 
@@ -38,42 +36,39 @@ impl fmt::Display for ConfigWarning {
     }
 }
 
-/// A key that somebody wrote, and what becomes of it.
+/// A key that somebody wrote, and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditedKey {
-    /// The dotted path; of a table that is passed over as a whole, that of the table.
+    /// The dotted path; for a table that is ignored as a whole, that of the table.
     pub key: String,
-    /// Where it was written.
     pub origin: Origin,
-    /// What becomes of it.
     pub verdict: Verdict,
 }
 
-/// What becomes of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It counts.
+    /// It has an effect.
     Honoured,
-    /// Nothing looks at it and nothing is lost, and why.
+    /// It is not used, which makes no difference, and why.
     Moot(&'static str),
     /// It has no effect, and why.
     Unused {
-        /// Why.
         why: &'static str,
-        /// What may have been meant.
+        /// The key that may have been meant.
         nearest: Option<String>,
     },
     /// No release knows it.
     Unknown {
-        /// What may have been meant.
+        /// The key that may have been meant.
         nearest: Option<String>,
     },
-    /// A project may not set it, or not to this.
+    /// A project may not set it, or not to this value.
     Refused,
 }
 
 impl AuditedKey {
-    /// What the user is told of it, if anything.
+    /// The warning about it, if any.
     #[must_use]
     pub fn warning(&self) -> Option<ConfigWarning> {
         let key = &self.key;
@@ -107,7 +102,7 @@ pub(crate) fn audit(layer: &Tree, is_project: bool) -> Vec<AuditedKey> {
     audit.found
 }
 
-/// What of a project's layer counts.
+/// The allowed part of a project's layer.
 pub(crate) fn allowed(layer: &Tree) -> Tree {
     Tree::from(allowed_members(layer.root(), &mut Vec::new()))
 }
@@ -143,7 +138,7 @@ fn may_set(known: &Known, value: &Value) -> bool {
     }
 }
 
-/// What the table says of a key.
+/// The result of looking up a key.
 enum Found {
     This(&'static Known),
     Below,
@@ -155,7 +150,7 @@ fn find<S: AsRef<str>>(path: &[S], node: &Node) -> Found {
     let mut is_above = false;
     for known in KEYS {
         match known.fit(path, is_table) {
-            // A value that should be a single one is told as such by those who read it.
+            // The reader of a scalar reports a table in its place.
             Fit::This if is_table && !known.pattern.ends_with("**") => {}
             Fit::This => return Found::This(known),
             Fit::Below => is_above = true,
@@ -168,13 +163,13 @@ fn find<S: AsRef<str>>(path: &[S], node: &Node) -> Found {
 struct Audit {
     is_project: bool,
     is_profile: bool,
-    /// The profile that is looked at.
+    /// The current profile.
     base: KeyPath,
     found: Vec<AuditedKey>,
 }
 
 impl Audit {
-    /// A profile holds the keys that the file itself does.
+    /// A profile contains the same keys as the file itself.
     fn profiles(&mut self, profiles: &Table) {
         for (name, node) in profiles {
             self.base = KeyPath::default().join("profiles").join(name);

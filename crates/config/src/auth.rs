@@ -32,6 +32,8 @@ pub struct Auth {
     pub tokens: Option<Tokens>,
     /// `last_refresh`: when the tokens were renewed, as written.
     pub last_refresh: Option<String>,
+    /// What the user pays for, as a client says that brings tokens of its own. It is in no file.
+    pub plan: Option<String>,
 }
 
 /// The tokens of a login with `ChatGPT`.
@@ -189,6 +191,7 @@ impl Auth {
             api_key: file.secret("OPENAI_API_KEY")?,
             tokens: tokens.transpose()?,
             last_refresh: file.string("last_refresh")?,
+            plan: None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The settings of the engine, read from the layers once and checked.
 //!
-//! Each key is one row, here or in a group of `settings.rs`. What is not read yet stays reachable through
+//! Each key is one row, here or in a group of `settings.rs`. Keys that are not read yet stay accessible through
 //! [`Config::tree`].
 
 use std::{
@@ -18,70 +18,45 @@ use crate::{
     TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, provider::read_providers,
 };
 
-/// The provider when none is set.
+/// The default provider.
 pub const DEFAULT_PROVIDER: &str = "openai";
 
-/// Why the configuration cannot be used.
+/// The reason why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file is there but cannot be read.
     #[error("could not read {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A layer is not well-formed.
+    Read { path: PathBuf, source: io::Error },
+    /// A layer is malformed.
     #[error(transparent)]
     Layer(#[from] LayerError),
-    /// A value is not what its key asks for.
+    /// A value does not match its key.
     #[error(transparent)]
     Value(#[from] ValueError),
     /// Keys have no effect, and the user wants none of these.
     #[error("{}", strictly(.mistakes))]
-    Strict {
-        /// What is wrong with them.
-        mistakes: Vec<ConfigWarning>,
-    },
+    Strict { mistakes: Vec<ConfigWarning> },
     /// `profile` names none of `[profiles]`.
     #[error("{}: no profile named {name:?}; {}", .origin.of("profile"), list("profiles", .known))]
     UnknownProfile {
-        /// Where the profile was asked for.
         origin: Origin,
-        /// What was asked for.
         name: String,
-        /// The profiles there are.
         known: Vec<String>,
-        /// Where profiles are defined.
+        /// The file that defines profiles.
         file: PathBuf,
     },
     /// `model_provider` names neither a built-in provider nor one of `[model_providers]`.
     #[error("{}: no provider named {id:?}; {}", .origin.of("model_provider"), list("providers", .known))]
-    UnknownProvider {
-        /// Where the provider was asked for.
-        origin: Origin,
-        /// What was asked for.
-        id: String,
-        /// The providers there are.
-        known: Vec<String>,
-    },
-    /// The selected provider has no address.
+    UnknownProvider { origin: Origin, id: String, known: Vec<String> },
     #[error("{}: base_url is missing", .origin.of(&table("model_providers", .id)))]
-    NoBaseUrl {
-        /// Where the provider is defined.
-        origin: Origin,
-        /// The provider.
-        id: String,
-    },
+    NoBaseUrl { origin: Origin, id: String },
 }
 
-/// The names that would have been right, in words.
+/// Lists the valid names.
 fn list(what: &str, known: &[String]) -> String {
     if known.is_empty() { format!("there are no {what}") } else { format!("known {what}: {}", known.join(", ")) }
 }
 
-/// The first of several mistakes, and how many there are besides.
+/// The first of several mistakes, and the number of others.
 fn strictly(mistakes: &[ConfigWarning]) -> String {
     let first = mistakes.first().map(ToString::to_string).unwrap_or_default();
     match mistakes.len() {
@@ -96,7 +71,7 @@ fn table(group: &str, name: &str) -> String {
 }
 
 impl ConfigError {
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -119,53 +94,48 @@ impl ConfigError {
     }
 }
 
-/// The whole configuration of one run or thread.
+/// The complete configuration of one run or thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Which model to ask, and how.
     pub model: ModelConfig,
-    /// The selected provider.
     pub provider: ProviderConfig,
-    /// Every provider by id: the built-in ones and those of `[model_providers]`.
+    /// All providers by id: the built-in ones and those of `[model_providers]`.
     pub providers: BTreeMap<String, ProviderConfig>,
     /// `approval_policy`, if it is set.
     pub approval_policy: Option<AskForApproval>,
-    /// `approvals_reviewer`: who is asked.
+    /// `approvals_reviewer`: who answers approval requests.
     pub approvals_reviewer: ApprovalsReviewer,
-    /// Where commands may write.
     pub sandbox: SandboxConfig,
     /// `tool_output_token_limit`: how much of a tool's output the model sees.
     pub tool_output_token_limit: Option<u64>,
-    /// What the model is told before anything else.
     pub instructions: InstructionsConfig,
     /// Which parts of the model's reasoning are shown.
     pub reasoning: ReasoningDisplay,
-    /// The record of prompts.
+    /// The settings of the prompt history.
     pub history: HistoryConfig,
-    /// Which variables a command gets.
+    /// The variables of commands.
     pub shell_environment: ShellEnvironmentPolicy,
-    /// `approval_timeout_sec`: how long an approval waits before it counts as denied; for ever if unset.
+    /// `approval_timeout_sec`: how long an approval request waits before it counts as denied; forever if unset.
     pub approval_timeout: Option<Duration>,
-    /// `notify`: the program, with its arguments, that is told when a turn is done.
+    /// `notify`: the program, with its arguments, that runs when a turn is done.
     pub notify: Vec<String>,
     /// `tools.web_search` or `features.web_search_request`: whether a provider that can may search the web.
     pub web_search: bool,
-    /// `[features]`: switches by name.
+    /// `[features]`: features by name.
     pub features: BTreeMap<String, bool>,
-    /// `[projects.<path>].trust_level`: what the user has said about folders.
+    /// `[projects.<path>].trust_level`: the user's trust in folders.
     pub projects: BTreeMap<PathBuf, TrustLevel>,
-    /// `[prices.<model>]`: what models cost, as far as the user has said so.
+    /// `[prices.<model>]`: the prices of models, if the user has set them.
     pub prices: BTreeMap<String, Price>,
-    /// `[[skills.config]]`: which skills the user wants.
+    /// `[[skills.config]]`: the enabled and disabled skills.
     pub skills: SkillsConfig,
-    /// The selected profile.
     pub profile: Option<String>,
     /// All layers merged, with the origin of every value.
     pub tree: Tree,
 }
 
 impl Config {
-    /// Reads all layers: the files, the selected profile and the overrides, each over the one before it.
+    /// Reads all layers: the files, the selected profile and the overrides, each over the previous one.
     pub fn load(home: &Home, env: &Env, overrides: &Overrides) -> Result<Self, ConfigError> {
         Layers::read(home, env, overrides)?.config(home, env)
     }
@@ -181,10 +151,10 @@ impl Config {
         Ok(Self { tree, ..config })
     }
 
-    /// Everything but the tree.
+    /// Everything except the tree.
     pub(crate) fn read(root: &Reader<'_>, profile: Option<String>, env: &Env) -> Result<Self, ConfigError> {
         let providers = read_providers(root, env)?;
-        // What is wrong with it is told now; who logs in reads it again.
+        // Errors in it are reported now; the login code reads it again.
         LoginConfig::read(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
@@ -213,7 +183,7 @@ impl Config {
         })
     }
 
-    /// The only way to log in that the user allows, `chatgpt` or `api`, if there is one.
+    /// The only allowed way to log in, `chatgpt` or `api`, if the user has restricted it.
     #[must_use]
     pub fn forced_login(&self) -> Option<&str> {
         match &self.tree.get(&["forced_login_method"])?.value {
@@ -222,20 +192,20 @@ impl Config {
         }
     }
 
-    /// How people log in with `ChatGPT`.
+    /// The settings of the `ChatGPT` login.
     #[must_use]
     pub fn login(&self) -> LoginConfig {
         // It was read without an error before.
         LoginConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
     }
 
-    /// When to ask; on request of the model unless it was set otherwise.
+    /// The approval policy; on request of the model by default.
     #[must_use]
     pub fn approval_policy(&self) -> AskForApproval {
         self.approval_policy.unwrap_or(AskForApproval::OnRequest)
     }
 
-    /// Where commands may write.
+    /// The sandbox policy.
     #[must_use]
     pub fn sandbox_policy(&self) -> SandboxPolicy {
         self.sandbox.policy()
@@ -243,8 +213,8 @@ impl Config {
 }
 
 impl Config {
-    /// The provider and the name of a model: `PROVIDER:NAME` names both, and any other name is one of the provider that is
-    /// set.
+    /// The provider and the name of a model: `PROVIDER:NAME` names both, and any other name belongs to the configured
+    /// provider.
     #[must_use]
     pub fn model_of<'a>(&'a self, model: &'a str) -> (&'a ProviderConfig, &'a str) {
         let named = model.split_once(':').and_then(|(id, name)| Some((self.providers.get(id)?, name)));
@@ -252,7 +222,7 @@ impl Config {
     }
 }
 
-/// The provider under `model_provider`, which must exist and be reachable.
+/// The provider under `model_provider`, which must exist and have an address.
 fn select_provider(
     root: &Reader<'_>,
     providers: &BTreeMap<String, ProviderConfig>,
@@ -270,7 +240,7 @@ fn select_provider(
     Ok(provider.clone())
 }
 
-/// A switch. Other releases have some as tables, which say how and not whether.
+/// A feature. Other releases have some as tables, which configure the feature without enabling it.
 fn switch(section: &Reader<'_>, key: &str) -> Result<Option<bool>, ValueError> {
     match section.node(key).map(|node| &node.value) {
         Some(Value::Table(_)) => Ok(None),

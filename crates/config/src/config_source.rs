@@ -1,4 +1,4 @@
-//! The configuration of a program that runs for long: read when it is needed, and again when a file has changed.
+//! The configuration of a long-running program: read on demand, and again when a file has changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,51 +10,48 @@ use serde_json::{Map, Value};
 
 use crate::{Config, ConfigError, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, config_files};
 
-/// Where everything in a program that runs for long finds out what the user has set.
+/// The source of the configuration in a long-running program.
 #[derive(Debug)]
 pub struct ConfigSource {
     home: Home,
     env: Env,
     overrides: Overrides,
     known: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
-    /// What a client has switched on or off until the program ends, by name.
+    /// Features that a client has enabled or disabled until the program exits, by name.
     switches: Mutex<BTreeMap<String, bool>>,
-    /// Where a client wants skills to be looked for besides the usual places, until the program ends.
+    /// Additional folders of skills that a client has set until the program exits.
     skill_roots: Mutex<Vec<PathBuf>>,
-    /// How often everything was forgotten.
+    /// How often the cache was cleared.
     generation: AtomicU64,
 }
 
 impl ConfigSource {
-    /// The configuration of a home, with what the command line says of it. Nothing is read yet.
+    /// The configuration of a home, with the overrides of the command line. Nothing is read yet.
     #[must_use]
     pub fn new(home: Home, env: Env, overrides: Overrides) -> Self {
         let (known, switches, skill_roots) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { home, env, overrides, known, switches, skill_roots, generation: AtomicU64::default() }
     }
 
-    /// The home folder.
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.home
     }
 
-    /// The variables.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// What the command line says.
     #[must_use]
     pub fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 
-    /// The configuration without any wishes of a client or a project. Read again only when one of its files has changed.
+    /// The configuration without overrides of a client or a project. Read again only when one of its files has changed.
     ///
     /// # Errors
-    /// When it cannot be read or is not understood.
+    /// When it cannot be read or parsed.
     pub fn config(&self) -> Result<Arc<Config>, ConfigError> {
         let stamps = config_files(&self.home, &self.env).iter().map(|file| Stamp::of(file)).collect();
         let mut known = lock(&self.known);
@@ -68,7 +65,7 @@ impl ConfigSource {
         }
     }
 
-    /// The configuration in a folder, with the wishes of a client.
+    /// The configuration in a folder, with the overrides of a client.
     ///
     /// # Errors
     /// As above.
@@ -80,33 +77,33 @@ impl ConfigSource {
         self.load(overrides).map(Arc::new)
     }
 
-    /// What the user should know of the configuration in a folder. What cannot be read at all is told to who asks for it.
+    /// The warnings about the configuration in a folder. Code that needs a file reports that it cannot be read.
     #[must_use]
     pub fn warnings(&self, cwd: PathBuf) -> Vec<ConfigWarning> {
         let overrides = Overrides { cwd: Some(cwd), strict: false, ..self.overrides.clone() };
         Layers::read(&self.home, &self.env, &overrides).map(|layers| layers.warnings()).unwrap_or_default()
     }
 
-    /// Forgets what was read, because this program has written the configuration or the login: two writes may follow each
-    /// other faster than a file's time tells.
+    /// Clears the cache, because this program has written the configuration or the login: two writes may follow each
+    /// other faster than the resolution of file times.
     pub fn forget(&self) {
         *lock(&self.known) = None;
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Grows whenever everything was forgotten, for those who keep what they made of it.
+    /// Increases whenever the cache is cleared, for code that caches derived data.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Switches something on or off from now on.
+    /// Enables or disables features from now on.
     pub fn switch(&self, switches: BTreeMap<String, bool>) {
         lock(&self.switches).extend(switches);
         self.forget();
     }
 
-    /// Looks for skills in these folders too from now on; false if it did already.
+    /// Searches for skills in these folders too from now on; false if it already does.
     pub fn look_for_skills_in(&self, roots: Vec<PathBuf>) -> bool {
         let before = std::mem::replace(&mut *lock(&self.skill_roots), roots.clone());
         self.forget();
@@ -115,7 +112,7 @@ impl ConfigSource {
 
     fn load(&self, mut overrides: Overrides) -> Result<Config, ConfigError> {
         for (name, is_on) in lock(&self.switches).clone() {
-            // What a request says of the same switch goes before.
+            // The same feature in a request takes precedence.
             overrides.request.entry(format!("features.{name}")).or_insert(Value::Bool(is_on));
         }
         let mut config = Config::load(&self.home, &self.env, &overrides)?;
@@ -125,7 +122,7 @@ impl ConfigSource {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one assignment, so a panic elsewhere cannot have left half of one.
+    // Every change is one assignment, so a panic cannot have left it incomplete.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

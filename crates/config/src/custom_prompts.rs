@@ -1,4 +1,4 @@
-//! Prompts that the user keeps as Markdown files and calls by name.
+//! Custom prompts: Markdown files that the user calls by name.
 
 use std::io;
 use std::path::Path;
@@ -7,14 +7,14 @@ use codex_wire::prompt::CustomPrompt;
 
 use crate::front_matter::FrontMatter;
 
-/// The largest prompt, and how much all of them may have together.
+/// The maximum size of a prompt, and of all of them together.
 const MOST_BYTES: u64 = 1 << 20;
 const MOST_BYTES_TOGETHER: u64 = 16 << 20;
 
-/// How many entries of the folder are looked at.
+/// The maximum number of folder entries that are listed.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The prompts in a folder, by name. What is no readable text is passed over; a missing folder has none.
+/// The prompts in a folder, by name. Files that are not readable text are skipped; a missing folder has none.
 pub fn custom_prompts(folder: &Path) -> io::Result<Vec<CustomPrompt>> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,

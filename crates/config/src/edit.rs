@@ -1,32 +1,32 @@
-//! Edits of a TOML text that keep its comments, its order and the way tables are written.
+//! Edits TOML text while keeping its comments, its order and the notation of tables.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value as Toml};
 
 use crate::{KeyPath, key::MAX_DEPTH};
 
-/// What an edit does with a value that is there already.
+/// How an edit combines with an existing value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Merge {
-    /// The new value takes its place.
+    /// The new value replaces it.
     #[default]
     Replace,
     /// Tables are merged key by key, other values replaced.
     Upsert,
 }
 
-/// Why an edit cannot be made.
+/// The reason why an edit cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The key leads through something that has no members.
+    /// The key leads through a value without members.
     #[error("{path} is {found}, which has no keys below it")]
     NotATable {
-        /// The dotted key of what is in the way.
+        /// The dotted key of that value.
         path: String,
-        /// What it is, with its article.
+        /// Its type, with its article.
         found: &'static str,
     },
-    /// Tables in tables without end.
+    /// The nesting is too deep.
     #[error("{name} would be nested more than {MAX_DEPTH} levels deep")]
     TooDeep {
         /// The first name of the key; the whole would be too long to read.
@@ -34,10 +34,7 @@ pub enum EditError {
     },
     /// TOML has no such number.
     #[error("{path}: the number is too large")]
-    Number {
-        /// The dotted key.
-        path: String,
-    },
+    Number { path: String },
 }
 
 /// Sets, merges or (for `null`) removes the value of a key.
@@ -54,7 +51,7 @@ pub(crate) fn apply(
         at = at.join(table);
         match parent.descend(table, &at, !value.is_null())? {
             Some(below) => parent = below,
-            // What is not there need not be removed.
+            // A missing key need not be removed.
             None => return Ok(()),
         }
     }
@@ -64,12 +61,12 @@ pub(crate) fn apply(
 /// A table to write to.
 struct Parent<'a> {
     table: &'a mut dyn TableLike,
-    /// Whether tables below must be in braces or dotted, because a header would end the line they are on.
+    /// Whether nested tables must be inline or dotted, because a header would end the line they are on.
     flat: bool,
 }
 
 impl Parent<'_> {
-    /// The table below a name, made if it is missing and wanted.
+    /// The table below a name, created if it is missing and `wanted`.
     fn descend(self, name: &str, at: &KeyPath, wanted: bool) -> Result<Option<Self>, EditError> {
         if !self.table.contains_key(name) {
             if !wanted {
@@ -100,7 +97,7 @@ impl Parent<'_> {
             (_, Some(old @ Item::Value(_))) => {
                 let mut new = inline(value, at)?;
                 if let Some(old) = old.as_value() {
-                    // The comment behind a value belongs to the line and stays.
+                    // The comment after a value belongs to the line and stays.
                     *new.decor_mut() = old.decor().clone();
                 }
                 *old = Item::Value(new);
@@ -120,7 +117,7 @@ impl Parent<'_> {
         Ok(())
     }
 
-    /// A value in the form that suits the table.
+    /// A value in the notation that suits the table.
     fn item(&self, value: &Json, at: &KeyPath) -> Result<Item, EditError> {
         match value {
             Json::Object(members) if !self.flat => Ok(Item::Table(block(members, at)?)),
@@ -128,7 +125,7 @@ impl Parent<'_> {
         }
     }
 
-    /// Takes a key out. Comments that stand apart from it, with an empty line between, go to what follows.
+    /// Removes a key. Comments that are separated from it by an empty line move to the next key.
     fn remove(&mut self, name: &str) {
         let detached = self.table.key(name).and_then(|key| detached_comment(key.leaf_decor().prefix()?));
         let names: Vec<String> = self.table.iter().map(|(name, _)| name.to_owned()).collect();
@@ -147,7 +144,7 @@ impl Parent<'_> {
     }
 }
 
-/// The part of the text before a key that an empty line separates from it, if there is a comment in it.
+/// The part of the text before a key that an empty line separates from it, if it contains a comment.
 fn detached_comment(prefix: &RawString) -> Option<String> {
     let text = prefix.as_str()?;
     let end = text.rfind("\n\n")? + 2;
@@ -159,7 +156,7 @@ fn prepend(decor: &mut toml_edit::Decor, comment: &str) {
     decor.set_prefix(format!("{comment}{own}"));
 }
 
-/// Makes a table say what an object says; a replaced one loses what the object does not name.
+/// Merges an object into a table; a replaced table loses keys that the object does not name.
 fn merge(
     old: &mut Item,
     members: &Map<String, Json>,
@@ -177,7 +174,7 @@ fn merge(
     members.iter().try_for_each(|(name, value)| parent.set(name, value, strategy, &at.join(name)))
 }
 
-/// Whether a header cannot stand below this table: it is in braces, or its keys are dotted.
+/// Whether this table cannot contain headers: it is inline, or its keys are dotted.
 fn is_flat(item: &Item) -> bool {
     match item {
         Item::Table(table) => table.is_dotted(),
@@ -185,7 +182,7 @@ fn is_flat(item: &Item) -> bool {
     }
 }
 
-/// A table that only holds others and has no header of its own until a value comes into it.
+/// A table that only contains others and has no header until it gets a value.
 fn implicit_table() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
@@ -199,12 +196,12 @@ fn block(members: &Map<String, Json>, at: &KeyPath) -> Result<Table, EditError> 
     for (name, value) in members {
         parent.set(name, value, Merge::Replace, &at.join(name))?;
     }
-    // A table of tables needs no header of its own, but an empty one would be lost without it.
+    // A table of tables needs no header, but an empty one would be lost without it.
     table.set_implicit(!table.is_empty() && table.iter().all(|(_, item)| item.is_table()));
     Ok(table)
 }
 
-/// A list in place of `[[tables]]`: the same if it still is a list of objects.
+/// A list in place of `[[tables]]`: the same notation if it is still a list of objects.
 fn tables_or_array(items: &[Json], at: &KeyPath) -> Result<Item, EditError> {
     let objects: Option<Vec<_>> = items.iter().map(Json::as_object).collect();
     match objects {
@@ -227,7 +224,7 @@ fn inline(value: &Json, at: &KeyPath) -> Result<Toml, EditError> {
         return Err(too_deep(at));
     }
     Ok(match value {
-        // Those who call leave it out or remove the key.
+        // The callers leave it out or remove the key.
         Json::Null => Toml::InlineTable(InlineTable::new()),
         Json::Bool(flag) => Toml::from(*flag),
         Json::String(text) => Toml::from(text.as_str()),
@@ -255,7 +252,7 @@ fn too_deep(at: &KeyPath) -> EditError {
     EditError::TooDeep { name: at.segments().first().cloned().unwrap_or_default() }
 }
 
-/// What kind of thing an item is, with its article.
+/// The type of an item, with its article.
 fn kind(item: &Item) -> &'static str {
     match item {
         Item::None => "nothing",

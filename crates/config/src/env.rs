@@ -1,20 +1,20 @@
-//! The environment of a run, passed in so that tests and embedding programs decide what is seen.
+//! The environment of a run, passed in so that tests and embedding programs control it.
 //!
 //! Invariant: this is the only place in the crate that reads the process's variables.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, path::Path};
 
-/// How much of the list of users is read.
+/// The maximum number of bytes read of the user database.
 const PASSWD_BYTES: u64 = 1024 * 1024;
 
-/// The variables that configuration may look at: the process's own, or a fixed set.
+/// The visible variables: the process's own, or a fixed set.
 #[derive(Clone)]
 pub struct Env {
     fixed: Option<BTreeMap<String, OsString>>,
 }
 
 impl Env {
-    /// The variables of this process, looked up when asked for.
+    /// The variables of this process, looked up on demand.
     #[must_use]
     pub fn process() -> Self {
         Self { fixed: None }
@@ -32,7 +32,7 @@ impl Env {
         if value.is_none() && name == "HOME" && self.fixed.is_none() { user_folder() } else { value }
     }
 
-    /// The value of a variable without the white space around it; one that is blank or not UTF-8 counts as unset.
+    /// The trimmed value of a variable; one that is blank or not UTF-8 counts as unset.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         let value = self.get(name)?.into_string().ok()?;
@@ -41,14 +41,14 @@ impl Env {
     }
 }
 
-/// The folder of the user that this process runs as, from the list of users.
+/// The home of the user that this process runs as, from the user database.
 fn user_folder() -> Option<OsString> {
     use std::os::unix::fs::MetadataExt as _;
     let user = std::fs::metadata("/proc/self").ok()?.uid();
     folder_of(user, &codex_files::read_text(Path::new("/etc/passwd"), PASSWD_BYTES).ok()?).map(OsString::from)
 }
 
-/// The folder of a user in a list of users: name, password, number, group, comment, folder and shell in a line.
+/// The home of a user in a user database: name, password, uid, gid, comment, home and shell in a line.
 fn folder_of(user: u32, users: &str) -> Option<&str> {
     let mut entries = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
     let folder = entries.find_map(|entry| match entry[..] {
@@ -59,7 +59,7 @@ fn folder_of(user: u32, users: &str) -> Option<&str> {
 }
 
 impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Env {
-    /// A fixed set of variables; the process's own are not seen.
+    /// A fixed set of variables; the process's own are not visible.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
         let fixed = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { fixed: Some(fixed) }
@@ -67,7 +67,7 @@ impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Env {
 }
 
 impl fmt::Debug for Env {
-    /// Shows names only: values may be keys.
+    /// Shows only names: values may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fixed {
             Some(variables) => f.debug_set().entries(variables.keys()).finish(),
@@ -86,7 +86,7 @@ mod tests {
             "# list\nroot:x:0:0:root:/root:/bin/sh\nann:x:1000:100:Ann, a:/home/ann:/bin/sh\nno:x:7:7::none:\nodd\n";
         let of = |user| folder_of(user, users);
         assert_eq!((of(0), of(1000), of(7), of(8)), (Some("/root"), Some("/home/ann"), None, None));
-        // A fixed set says everything.
+        // A fixed set is complete.
         assert_eq!(Env::from_iter([("HOME", "")]).get("HOME"), None);
     }
 

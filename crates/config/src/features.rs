@@ -1,43 +1,37 @@
-//! What can be switched on, as data: switches of `[features]` and ways to work together.
+//! Features as data: the switches of `[features]`, and collaboration modes.
 
 use codex_wire::collaboration::ModeKind;
 use codex_wire::reasoning::ReasoningEffort;
 
 use crate::Config;
 
-/// A switch that does something.
+/// A feature with an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Feature {
     /// Its key in `[features]`.
     pub name: &'static str,
-    /// Its name for people.
     pub display_name: &'static str,
-    /// What it does.
     pub description: &'static str,
-    /// Whether it is on when nobody says otherwise.
     pub is_on_by_default: bool,
-    /// Whether it is on.
     pub is_on: bool,
 }
 
-/// A way to work together.
+/// A collaboration mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedMode {
-    /// Its name for people.
     pub name: &'static str,
-    /// Which one it is.
     pub mode: ModeKind,
-    /// The effort it asks for.
+    /// The reasoning effort it uses.
     pub effort: Option<ReasoningEffort>,
 }
 
-/// Switches of `[features]` that do something: name, name for people, what it does, whether it is on by default.
+/// The features with an effect: name, display name, description, default.
 const FEATURES: &[(&str, &str, &str, bool)] = &[
     ("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false),
     ("goals", "Goals", "Lets a thread go on by itself until a goal is reached.", true),
 ];
 
-/// The switches that do something, as they are set.
+/// The features with an effect, and their current state.
 #[must_use]
 pub fn list_features(config: &Config) -> Vec<Feature> {
     let feature = |(name, display_name, description, default): &(&'static str, &'static str, &'static str, bool)| {
@@ -47,14 +41,14 @@ pub fn list_features(config: &Config) -> Vec<Feature> {
     FEATURES.iter().map(feature).collect()
 }
 
-/// The ways to work together that there are.
+/// The available collaboration modes.
 #[must_use]
 pub fn collaboration_modes() -> Vec<OfferedMode> {
     let plan = OfferedMode { name: "Plan", mode: ModeKind::Plan, effort: Some(ReasoningEffort::Medium) };
     vec![plan, OfferedMode { name: "Default", mode: ModeKind::Default, effort: None }]
 }
 
-/// What a model is told of a way to work together when the client says nothing of it.
+/// The default instructions for a model in a collaboration mode.
 #[must_use]
 pub fn mode_instructions(mode: &ModeKind) -> &'static str {
     match mode {

@@ -1,6 +1,6 @@
-//! The lines between two `---` at the beginning of a Markdown file.
+//! Front matter: the lines between two `---` at the start of a Markdown file.
 
-/// A text with its front matter set apart.
+/// A text with its front matter separated.
 pub(crate) struct FrontMatter<'a> {
     lines: &'a str,
     /// The text after it.
@@ -16,7 +16,7 @@ impl<'a> FrontMatter<'a> {
         Self { lines, content }
     }
 
-    /// The value of a field; dashes and underscores in its name are the same.
+    /// The value of a field; dashes and underscores in its name are equivalent.
     pub(crate) fn field(&self, name: &str) -> Option<String> {
         let mut fields = self.lines.lines().filter_map(|line| line.split_once(':'));
         let (_, value) = fields.find(|(key, _)| key.trim().replace('-', "_") == name)?;

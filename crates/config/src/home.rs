@@ -1,4 +1,4 @@
-//! `CODEX_HOME`: the folder of everything that belongs to one user, and the names of what lies in it.
+//! `CODEX_HOME`: the folder of everything that belongs to one user, and the names of its entries.
 
 use std::{
     fs, io,
@@ -7,63 +7,36 @@ use std::{
 
 use crate::Env;
 
-/// The folder that holds configuration, login and threads.
+/// The folder that contains configuration, login and threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
     user: Option<PathBuf>,
 }
 
-/// Why there is no home folder to work with.
+/// The reason why there is no home folder.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    /// The variable names something that is not there.
     #[error("CODEX_HOME points to {}, which does not exist", .path.display())]
-    Missing {
-        /// The value of the variable.
-        path: PathBuf,
-    },
-    /// The variable names a file.
+    Missing { path: PathBuf },
     #[error("CODEX_HOME points to {}, which is not a directory", .path.display())]
-    NotADirectory {
-        /// The value of the variable.
-        path: PathBuf,
-    },
-    /// The variable names something that cannot be looked at.
+    NotADirectory { path: PathBuf },
     #[error("CODEX_HOME points to {}, which could not be opened", .path.display())]
-    Open {
-        /// The value of the variable.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is no variable to go by.
+    Open { path: PathBuf, source: io::Error },
     #[error("neither CODEX_HOME nor HOME is set")]
     Unset,
     /// A relative `HOME` would put the login into whatever folder the program is started in.
     #[error("HOME is {}, which is not an absolute path", .path.display())]
-    RelativeUserDir {
-        /// The value of the variable.
-        path: PathBuf,
-    },
+    RelativeUserDir { path: PathBuf },
     /// A folder that has to be private belongs to another user.
     #[error("{} belongs to another user", .path.display())]
-    Foreign {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder could not be made.
+    Foreign { path: PathBuf },
     #[error("could not create {}", .path.display())]
-    Create {
-        /// The folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Create { path: PathBuf, source: io::Error },
 }
 
 impl HomeError {
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -94,13 +67,13 @@ impl Home {
         Ok(Self { root: user.join(".codex"), user: Some(user) })
     }
 
-    /// Takes a folder as it is, without looking at the environment.
+    /// Uses a folder without checking the environment.
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), user: None }
     }
 
-    /// Creates the folder if it is missing, for this user's eyes only.
+    /// Creates the folder if it is missing, accessible only to this user.
     pub fn ensure(&self) -> Result<(), HomeError> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
@@ -109,98 +82,94 @@ impl Home {
         builder.create(&self.root).map_err(|source| HomeError::Create { path: self.root.clone(), source })
     }
 
-    /// The folder itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// The user's own folder, for paths that begin with `~`.
+    /// The user's own home folder, for paths that start with `~`.
     #[must_use]
     pub fn user_dir(&self) -> Option<&Path> {
         self.user.as_deref()
     }
 
-    /// The configuration.
+    /// `config.toml`.
     #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.root.join("config.toml")
     }
 
-    /// The configuration of a profile that has a file of its own.
+    /// The file of a profile that has its own.
     #[must_use]
     pub fn profile_file(&self, name: &str) -> PathBuf {
         self.root.join(format!("{name}.config.toml"))
     }
 
-    /// The login.
+    /// `auth.json`.
     #[must_use]
     pub fn auth_file(&self) -> PathBuf {
         self.root.join("auth.json")
     }
 
-    /// The folder of rollouts.
+    /// The folder of active rollouts.
     #[must_use]
     pub fn sessions(&self) -> PathBuf {
         self.root.join("sessions")
     }
 
-    /// The folder of rollouts put away.
+    /// The folder of archived rollouts.
     #[must_use]
     pub fn archived_sessions(&self) -> PathBuf {
         self.root.join("archived_sessions")
     }
 
-    /// The prompts typed so far, one a line.
+    /// The prompt history, one prompt per line.
     #[must_use]
     pub fn history_file(&self) -> PathBuf {
         self.root.join("history.jsonl")
     }
 
-    /// The folder of custom prompts.
     #[must_use]
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")
     }
 
-    /// The folder of rules about commands.
     #[must_use]
     pub fn rules(&self) -> PathBuf {
         self.root.join("rules")
     }
 
-    /// The folder of skills.
     #[must_use]
     pub fn skills(&self) -> PathBuf {
         self.root.join("skills")
     }
 
-    /// The folder of what belongs to a running server: its socket, its token and its log.
+    /// The folder of a running server: its socket, its token and its log.
     #[must_use]
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
     }
 
-    /// The socket that a server listens on unless it is told another.
+    /// The default socket of a server.
     #[must_use]
     pub fn server_socket(&self) -> PathBuf {
         self.run().join("app-server.sock")
     }
 
-    /// The token of a server that was given none.
+    /// The generated token of a server.
     #[must_use]
     pub fn server_token_file(&self) -> PathBuf {
         self.run().join("app-server.token")
     }
 
-    /// What a server in the background has to say.
+    /// The log of a background server.
     #[must_use]
     pub fn server_log(&self) -> PathBuf {
         self.run().join("app-server.log")
     }
 }
 
-/// Checks what `CODEX_HOME` names and gives its absolute path.
+/// Checks the value of `CODEX_HOME` and returns its absolute path.
 fn resolve(path: PathBuf) -> Result<PathBuf, HomeError> {
     match path.canonicalize() {
         Ok(root) if root.is_dir() => Ok(root),
@@ -218,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Finds the home under the variables given, in a folder that holds `dir/` and `file`; `@` is that folder.
+    /// Finds the home with the given variables, in a folder that contains `dir/` and `file`; `@` is that folder.
     #[track_caller]
     fn check(variables: &[(&str, &str)], expected: Expect) {
         let temp = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Trees as JSON, and the version of a layer: a hash of what it says.
+//! Trees as JSON, and the version of a layer: a hash of its contents.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Table, Tree, Value};
 
-/// The members of a table as JSON, in the order of their names.
+/// The members of a table as JSON, ordered by name.
 #[must_use]
 pub fn table_json(table: &Table) -> Map<String, Json> {
     table.iter().map(|(name, node)| (name.clone(), value_json(&node.value))).collect()
@@ -26,7 +26,8 @@ pub fn value_json(value: &Value) -> Json {
     }
 }
 
-/// A hash of what a layer says. Comments, order and spelling do not count, so an edit that keeps them is no change.
+/// A hash of a layer's contents. Comments, order and notation do not count, so an edit that only changes those is no
+/// change.
 pub(crate) fn version(layer: &Tree) -> String {
     let text = Json::Object(table_json(layer.root())).to_string();
     let mut version = "sha256:".to_owned();

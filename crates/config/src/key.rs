@@ -1,37 +1,34 @@
-//! Paths of keys such as `model_providers.mock.base_url`, as they are written and as they are shown.
+//! Key paths such as `model_providers.mock.base_url`, parsed and printed.
 
 use std::fmt;
 
 use toml_edit::Key;
 
-/// Deeper trees are refused, so that walking one never runs out of stack.
+/// Deeper trees are rejected, so that walking one never overflows the stack.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// The names that lead from the root to a value.
+/// The names from the root to a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyPath(Vec<String>);
 
-/// Why a text is not a path of keys.
+/// The reason why a text is not a key path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Nothing is there.
     #[error("the key is empty")]
     Empty,
-    /// Two dots in a row, or one at an end.
     #[error("a segment between the dots of the key is empty")]
     EmptySegment,
-    /// A quote that does not begin or end a whole segment.
+    /// A quote that does not start or end a whole segment.
     #[error("the quotes in the key are not closed, or not around a whole segment")]
     Quotes,
-    /// More segments than any configuration has.
     #[error("the key has more than {MAX_DEPTH} segments")]
     TooDeep,
 }
 
 impl KeyPath {
-    /// Reads a dotted path; a segment in quotes may hold dots: `projects."/a/b.c".trust_level`.
+    /// Parses a dotted path; a quoted segment may contain dots: `projects."/a/b.c".trust_level`.
     ///
-    /// Segments without quotes may hold more than TOML's bare keys do, because people leave the quotes out.
+    /// Segments without quotes may contain more than TOML's bare keys, because people leave the quotes out.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         if text.is_empty() {
@@ -67,7 +64,7 @@ impl KeyPath {
 }
 
 impl fmt::Display for KeyPath {
-    /// Writes the path so that [`KeyPath::parse`] reads it back.
+    /// Formats the path so that [`KeyPath::parse`] parses it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, segment) in self.0.iter().enumerate() {
             let dot = if index == 0 { "" } else { "." };

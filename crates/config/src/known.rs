@@ -1,19 +1,19 @@
-//! Every key of `config.toml` that this release or another knows, as data: what becomes of it here, and whether the file of
-//! a project may set it.
+//! Every key of `config.toml` that this or another release knows, as data: its effect here, and whether the file of a
+//! project may set it.
 //!
-//! The audit, the nearest key to a misspelled one, `--strict-config` and the filter of project files all come from this
-//! table. A test compares it with what the readers really read.
+//! The audit, the suggestion for a misspelled key, `--strict-config` and the filter of project files all use this
+//! table. A test compares it with the keys that the readers really read.
 
 use crate::Value;
 
-/// What becomes of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// It counts.
+    /// It has an effect.
     Honoured,
-    /// It counts with these values alone, and why it does not with others.
+    /// It has an effect only with these values, and why not with others.
     Only(&'static [&'static str], &'static str),
-    /// Nothing looks at it and nothing is lost, and why.
+    /// It is not used, which makes no difference, and why.
     Moot(&'static str),
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Use {
 pub(crate) enum Project {
     /// It may.
     May,
-    /// To these values alone.
+    /// Only to these values.
     MayOnly(&'static [&'static str]),
     /// It may not.
     MayNot,
@@ -31,38 +31,38 @@ pub(crate) enum Project {
 /// One row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// The dotted path. `*` is a name that users choose, and a `**` at the end whatever lies below.
+    /// The dotted path. `*` is a name that users choose, and a trailing `**` anything below.
     pub(crate) pattern: &'static str,
     pub(crate) usage: Use,
     pub(crate) project: Project,
 }
 
-/// A key that counts, from wherever it comes.
+/// A key with an effect, from any layer.
 const fn shared(pattern: &'static str) -> Known {
     Known { pattern, usage: Use::Honoured, project: Project::May }
 }
 
-/// A key that counts, but not from a project.
+/// A key with an effect, but not from a project.
 const fn own(pattern: &'static str) -> Known {
     Known { pattern, usage: Use::Honoured, project: Project::MayNot }
 }
 
-/// A key that counts, and that a project may set to some values.
+/// A key with an effect that a project may set to some values.
 const fn partly(pattern: &'static str, values: &'static [&'static str]) -> Known {
     Known { pattern, usage: Use::Honoured, project: Project::MayOnly(values) }
 }
 
-/// A key that counts with some values.
+/// A key that has an effect with some values.
 const fn only(pattern: &'static str, values: &'static [&'static str], why: &'static str) -> Known {
     Known { pattern, usage: Use::Only(values, why), project: Project::MayNot }
 }
 
-/// A key of other releases that does not count.
+/// A key of other releases without effect.
 const fn unused(pattern: &'static str, why: &'static str) -> Known {
     only(pattern, &[], why)
 }
 
-/// A key of other releases that there is no need for.
+/// A key of other releases that is not needed.
 const fn moot(pattern: &'static str, why: &'static str) -> Known {
     Known { pattern, usage: Use::Moot(why), project: Project::MayNot }
 }
@@ -76,7 +76,7 @@ const SEARCH: &str = "set tools.web_search instead";
 const REALTIME: &str = "there are no voice conversations";
 const INCLUDED: &str = "what the model is told cannot be switched off";
 
-/// The table. Of several rows that fit a key the first counts.
+/// The table. The first matching row counts.
 pub(crate) const KEYS: &[Known] = &[
     // Models, effort, instructions and tools.
     shared("model"),
@@ -96,7 +96,7 @@ pub(crate) const KEYS: &[Known] = &[
     shared("features.goals"),
     shared("features.parallel"),
     shared("features.unified_exec"),
-    // Providers, programs and files. What a file says would be sent to the model, so a project names none.
+    // Providers, programs and files. The contents of a file would be sent to the model, so a project names none.
     own("model_provider"),
     own("model_catalog_json"),
     own("openai_base_url"),
@@ -137,7 +137,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("experimental_instructions_file"),
     own("model_instructions_file"),
     own("project_doc_max_bytes"),
-    // Policies. What is strictest cannot be looser than what the user has.
+    // Policies. The strictest value cannot be looser than the user's.
     own("approval_policy"),
     own("approvals_reviewer"),
     own("approval_timeout_sec"),
@@ -159,7 +159,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("chatgpt_base_url"),
     own("forced_chatgpt_workspace_id"),
     own("cli_auth_credentials_store"),
-    // The rest that counts.
+    // Other keys with an effect.
     own("hide_agent_reasoning"),
     own("show_raw_agent_reasoning"),
     own("history.persistence"),
@@ -178,7 +178,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("skills.config"),
     own("profile"),
     own("profiles.**"),
-    // What other releases know.
+    // Keys of other releases.
     unused("mcp_servers.*.**", MCP),
     unused("mcp_oauth_credentials_store", MCP),
     unused("mcp_oauth_callback_port", MCP),
@@ -263,24 +263,24 @@ pub(crate) const KEYS: &[Known] = &[
     unused("model_providers.*.websocket_connect_timeout_ms", ABSENT),
 ];
 
-/// How a path and a pattern compare.
+/// The relation of a path to a pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// The pattern is about this key, or about the table that it is.
+    /// The pattern matches this key, or the table that it is.
     This,
-    /// It is about something below this key.
+    /// It matches something below this key.
     Below,
-    /// It is about others.
+    /// It does not match.
     Other,
 }
 
 impl Known {
-    /// The names of the pattern, without a `**` at the end.
+    /// The names of the pattern, without a trailing `**`.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &'static str> {
         self.pattern.strip_suffix(".**").unwrap_or(self.pattern).split('.')
     }
 
-    /// How a path compares with the pattern. A row for whatever lies below a key is about tables alone.
+    /// Compares a path with the pattern. A row for anything below a key matches only tables.
     pub(crate) fn fit<S: AsRef<str>>(&self, path: &[S], is_table: bool) -> Fit {
         let mut pattern = self.segments();
         let fits = path.iter().all(|name| pattern.next().is_some_and(|known| known == "*" || known == name.as_ref()));
@@ -293,7 +293,7 @@ impl Known {
     }
 }
 
-/// Whether a value is one of those that a row names.
+/// Whether a value is one of those in a row.
 pub(crate) fn is_one_of(value: &Value, named: &[&str]) -> bool {
     match value {
         Value::String(text) => named.contains(&text.as_str()),
@@ -302,7 +302,7 @@ pub(crate) fn is_one_of(value: &Value, named: &[&str]) -> bool {
     }
 }
 
-/// The known key that was probably meant: the same name elsewhere, else a name much like it in the same table.
+/// The known key that was probably meant: the same name elsewhere, else a similar name in the same table.
 pub(crate) fn nearest<S: AsRef<str>>(path: &[S]) -> Option<String> {
     let (name, parents) = path.split_last()?;
     let name = name.as_ref();
@@ -324,7 +324,7 @@ pub(crate) fn nearest<S: AsRef<str>>(path: &[S]) -> Option<String> {
     Some(parents.join(found).to_string())
 }
 
-/// How many letters have to be added, dropped, changed or swapped with the next one to make one name of another.
+/// The number of letters to insert, delete, replace or transpose to turn one name into another.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     if from.len().abs_diff(to.len()) > 3 {

@@ -1,5 +1,5 @@
-//! The order of the layers, the lowest first: the machine's file, the user's, those of the project, the selected profile,
-//! the command line and the request, and what is managed.
+//! The order of the layers, the lowest first: the machine's file, the user's, those of the project, the selected
+//! profile, the command line and the request, and the managed file.
 
 use std::{
     fmt,
@@ -15,16 +15,16 @@ use crate::{
     project_files::{ProjectFiles, Trusted},
 };
 
-/// The largest `config.toml`.
+/// The maximum size of `config.toml`.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What the machine's administrator has set for all users.
+/// The administrator's settings for all users.
 const SYSTEM_FILE: &str = "/etc/codex/config.toml";
 
-/// What the machine's administrator has decided for all users.
+/// The administrator's enforced settings for all users.
 const MANAGED_FILE: &str = "/etc/codex/managed_config.toml";
 
-/// What the command line or a request says over the files, and where the work takes place.
+/// The overrides of the command line or a request, and the working directory.
 #[derive(Clone, Default)]
 pub struct Overrides {
     /// The argument of `--profile`.
@@ -33,9 +33,9 @@ pub struct Overrides {
     pub values: Vec<String>,
     /// The `config` object of a client's request, with dotted names.
     pub request: Map<String, Json>,
-    /// The folder whose project may have files of its own; without one no project counts.
+    /// The folder whose project may have its own files; without one no project is considered.
     pub cwd: Option<PathBuf>,
-    /// `--strict-config`: whether a key that has no effect is an error.
+    /// `--strict-config`: whether a key without effect is an error.
     pub strict: bool,
 }
 
@@ -56,14 +56,14 @@ impl Overrides {
 }
 
 impl fmt::Debug for Overrides {
-    /// Leaves the values out: any of them may be a secret.
+    /// Omits the values: any of them may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (values, request) = (self.values.len(), self.request.len());
         write!(f, "Overrides {{ profile: {:?}, values: {values}, request: {request} }}", self.profile)
     }
 }
 
-/// Where a layer comes from.
+/// The origin of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerSource {
     /// The machine's file.
@@ -76,12 +76,11 @@ pub enum LayerSource {
     Project(PathBuf),
     /// The command line and the request.
     Flags,
-    /// The file of an administrator, which goes over everything else.
+    /// The administrator's file, which overrides everything else.
     Managed(PathBuf),
 }
 
 impl LayerSource {
-    /// The file it is in.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::System(file) | Self::User(file) | Self::Profile(_, file) | Self::Managed(file) => Some(file.clone()),
@@ -91,15 +90,14 @@ impl LayerSource {
     }
 }
 
-/// One layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) source: LayerSource,
-    /// What it says.
+    /// Its contents.
     pub(crate) tree: Tree,
-    /// What of that counts, if not all does.
+    /// The allowed part, if not everything is allowed.
     pub(crate) allowed: Option<Tree>,
-    /// Why it was not read, if it was not.
+    /// The reason why it was not read, if it was not.
     pub(crate) disabled: Option<String>,
 }
 
@@ -108,7 +106,7 @@ impl Layer {
         Self { source, tree, allowed: None, disabled: None }
     }
 
-    /// What counts.
+    /// The effective part.
     pub(crate) fn counted(&self) -> &Tree {
         self.allowed.as_ref().unwrap_or(&self.tree)
     }
@@ -119,20 +117,20 @@ impl Layer {
 pub struct Layers {
     /// The lowest first. The profile of a file has its place below the flags, and one that is a table has no layer.
     list: Vec<Layer>,
-    /// What is known of files that were not read.
+    /// Warnings about files that were not read.
     unread: Vec<ConfigWarning>,
 }
 
 impl Layers {
-    /// Reads the files that there are.
+    /// Reads the existing files.
     ///
     /// # Errors
-    /// A file that is there and cannot be read, and under `strict` a key that has no effect.
+    /// A file that exists but cannot be read, and under `strict` a key without effect.
     pub fn read(home: &Home, env: &Env, overrides: &Overrides) -> Result<Self, ConfigError> {
         Self::over(home, env, overrides, read_file(&home.config_file())?.unwrap_or_default())
     }
 
-    /// All layers, where the user's file says this.
+    /// All layers, with the given text as the user's file.
     pub(crate) fn over(home: &Home, env: &Env, overrides: &Overrides, user: Tree) -> Result<Self, ConfigError> {
         let mut layers = Self { list: Vec::new(), unread: Vec::new() };
         let system = system_file(env);
@@ -163,13 +161,13 @@ impl Layers {
         Ok(layers)
     }
 
-    /// Where a layer that lies right below the flags belongs.
+    /// The position right below the flags.
     fn below_flags(&self) -> usize {
         let is_above = |layer: &Layer| matches!(layer.source, LayerSource::Flags | LayerSource::Managed(_));
         self.list.iter().position(is_above).unwrap_or(self.list.len())
     }
 
-    /// A profile that is no table of `[profiles]` may be a file of its own, as newer releases write them.
+    /// A profile that is not a table of `[profiles]` may be a separate file, as newer releases write them.
     fn add_profile_file(&mut self, home: &Home) -> Result<(), ConfigError> {
         let tree = self.merged();
         let Some(Node { value: Value::String(name), .. }) = tree.get(&["profile"]) else { return Ok(()) };
@@ -190,7 +188,7 @@ impl Layers {
         if files.is_empty() {
             return;
         }
-        // What the user has named for this run goes before what the project says.
+        // The user's settings for this run override those of the project.
         let is_above = |layer: &Layer| {
             matches!(layer.source, LayerSource::Profile(..) | LayerSource::Flags | LayerSource::Managed(_))
         };
@@ -228,9 +226,10 @@ impl Layers {
         tree
     }
 
-    /// All layers in one tree, and the name of the profile among them.
+    /// All layers in one tree, and the name of the selected profile.
     pub(crate) fn merge(&self, home: &Home) -> Result<(Tree, Option<String>), ConfigError> {
-        // What lies above may select a profile and even define one, so it is looked at before the profile is laid below it.
+        // Higher layers may select a profile and even define one, so they are read before the profile is inserted below
+        // them.
         let all = self.merged();
         let has_file = self.list.iter().any(|layer| matches!(layer.source, LayerSource::Profile(..)));
         let profile = select_profile(&all, home, has_file)?;
@@ -249,7 +248,7 @@ impl Layers {
         Ok((tree, profile))
     }
 
-    /// What becomes of each key in the files and on the command line, in the order of the layers and their lines.
+    /// The verdict on each key in the files and on the command line, in the order of the layers and their lines.
     #[must_use]
     pub fn audit(&self) -> Vec<AuditedKey> {
         let keys = self.list.iter().flat_map(|layer| {
@@ -260,11 +259,11 @@ impl Layers {
             });
             keys
         });
-        // A client that asks for something learns from the answer what it got.
+        // A client learns the effect of its request from the response.
         keys.filter(|key| key.origin != Origin::Request).collect()
     }
 
-    /// What the user should know.
+    /// The warnings for the user.
     #[must_use]
     pub fn warnings(&self) -> Vec<ConfigWarning> {
         let mut warnings: Vec<_> = self.audit().iter().filter_map(AuditedKey::warning).collect();
@@ -278,14 +277,14 @@ impl Layers {
         warnings
     }
 
-    /// The configuration that they make together.
+    /// The resulting configuration.
     pub fn config(&self, home: &Home, env: &Env) -> Result<Config, ConfigError> {
         let (tree, profile) = self.merge(home)?;
         Config::from_tree(tree, profile, home.user_dir(), env)
     }
 }
 
-/// A path in a variable. A relative one would let the folder that the program is started in decide.
+/// A path in a variable. A relative one would depend on the folder that the program is started in.
 fn named(env: &Env, variable: &str) -> Option<PathBuf> {
     env.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
@@ -295,7 +294,7 @@ fn system_file(env: &Env) -> PathBuf {
     named(env, "CODEX_SYSTEM_CONFIG_PATH").unwrap_or_else(|| SYSTEM_FILE.into())
 }
 
-/// Where an administrator's file may be; the first that is there counts.
+/// The possible paths of the administrator's file; the first that exists counts.
 fn managed_files(home: &Home, env: &Env) -> Vec<PathBuf> {
     // Tests of other releases use the longer name.
     let named = ["CODEX_MANAGED_CONFIG_PATH", "CODEX_APP_SERVER_MANAGED_CONFIG_PATH"].map(|name| named(env, name));
@@ -305,7 +304,7 @@ fn managed_files(home: &Home, env: &Env) -> Vec<PathBuf> {
     }
 }
 
-/// The files that decide about a configuration without a project, for those who keep what they have read.
+/// The files that a configuration without a project depends on, for caching.
 #[must_use]
 pub fn config_files(home: &Home, env: &Env) -> Vec<PathBuf> {
     let mut files = vec![home.config_file(), system_file(env)];
@@ -313,7 +312,7 @@ pub fn config_files(home: &Home, env: &Env) -> Vec<PathBuf> {
     files
 }
 
-/// The layer of a file; a missing one says nothing.
+/// The layer of a file; a missing one is empty.
 pub(crate) fn read_file(path: &Path) -> Result<Option<Tree>, ConfigError> {
     match read_text(path)? {
         Some(text) => Ok(Some(Tree::parse(path, &text)?)),
@@ -321,7 +320,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Option<Tree>, ConfigError> {
     }
 }
 
-/// The text of a file, if there is such a file.
+/// The text of a file, if it exists.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let bytes = match codex_files::read(path, MOST_BYTES) {
         Ok(bytes) => bytes,

@@ -1,22 +1,24 @@
-//! What the user has set: `CODEX_HOME`, `config.toml` with profiles and overrides, providers, and `auth.json`.
+//! The user's settings: `CODEX_HOME`, `config.toml` with profiles and overrides, providers, and `auth.json`.
 //!
-//! Values come from layers, each over the one before it: the machine's file, the user's, those of a trusted project, the
-//! selected profile, `-c key=value` overrides with the `config` object of a client's request, and an administrator's file.
-//! Every value remembers where it came from, so a bad one is reported with file, line and key. One table names all keys
-//! (`known`): what becomes of each, and whether a project may set it.
+//! Values come from layers, each over the previous one: the machine's file, the user's, those of a trusted project, the
+//! selected profile, `-c key=value` overrides with the `config` object of a client's request, and an administrator's
+//! file. Every value remembers its origin, so a bad one is reported with file, line and key. One table lists all keys
+//! (`known`): the effect of each, and whether a project may set it.
 //!
 //! Clients read and change the configuration through [`UserConfig`] and the login through [`Auth`].
 //!
-//! What runs outside of every sandbox finds its programs with [`Programs`] and works in a [`TemporaryFolder`].
+//! Code that runs outside of every sandbox finds its programs with [`Programs`] and works in a [`TemporaryFolder`].
 //!
-//! Invariants: only files below `CODEX_HOME`, two of the machine, and those of a project that the user trusts are read. Only
-//! `config.toml` and `auth.json` are written, each as a whole and only with what can be read again, and variables are seen
-//! only through [`Env`]. A `.env` file is never loaded, and nothing in a project folder can set a provider, an endpoint, a
-//! header, a key, a program or a looser policy. A secret is never part of an error or of debug output.
+//! Invariants: only files below `CODEX_HOME`, two machine-wide ones, and those of a project that the user trusts are
+//! read. Only `config.toml` and `auth.json` are written, atomically and only with contents that can be read again, and
+//! variables are read only through [`Env`]. A `.env` file is never loaded, and nothing in a project folder can set a
+//! provider, an endpoint, a header, a key, a program or a looser policy. A secret never appears in an error or in debug
+//! output.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
 mod account;
+mod account_host;
 mod audit;
 mod auth;
 mod claims;
@@ -61,6 +63,7 @@ mod view;
 mod words;
 
 pub use account::Account;
+pub use account_host::{AccountError, AccountHost, BegunLogin, LoginKind};
 pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use claims::Claims;

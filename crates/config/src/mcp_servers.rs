@@ -1,17 +1,15 @@
-//! What the configuration says about MCP servers.
+//! The configured MCP servers.
 
 use crate::{Config, Reader, Table, Value};
 
-/// An MCP server of `[mcp_servers]`, as it is before anybody has spoken to it.
+/// An MCP server of `[mcp_servers]`, before it is contacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
-    /// Its key.
     pub name: String,
-    /// Whether it is reached at an address, and not started as a program.
+    /// Whether it has an address, and is not started as a program.
     pub is_remote: bool,
     /// Whether a variable holds a token for it.
     pub has_token: bool,
-    /// Whether it is to be used.
     pub is_enabled: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Lines and columns of places in a text.
+//! Lines and columns of positions in a text.
 
-/// Reads bytes as text; where that fails, gives the line and the column of the first bad byte.
+/// Decodes UTF-8; on failure, returns the line and the column of the first bad byte.
 pub(crate) fn decode(bytes: &[u8]) -> Result<&str, (usize, usize)> {
     str::from_utf8(bytes).map_err(|error| {
         let valid = bytes.get(..error.valid_up_to()).and_then(|valid| str::from_utf8(valid).ok()).unwrap_or_default();
@@ -8,7 +8,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, (usize, usize)> {
     })
 }
 
-/// The line starts of a text, so that many places are found without counting again.
+/// The line starts of a text, so that many positions are found without counting again.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -20,12 +20,12 @@ impl<'a> Lines<'a> {
         Self { text, starts: std::iter::once(0).chain(after_breaks).collect() }
     }
 
-    /// The line of a byte offset, counted from 1.
+    /// The line of a byte offset, starting at 1.
     pub(crate) fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
 
-    /// The line and the column of a byte offset, both counted from 1, columns in characters.
+    /// The line and the column of a byte offset, both starting at 1, columns in characters.
     pub(crate) fn line_column(&self, offset: usize) -> (usize, usize) {
         let line = self.line(offset);
         let start = self.starts.get(line - 1).copied().unwrap_or(0);

@@ -1,19 +1,19 @@
-//! What models cost, as far as the user has said so in `[prices."<model>"]`.
+//! The prices of models, if the user has set them in `[prices."<model>"]`.
 //!
-//! Invariant: no price is built in. Prices change, and one that is wrong is worse than none.
+//! Invariant: no price is built in. Prices change, and a wrong one is worse than none.
 
 use crate::{Origin, Reader, ValueError};
 
 const MILLION: f64 = 1_000_000.0;
 
-/// What a model costs for a million tokens, in the currency that the user counts in.
+/// The price of a model for a million tokens, in the user's currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     /// `input`: tokens that are sent.
     pub input: f64,
-    /// `cached`: tokens that are sent and that the provider remembers; as much as the others unless it is set.
+    /// `cached`: sent tokens that the provider has cached; the same price as the others by default.
     pub cached: f64,
-    /// `output`: tokens that are received, those of the reasoning included.
+    /// `output`: tokens that are received, including reasoning.
     pub output: f64,
 }
 
@@ -31,7 +31,7 @@ impl Price {
         Ok(Some(Self { input, cached: entry.amount("cached")?.unwrap_or(input), output: price("output")? }))
     }
 
-    /// What that many tokens cost. The cached ones are some of the input.
+    /// The cost of these tokens. The cached ones are part of the input.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "nobody uses so many tokens that the last one counts")]
     pub fn of(&self, input: i64, cached: i64, output: i64) -> f64 {

@@ -1,7 +1,7 @@
-//! Where programs are found that run outside of every sandbox.
+//! Finds programs that run outside of every sandbox.
 //!
 //! Invariant: no program is taken from a folder that sandboxed commands can write: neither through a relative entry of
-//! `PATH`, nor through one that leads into a workspace, as that of an activated environment does, nor by a link.
+//! `PATH`, nor through one in a workspace, such as that of an activated environment, nor through a link.
 
 use std::{
     ffi::OsString,
@@ -11,7 +11,7 @@ use std::{
 
 use crate::Env;
 
-/// Where programs are looked for without a `PATH`.
+/// The default `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The folders of `PATH` that sandboxed commands cannot write.
@@ -23,7 +23,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Takes the folders of `PATH` that lie neither below one of the `writable` folders nor below a temporary one.
+    /// Selects the folders of `PATH` that are neither below one of the `writable` folders nor below a temporary one.
     #[must_use]
     pub fn new(env: &Env, writable: &[PathBuf]) -> Self {
         let temporary = [Some("/tmp".into()), env.get("TMPDIR")].into_iter().flatten().map(PathBuf::from);
@@ -32,7 +32,7 @@ impl Programs {
 
     fn outside_of(writable: impl Iterator<Item = PathBuf>, env: &Env) -> Self {
         let writable = writable.filter_map(|folder| folder.canonicalize().ok());
-        // Who works in the root of all has no other folder for programs; what is the system's is closed to users anyway.
+        // If `/` is the workspace, no other folder would be left; users cannot write system folders anyway.
         let writable: Vec<_> = writable.filter(|folder| folder.parent().is_some()).collect();
         let path = env.get("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
@@ -40,7 +40,7 @@ impl Programs {
         Self { folders, writable }
     }
 
-    /// The program of that name.
+    /// The program with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
         if name.is_empty() || name.contains('/') {
@@ -50,15 +50,15 @@ impl Programs {
         programs.find(|program| is_program(program) && is_outside(program, &self.writable))
     }
 
-    /// These folders as a value of `PATH`, for programs that look for others.
+    /// These folders as a value of `PATH`, for programs that look up others.
     #[must_use]
     pub fn path(&self) -> OsString {
-        // They come from a list of this form, so they fit into one.
+        // They come from such a list, so they can be joined.
         std::env::join_paths(&self.folders).unwrap_or_else(|_| DEFAULT_PATH.into())
     }
 }
 
-/// Whether something exists that is really outside of all these folders.
+/// Whether a path exists and is really outside of all these folders.
 fn is_outside(path: &Path, folders: &[PathBuf]) -> bool {
     path.canonicalize().is_ok_and(|path| !folders.iter().any(|folder| path.starts_with(folder)))
 }
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(programs.path(), "/bin:/usr/bin");
         assert!(programs.find("sh").is_some_and(|program| program.is_absolute()));
         assert_eq!((programs.find("../bin/sh"), programs.find("")), (None, None));
-        // Without a path, the shells' own.
+        // Without a path, the default of shells.
         assert!(Programs::new(&Env::from_iter::<[(&str, &str); 0]>([]), &["/".into()]).find("sh").is_some());
     }
 

@@ -1,34 +1,34 @@
-//! Instructions kept in files: `AGENTS.md` in the home folder, and from the repository's root down to where we work.
+//! Instruction files: `AGENTS.md` in the home folder, and from the repository's root down to the working directory.
 //!
-//! Invariant: a file of the repository is read only if it lies inside the repository once links are resolved, so a
+//! Invariant: a file of the repository is read only if it is inside the repository once links are resolved, so a
 //! hostile checkout cannot send other files of the machine to a model.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Where to look, and how much to take.
+/// The places to search, and the size limit.
 #[derive(Debug, Clone)]
 pub struct ProjectDocs<'a> {
     /// The home folder of the program.
     pub home: &'a Path,
-    /// Where the thread works.
+    /// The thread's working directory.
     pub cwd: &'a Path,
-    /// Whether the user has said that the project is not trusted, so that nothing in it is followed.
+    /// Whether the user has marked the project as untrusted, so that nothing in it is used.
     pub is_distrusted: bool,
-    /// How many bytes all project files together may have; 0 reads none.
+    /// The maximum total size of all project files; 0 reads none.
     pub max_bytes: usize,
-    /// Names to try where a folder has no `AGENTS.md`.
+    /// Names to try in a folder without `AGENTS.md`.
     pub fallback_names: &'a [String],
 }
 
-/// What was found.
+/// The instructions found.
 #[derive(Debug, Default, PartialEq)]
 pub struct Instructions {
-    /// The text of all files; none when there are none.
+    /// The text of all files; `None` if there are none.
     pub text: Option<String>,
     /// The files that it comes from, in order.
     pub sources: Vec<PathBuf>,
-    /// What could not be taken, for the user.
+    /// Warnings about files that could not be used.
     pub warnings: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl ProjectDocs<'_> {
         (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
 
-    /// The text of the first of several names that a folder has.
+    /// The text of the first of several names that exists in a folder.
     fn first_of(
         &self,
         folder: &Path,
@@ -101,20 +101,20 @@ impl ProjectDocs<'_> {
     }
 }
 
-/// The message that hands the instructions to the model.
+/// The message that passes the instructions to the model.
 #[must_use]
 pub fn instructions_message(cwd: &Path, text: &str) -> String {
     let text = text.replace("</INSTRUCTIONS>", "<\\/INSTRUCTIONS>");
     format!("# AGENTS.md instructions for {}\n\n<INSTRUCTIONS>\n{text}\n</INSTRUCTIONS>", cwd.display())
 }
 
-/// The nearest folder upwards that holds a `.git`: the project that a folder belongs to.
+/// The nearest parent folder that contains a `.git`: the project of a folder.
 #[must_use]
 pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors().find(|folder| codex_files::is_checkout(folder)).map(Path::to_owned)
 }
 
-/// Reads up to `limit` bytes of a text below `root`, and tells whether that was all of it.
+/// Reads up to `limit` bytes of a text below `root`, and returns whether that was all of it.
 fn read_inside(path: &Path, root: &Path, limit: usize) -> Result<(String, bool), String> {
     let real = path.canonicalize().map_err(|error| error.to_string())?;
     let root = root.canonicalize().map_err(|error| error.to_string())?;

@@ -1,21 +1,21 @@
-//! `.codex/config.toml` of a project: from the root of the repository down to the folder that the work takes place in.
+//! `.codex/config.toml` of a project: from the root of the repository down to the working directory.
 //!
-//! Invariants: nothing is read where the user has not said that the project is trusted, and then only files that lie inside
-//! the project once links are resolved. What such a file may say is decided in [`crate::audit`].
+//! Invariants: nothing is read unless the user trusts the project, and then only files that are inside the project once
+//! links are resolved. [`crate::audit`] decides what such a file may set.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Home, Reader, Tree, TrustLevel, layers::MOST_BYTES, position::decode, project_doc::repository_root};
 
-/// How many folders between the root and the working directory may have a file.
+/// The maximum number of folders with a file between the root and the working directory.
 const MOST_FILES: usize = 16;
 
-/// Whether a project's files count.
+/// Whether a project's files are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trusted {
     /// They do.
     Yes,
-    /// They do not, and why.
+    /// They are not, and why.
     No(&'static str),
 }
 
@@ -29,7 +29,7 @@ pub struct ProjectFiles {
 }
 
 impl ProjectFiles {
-    /// Looks for the files without opening any. The user's own home is no project.
+    /// Finds the files without opening any. The user's own home is not a project.
     #[must_use]
     pub fn find(home: &Home, cwd: &Path) -> Self {
         let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
@@ -46,7 +46,6 @@ impl ProjectFiles {
         Self { cwd, root, folders }
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.folders.is_empty()
@@ -57,7 +56,7 @@ impl ProjectFiles {
         &self.folders
     }
 
-    /// Whether the user trusts the project, by what lies above and below its files.
+    /// Whether the user trusts the project, according to the layers above and below its files.
     pub(crate) fn trust(&self, layers: &Tree) -> Trusted {
         let root = Reader::new(layers, None);
         let level = |folder: &Path| -> Option<TrustLevel> {

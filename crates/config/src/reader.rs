@@ -1,7 +1,7 @@
-//! Typed reads from a tree. A value of the wrong kind is an error that says where it was written.
+//! Typed reads from a tree. A value of the wrong type is an error that says where it was written.
 //!
-//! Keys that nobody reads are passed over here, so one `config.toml` serves programs of different ages; the audit tells the
-//! user of them.
+//! Keys that nobody reads are ignored here, so one `config.toml` serves programs of different ages; the audit reports
+//! them to the user.
 
 use std::{
     collections::BTreeMap,
@@ -13,11 +13,10 @@ use std::{
 
 use crate::{KeyPath, Node, Origin, Secret, Table, Tree, Value};
 
-/// A value that cannot be what its key asks for.
+/// A value that does not match its key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {problem}", .origin.of(.key))]
 pub struct ValueError {
-    /// Where the value was written.
     pub origin: Origin,
     /// The full dotted key.
     pub key: String,
@@ -27,12 +26,12 @@ pub struct ValueError {
 }
 
 impl ValueError {
-    /// A problem with a value, or with one that is not there.
+    /// An error about a value, or about a missing one.
     pub(crate) fn new(origin: Origin, key: String, problem: String) -> Self {
         Self { origin, key, problem, hint: None }
     }
 
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         self.hint.map(str::to_owned)
@@ -45,13 +44,13 @@ pub struct Reader<'a> {
     table: Option<&'a Table>,
     at: KeyPath,
     user_dir: Option<&'a Path>,
-    /// Every key that was asked for.
+    /// Every key that was requested.
     #[cfg(test)]
     pub(crate) asked: std::rc::Rc<std::cell::RefCell<std::collections::BTreeSet<KeyPath>>>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from the root of a tree; `user_dir` is what `~` stands for in paths.
+    /// Reads from the root of a tree; `user_dir` replaces `~` in paths.
     #[must_use]
     pub fn new(tree: &'a Tree, user_dir: Option<&'a Path>) -> Self {
         Self {
@@ -63,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value of a key as it was written.
+    /// The value of a key as written.
     #[must_use]
     pub fn node(&self, key: &str) -> Option<&'a Node> {
         #[cfg(test)]
@@ -77,7 +76,7 @@ impl<'a> Reader<'a> {
         self.at.join(key)
     }
 
-    /// The table itself; nothing where there is none.
+    /// The table itself; `None` if there is none.
     #[must_use]
     pub fn table(&self) -> Option<&'a Table> {
         self.table
@@ -88,7 +87,7 @@ impl<'a> Reader<'a> {
         self.table.into_iter().flat_map(|table| table.keys().map(String::as_str))
     }
 
-    /// The table below a key; one that is absent reads as empty.
+    /// The table below a key; a missing one reads as empty.
     pub fn section(&self, key: &str) -> Result<Self, ValueError> {
         let table = self.typed(key, "a table", |value| match value {
             Value::Table(table) => Some(table),
@@ -97,7 +96,6 @@ impl<'a> Reader<'a> {
         Ok(Self { table, at: self.at.join(key), ..self.clone() })
     }
 
-    /// A string.
     pub fn str(&self, key: &str) -> Result<Option<String>, ValueError> {
         self.typed(key, "a string", as_string)
     }
@@ -111,7 +109,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A switch.
     pub fn bool(&self, key: &str) -> Result<Option<bool>, ValueError> {
         self.typed(key, "a boolean", |value| match value {
             Value::Boolean(flag) => Some(*flag),
@@ -133,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An amount: a number with or without a fraction, of at least nothing.
+    /// A non-negative number, with or without a fraction.
     pub fn amount(&self, key: &str) -> Result<Option<f64>, ValueError> {
         self.typed(key, "a number of at least 0", |value| {
             #[expect(clippy::cast_precision_loss, reason = "an amount that large is no more exact with a fraction")]
@@ -159,20 +156,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// One of the words that a type knows.
+    /// One of the words of a type.
     pub fn word<T: FromStr<Err: fmt::Display>>(&self, key: &str) -> Result<Option<T>, ValueError> {
         let (Some(text), Some(node)) = (self.str(key)?, self.node(key)) else { return Ok(None) };
         text.parse().map(Some).map_err(|problem: T::Err| self.error(key, node, problem.to_string()))
     }
 
-    /// A path. `~` is the user's folder; a relative path in a file starts from the file's folder, and one from
+    /// A path. `~` is the user's home; a relative path in a file is relative to the file's folder, and one from
     /// elsewhere stays relative.
     pub fn path(&self, key: &str) -> Result<Option<PathBuf>, ValueError> {
         let Some(node) = self.node(key) else { return Ok(None) };
         Ok(self.str(key)?.map(|text| self.resolve(&text, &node.origin)))
     }
 
-    /// A list of strings.
     pub fn strings(&self, key: &str) -> Result<Option<Vec<String>>, ValueError> {
         self.list(key, |text, _| text)
     }
@@ -182,7 +178,7 @@ impl<'a> Reader<'a> {
         self.list(key, |text, origin| self.resolve(&text, origin))
     }
 
-    /// A table whose members are all read in one way; one that is absent reads as empty.
+    /// A table whose members are all read in the same way; a missing one reads as empty.
     pub fn map<T>(
         &self,
         key: &str,
@@ -193,7 +189,6 @@ impl<'a> Reader<'a> {
         section.keys().filter_map(member).collect()
     }
 
-    /// A table of strings.
     pub fn string_map(&self, key: &str) -> Result<BTreeMap<String, String>, ValueError> {
         self.map(key, Self::str)
     }
@@ -260,7 +255,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A number with a unit.
+/// Parses a number with a unit.
 fn bytes_in(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit.trim_start() {
@@ -281,7 +276,7 @@ fn as_string(value: &Value) -> Option<String> {
     }
 }
 
-/// The range in words, to follow "an integer".
+/// The range as text, to follow "an integer".
 fn limits(range: &impl RangeBounds<i64>) -> String {
     let low = match range.start_bound() {
         Bound::Included(low) => Some(*low),
@@ -325,7 +320,7 @@ mod tests {
         "b.c" = 2
     "#;
 
-    /// Reads from [`FILE`] with `-c over=5` and `-c over_path=p` over it and shows what came back.
+    /// Reads from [`FILE`] with `-c over=5` and `-c over_path=p` over it and prints the result.
     #[track_caller]
     fn check<T: fmt::Debug>(read: impl FnOnce(&Reader<'_>) -> Result<T, ValueError>, expected: Expect) {
         let mut tree = Tree::parse(Path::new("/h/c.toml"), FILE).unwrap();

@@ -1,7 +1,7 @@
-//! Files of the home folder are replaced as a whole: whoever reads one sees the old text or the new, never a part.
+//! Replaces files of the home folder atomically: a reader sees the old text or the new, never a part.
 //!
-//! Invariant: a login that is about to be written lies where no sandbox shows it, and what a killed process has left of one is
-//! gone after the next.
+//! Invariant: a login that is being written is in a place that no sandbox exposes, and the leftovers of a killed
+//! process are removed by the next write.
 
 use std::{
     fs, io,
@@ -11,14 +11,14 @@ use std::{
     time::Duration,
 };
 
-/// Longer chains of links are taken for a circle, as the kernel does.
+/// Longer chains of links are treated as a cycle, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// How old an unfinished file is that nobody can be writing any more.
+/// The age from which an unfinished file counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// Puts a text in the place of a file, which need not exist. A link is followed and stays. The mode is kept; a new
-/// file is for this user's eyes only, since configuration may hold keys.
+/// Replaces a file, which need not exist. A link is followed and stays. The mode is kept; a new file is accessible only
+/// to this user, because configuration may contain keys.
 pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let target = follow(path)?;
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -31,8 +31,8 @@ pub(crate) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a secret text in the place of a file, as above, for this user's eyes only, whoever could see it before. Until then it
-/// is in a folder that no sandbox shows.
+/// Replaces a secret file, as above, accessible only to this user, whatever its mode was before. Until then it is in a
+/// folder that no sandbox exposes.
 pub(crate) fn replace_secret(path: &Path, text: &str, hidden: &Path) -> io::Result<()> {
     let target = follow(path)?;
     let folder = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -56,21 +56,21 @@ pub(crate) fn replace_secret(path: &Path, text: &str, hidden: &Path) -> io::Resu
     Ok(())
 }
 
-/// Removes what killed processes have left of secrets, and lets nobody else write one until the result is dropped.
+/// Removes leftover secrets of killed processes, and keeps others from writing one until the result is dropped.
 pub(crate) fn forget_unfinished(hidden: &Path, folder: &Path) -> io::Result<fs::File> {
-    // Whoever holds it writes; what is unfinished then was left by a process that is gone.
+    // Only the lock holder writes, so an unfinished file was left by a process that is gone.
     let lock = fs::File::open(hidden).and_then(|folder| folder.lock().map(|()| folder));
     remove_leftovers(hidden, if lock.is_ok() { Duration::ZERO } else { ABANDONED });
     remove_leftovers(folder, ABANDONED);
     lock
 }
 
-/// The rename itself has happened; a folder that cannot be synced does not undo it.
+/// The rename itself has happened; a failed sync of the folder does not undo it.
 fn sync(folder: &Path) {
     let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-/// Removes the unfinished files of processes that were killed, if they are old enough.
+/// Removes the unfinished files of killed processes, if they are old enough.
 fn remove_leftovers(folder: &Path, age: Duration) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -85,11 +85,11 @@ fn remove_leftovers(folder: &Path, age: Duration) {
     }
 }
 
-/// How the names of unfinished files begin and end.
+/// The prefix and suffix of unfinished files.
 const PREFIX: &str = ".codex-";
 const SUFFIX: &str = ".tmp";
 
-/// Where the links at the end of a path lead, also if nothing is there yet.
+/// Resolves the links at the end of a path, even if the target does not exist yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -104,7 +104,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// A file that is gone when it is not renamed.
+/// A file that is removed unless it is renamed.
 struct Temporary {
     path: PathBuf,
     file: fs::File,
@@ -122,7 +122,7 @@ impl Temporary {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             match options.open(&path) {
                 Ok(file) => return Ok(Self { path, file }),
-                // Left behind by a process that was killed and had the same number.
+                // Left behind by a killed process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -140,7 +140,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After the rename there is nothing of this name, which is as it should be.
+        // After the rename there is no file with this name, as intended.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -211,7 +211,7 @@ mod tests {
         fs::write(folder.join("f"), "old").unwrap();
         replace_secret(&folder.join("f"), "new", &run).unwrap();
         assert_eq!((names(&folder), names(&run)), (vec!["f".to_owned()], Vec::new()));
-        // A folder in its place makes the last step fail; what was written is gone from both.
+        // A folder in its place makes the last step fail; the text is removed from both places.
         fs::create_dir(folder.join("g")).unwrap();
         assert!(replace_secret(&folder.join("g"), "new", &run).is_err());
         assert_eq!((names(&folder), names(&run)), (vec!["f".to_owned(), "g".to_owned()], Vec::new()));

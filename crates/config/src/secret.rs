@@ -1,13 +1,12 @@
-//! A text that never shows up in logs, errors or debug output.
+//! A text that never appears in logs, errors or debug output.
 
 use std::fmt;
 
-/// A key or a token. Only [`Secret::reveal`] shows it.
+/// A key or a token. Only [`Secret::reveal`] exposes it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())

@@ -1,4 +1,4 @@
-//! The groups of settings that make up the configuration, one row per key.
+//! The groups of settings in the configuration, one row per key.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use codex_wire::{
 
 use crate::{ModelCorrection, Reader, ValueError, provider::default_model, words::words};
 
-/// The model when none is set.
+/// The default model.
 pub const DEFAULT_MODEL: &str = "gpt-5.1-codex";
 
 const PROJECT_DOC_MAX_BYTES: u64 = 32 * 1024;
@@ -26,16 +26,16 @@ words! {
 }
 
 words! {
-    /// What the user has said about a project folder.
+    /// The user's trust in a project folder.
     pub enum TrustLevel {
-        /// Its own configuration and instructions may be followed.
+        /// Its own configuration and instructions may be used.
         "trusted" => Trusted,
-        /// Nothing in it is followed.
+        /// Nothing in it is used.
         "untrusted" => Untrusted,
     }
 }
 
-/// Which model to ask, and how.
+/// The settings of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelConfig {
     /// `model`.
@@ -44,9 +44,9 @@ pub struct ModelConfig {
     pub review: Option<String>,
     /// `model_catalog_json`: a file that describes models.
     pub catalogue: Option<PathBuf>,
-    /// `model_context_window`: tokens the model can take in.
+    /// `model_context_window`: the size of the context window in tokens.
     pub context_window: Option<u64>,
-    /// `model_auto_compact_token_limit`: tokens at which history is compacted.
+    /// `model_auto_compact_token_limit`: the number of tokens at which the history is compacted.
     pub auto_compact_token_limit: Option<u64>,
     /// `model_reasoning_effort`.
     pub reasoning_effort: Option<ReasoningEffort>,
@@ -54,7 +54,7 @@ pub struct ModelConfig {
     pub reasoning_summary: ReasoningSummary,
     /// `model_verbosity`.
     pub verbosity: Option<Verbosity>,
-    /// `[models."<name>"]`: what the user knows better.
+    /// `[models."<name>"]`: the user's corrections.
     pub corrections: BTreeMap<String, ModelCorrection>,
 }
 
@@ -77,32 +77,33 @@ impl ModelConfig {
     }
 }
 
-/// What `limits.processes` is by default: more than any build uses, and few enough that the machine goes on.
+/// The default of `limits.processes`: more than any build uses, and few enough that the machine stays usable.
 const DEFAULT_PROCESSES: u32 = 4096;
 
-/// The smallest `limits.memory`: with less, hardly a program starts.
+/// The smallest `limits.memory`: with less, hardly any program starts.
 const LEAST_MEMORY: u64 = 64 << 20;
 
-/// Where commands may write, and how many processes and how much memory they may have.
+/// The writable folders of commands, and their limits on processes and memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {
     /// `sandbox_mode`, if it is set.
     pub mode: Option<SandboxMode>,
-    /// `[sandbox_workspace_write]`, which counts in that mode only.
+    /// `[sandbox_workspace_write]`, which applies only in that mode.
     pub workspace_write: WorkspaceWrite,
-    /// `limits.processes`: how many processes and threads one command may have.
+    /// `limits.processes`: the maximum number of processes and threads of one command.
     pub most_processes: u32,
-    /// `limits.memory`: how many bytes of memory one command may use. There is no limit by default: what a build or a test
-    /// needs differs by orders of magnitude, and a limit that nobody chose ends work that would have gone well.
+    /// `limits.memory`: the maximum number of bytes of memory of one command. There is no default: the needs of builds
+    /// and tests differ by orders of magnitude, and a limit that nobody chose would kill commands that would have
+    /// succeeded.
     pub most_memory: Option<u64>,
-    /// `sandbox_workspace_write.protected_names`: names that commands may not create, besides those that they never may.
+    /// `sandbox_workspace_write.protected_names`: additional names that commands may not create.
     pub protected_names: Vec<String>,
     /// `sandbox_workspace_write.unprotected_names`: names that they may create after all.
     pub unprotected_names: Vec<String>,
 }
 
 impl SandboxConfig {
-    /// Reads the tables that say so.
+    /// Reads the tables.
     pub fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let limits = root.section("sandbox_workspace_write")?;
         let amounts = root.section("limits")?;
@@ -122,7 +123,7 @@ impl SandboxConfig {
         })
     }
 
-    /// The policy of a mode under these limits.
+    /// The policy of a mode with these settings.
     #[must_use]
     pub fn policy_of(&self, mode: SandboxMode) -> SandboxPolicy {
         match mode {
@@ -132,25 +133,25 @@ impl SandboxConfig {
         }
     }
 
-    /// The policy that was set; without one, nothing may be written.
+    /// The configured policy; read-only by default.
     #[must_use]
     pub fn policy(&self) -> SandboxPolicy {
         self.policy_of(self.mode.unwrap_or(SandboxMode::ReadOnly))
     }
 }
 
-/// What the model is told before anything else.
+/// The instructions for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstructionsConfig {
     /// `instructions`.
     pub user: Option<String>,
     /// `developer_instructions`.
     pub developer: Option<String>,
-    /// `model_instructions_file`, which was `experimental_instructions_file`: replaces the base instructions.
+    /// `model_instructions_file`, formerly `experimental_instructions_file`: replaces the base instructions.
     pub base_file: Option<PathBuf>,
     /// `project_doc_max_bytes`: how much of the project's `AGENTS.md` files is read.
     pub project_doc_max_bytes: u64,
-    /// `project_doc_fallback_filenames`: names to try where there is no `AGENTS.md`.
+    /// `project_doc_fallback_filenames`: names to try if there is no `AGENTS.md`.
     pub project_doc_fallback_filenames: Vec<String>,
 }
 
@@ -184,12 +185,11 @@ impl ReasoningDisplay {
     }
 }
 
-/// `[history]`: the record of prompts.
+/// `[history]`: the settings of the prompt history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryConfig {
-    /// Whether prompts are recorded.
     pub persistence: HistoryPersistence,
-    /// How large the file may grow.
+    /// The maximum size of the file.
     pub max_bytes: Option<u64>,
 }
 

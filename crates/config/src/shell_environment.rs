@@ -1,8 +1,8 @@
-//! Which variables a command gets: `[shell_environment_policy]`.
+//! The variables of commands: `[shell_environment_policy]`.
 //!
-//! Invariants: a variable whose name tells of a secret, or that puts foreign code into programs, reaches a command only if the
-//! user wrote that everything may. One that the configuration names as the place of a key reaches commands of the user's own
-//! alone.
+//! Invariants: a variable whose name suggests a secret, or that loads foreign code into programs, reaches a command
+//! only if the user has allowed everything. One that the configuration names as the location of a key reaches only the
+//! user's own commands.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,27 +12,28 @@ use std::{
 use crate::{Reader, ValueError, words::words};
 
 words! {
-    /// What of the program's own variables a command starts from.
+    /// The inherited variables that a command starts with.
     pub enum Inherit {
         /// Everything.
         "all" => All,
-        /// What any program needs to work.
+        /// The variables that any program needs.
         "core" => Core,
         /// Nothing.
         "none" => None,
     }
 }
 
-/// The variables any program needs to work.
+/// The variables that any program needs.
 const CORE: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"];
 
-/// Names that tell of secrets.
+/// Names that suggest secrets.
 const SECRETS: &[&str] = &["*KEY*", "*SECRET*", "*TOKEN*"];
 
-/// What tells the loader to put foreign code into a program.
+/// Variables that make the loader load foreign code into a program.
 const LOADER: &[&str] = &["LD_*", "DYLD_*"];
 
-/// What keeps programs from opening a pager, in which somebody could type a command. Those without one print everything.
+/// Keeps programs from opening a pager, in which somebody could type a command. Programs without a pager print
+/// everything.
 const WITHOUT_PAGER: &[(&str, &str)] = &[
     ("AWS_PAGER", "cat"),
     ("BAT_PAGER", "cat"),
@@ -47,10 +48,10 @@ const WITHOUT_PAGER: &[(&str, &str)] = &[
     ("SYSTEMD_PAGERSECURE", "1"),
 ];
 
-/// What a shell runs before anything else. Where it is no full path, it may be a file of the project.
+/// Files that a shell runs before anything else. A relative path may lead to a file of the project.
 const SHELL_START: &[&str] = &["BASH_ENV", "ENV"];
 
-/// Who has a command run.
+/// Who runs a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
     /// The model.
@@ -64,21 +65,21 @@ pub enum Runner {
 /// The variable that holds the token of a server.
 pub const SERVER_TOKEN_VARIABLE: &str = "CODEX_APP_SERVER_TOKEN";
 
-/// Which variables a command gets. The steps are taken in the order of the fields.
+/// The policy for a command's variables. The steps are applied in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellEnvironmentPolicy {
-    /// `inherit`: what to start from.
+    /// `inherit`: the initial set.
     pub inherit: Inherit,
-    /// `ignore_default_excludes`: keep names that tell of secrets or steer the loader. Unless set, they are kept only where
-    /// the file says `inherit = "all"`.
+    /// `ignore_default_excludes`: keep names that suggest secrets or control the loader. By default, they are kept only
+    /// if the file says `inherit = "all"`.
     pub keep_secrets: bool,
-    /// `exclude`: globs of names to leave out.
+    /// `exclude`: globs of names to remove.
     pub exclude: Vec<String>,
     /// `set`: variables to set.
     pub set: BTreeMap<String, String>,
     /// `include_only`: if any, globs of the names to keep.
     pub include_only: Vec<String>,
-    /// Where providers and MCP servers are said to have their keys.
+    /// The variables with the keys of providers and MCP servers.
     pub key_places: BTreeSet<String>,
 }
 
@@ -97,7 +98,7 @@ impl ShellEnvironmentPolicy {
         })
     }
 
-    /// The variables of a command, made from the program's own.
+    /// Computes the variables of a command from the program's own.
     pub fn apply(
         &self,
         own: impl IntoIterator<Item = (OsString, OsString)>,
@@ -116,7 +117,7 @@ impl ShellEnvironmentPolicy {
         variables.into_iter().collect()
     }
 
-    /// Whether a command of somebody may have a variable, whatever the user wants others to have.
+    /// Whether a command may have a variable, whatever the user allows others.
     fn may_have(&self, name: &OsStr, value: &OsStr, runner: Runner) -> bool {
         let name = name.to_string_lossy();
         let holds_key = self.key_places.iter().any(|place| place.eq_ignore_ascii_case(&name));
@@ -131,7 +132,7 @@ impl ShellEnvironmentPolicy {
     fn inherits(&self, name: &OsString) -> bool {
         let name = name.to_string_lossy();
         if name.eq_ignore_ascii_case(SERVER_TOKEN_VARIABLE) {
-            // Whoever has it can have commands run outside of any sandbox.
+            // A process with this token can run commands outside of any sandbox.
             return false;
         }
         let inherited = match self.inherit {
@@ -144,8 +145,8 @@ impl ShellEnvironmentPolicy {
     }
 }
 
-/// The variables that hold keys, by what the entries of providers and MCP servers say. What is wrong in an entry is said where
-/// it is used.
+/// The variables that hold keys, according to the entries of providers and MCP servers. Errors in an entry are reported
+/// where it is used.
 fn key_places(root: &Reader<'_>) -> BTreeSet<String> {
     let entries = |group: &str| {
         let group = root.section(group).ok();
@@ -157,7 +158,7 @@ fn key_places(root: &Reader<'_>) -> BTreeSet<String> {
         let named = ["env_key", "bearer_token_env_var"].map(|key| entry.str(key).ok().flatten());
         places.extend(named.into_iter().flatten());
         places.extend(entry.string_map("env_http_headers").into_iter().flat_map(BTreeMap::into_values));
-        // What a server is given may be anything; what every program needs is no key.
+        // A server's variable may be anything; one that every program needs is not a key.
         let given =
             entry.section("env").ok().into_iter().flat_map(|env| env.keys().map(str::to_owned).collect::<Vec<_>>());
         let passed = entry.strings("env_vars").ok().flatten().unwrap_or_default();
@@ -171,10 +172,10 @@ fn matches_any<S: AsRef<str>>(globs: &[S], name: &str) -> bool {
     globs.iter().any(|glob| matches(glob.as_ref().as_bytes(), name.as_bytes()))
 }
 
-/// Whether a name fits a glob of `*` and `?`, whatever the case. It takes at most `glob × name` steps.
+/// Whether a name matches a glob of `*` and `?`, ignoring case. It takes at most `glob × name` steps.
 fn matches(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // Where to go on when the present guess for the last star turns out too short.
+    // Where to continue when the current guess for the last star turns out too short.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         match glob.get(at) {

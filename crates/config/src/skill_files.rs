@@ -6,25 +6,24 @@ use codex_wire::skill::{SkillErrorInfo, SkillMetadata, SkillScope};
 
 use crate::front_matter::FrontMatter;
 
-/// The largest `SKILL.md`.
+/// The maximum size of `SKILL.md`.
 pub const MOST_SKILL_BYTES: u64 = 1024 * 1024;
 
-/// How deep below the folder of all skills a skill may lie.
+/// The maximum depth of a skill below the skills folder.
 const DEPTH: usize = 3;
 
-/// How many folders are looked at.
+/// The maximum number of folders that are visited.
 const MOST_FOLDERS: usize = 2000;
 
-/// The skills in a folder, and what looks like one but cannot be read.
+/// The skills in a folder, and the errors of those that cannot be read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Skills {
     /// The skills, by name.
     pub skills: Vec<SkillMetadata>,
-    /// What is wrong with the others.
     pub errors: Vec<SkillErrorInfo>,
 }
 
-/// Looks for skills. A missing folder has none; links are not followed, so a folder cannot lead out of itself.
+/// Searches for skills. A missing folder has none; links are not followed, so a folder cannot lead out of itself.
 #[must_use]
 pub fn find_skills(folder: &Path, scope: &SkillScope) -> Skills {
     let mut found = Skills::default();
@@ -98,7 +97,7 @@ mod tests {
             let root = folder.path().to_owned();
             let found = soon(move || find_skills(&root, &SkillScope::User)).unwrap();
             assert!(found.skills.is_empty(), "{kind:?}");
-            // Links and pipes are not taken for skills at all.
+            // Links and pipes do not count as skills at all.
             let told: Vec<&str> = found.errors.iter().map(|error| error.message.as_str()).collect();
             let expected = (kind == Endless::Sparse).then(|| kind.complaint(Some(MOST_SKILL_BYTES)));
             assert_eq!(told, Vec::from_iter(expected));

@@ -1,6 +1,6 @@
-//! Which skills count in a folder.
+//! The effective skills in a folder.
 //!
-//! Invariant: skills of a project count only where the user trusts it; a checkout cannot bring instructions along.
+//! Invariant: skills of a project are used only if the user trusts it; a checkout cannot bring its own instructions.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use codex_wire::skill::{SkillMetadata, SkillScope, SkillsListEntry};
 use crate::project_doc::repository_root;
 use crate::{Config, Home, Skills, TrustLevel, find_skills};
 
-/// Finds the skills for a folder that the user wants. It reads files; run it off the async threads.
+/// The enabled skills for a folder. It reads files; run it off the async threads.
 #[must_use]
 pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
     let Skills { mut skills, errors } = find(config, home, cwd);
@@ -17,7 +17,7 @@ pub fn list(config: &Config, home: &Home, cwd: &Path) -> SkillsListEntry {
     SkillsListEntry { cwd: cwd.to_owned(), skills, errors }
 }
 
-/// Finds the skills for a folder, those too that the user has switched off. It reads files; run it off the async threads.
+/// The skills for a folder, including disabled ones. It reads files; run it off the async threads.
 #[must_use]
 pub fn find(config: &Config, home: &Home, cwd: &Path) -> Skills {
     let mut found = find_skills(&home.skills(), &SkillScope::User);
@@ -38,22 +38,21 @@ pub fn find(config: &Config, home: &Home, cwd: &Path) -> Skills {
     found
 }
 
-/// Whether the user wants a skill.
+/// Whether a skill is enabled.
 #[must_use]
 pub fn is_wanted(config: &Config, skill: &SkillMetadata) -> bool {
     config.skills.is_enabled(&skill.name, &skill.path)
 }
 
-/// Whether the user has said that the project of a folder is not trusted. Nobody may have been asked yet, which is not
-/// the same.
+/// Whether the user has marked the project of a folder as untrusted. That differs from not having been asked yet.
 #[must_use]
 pub fn is_distrusted(config: &Config, cwd: &Path) -> bool {
     let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());
     config.projects.get(&root) == Some(&TrustLevel::Untrusted)
 }
 
-/// Finds the skills of a project that the user does not trust. No model hears of them, but a person may want to know
-/// what trusting the project would bring. It reads files; run it off the async threads.
+/// The skills of an untrusted project. No model sees them, but a person may want to know what trusting the project
+/// would bring. It reads files; run it off the async threads.
 #[must_use]
 pub fn untrusted(config: &Config, cwd: &Path) -> Skills {
     let root = repository_root(cwd).unwrap_or_else(|| cwd.to_owned());

@@ -1,4 +1,4 @@
-//! Which skills the user wants: `[[skills.config]]`, one entry for each skill that was switched.
+//! Enabled and disabled skills: `[[skills.config]]`, one entry for each skill that was switched.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use serde_json::{Value as Json, json};
 use crate::json::value_json;
 use crate::{Reader, ValueError};
 
-/// How many skills can be switched.
+/// The maximum number of entries.
 const MOST_SWITCHES: usize = 500;
 
-/// What the user has said of skills.
+/// The user's settings for skills.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillsConfig {
-    /// What was said of single skills. Of two that are about the same skill the later counts.
+    /// The settings of single skills. If two are about the same skill, the later counts.
     switches: Vec<SkillSwitch>,
-    /// Folders to look for skills in besides the usual ones. No file says so; clients do.
+    /// Additional folders of skills. No file sets these; clients do.
     pub extra_roots: Vec<PathBuf>,
 }
 
@@ -26,10 +26,10 @@ struct SkillSwitch {
     enabled: bool,
 }
 
-/// What tells a skill from others.
+/// Identifies a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SkillSelector {
-    /// Its name, wherever it lies.
+    /// Its name, wherever it is.
     Name(String),
     /// Its `SKILL.md`, or the folder of that.
     Path(PathBuf),
@@ -86,7 +86,7 @@ impl SkillsConfig {
         Ok(Self { switches, extra_roots: Vec::new() })
     }
 
-    /// Whether the user wants a skill. One that nothing was said of is wanted.
+    /// Whether a skill is enabled, which is the default.
     #[must_use]
     pub fn is_enabled(&self, name: &str, path: &Path) -> bool {
         let said = self.switches.iter().rev().find(|switch| switch.which.is(name, path));
@@ -94,11 +94,11 @@ impl SkillsConfig {
     }
 }
 
-/// Switches a skill in a list of entries. What was said of it in the same words before is forgotten; what others have
-/// written into other entries stays. Nothing is returned for a list without entries.
+/// Switches a skill in a list of entries. An earlier entry with the same selector is removed; the other entries stay.
+/// Returns `None` for an empty list.
 pub(crate) fn switch(mut entries: Vec<Json>, which: &SkillSelector, enabled: bool) -> Json {
     entries.retain(|entry| SkillSelector::read(entry).as_ref() != Some(which));
-    // A skill is on by itself, unless something else that was said is about it too.
+    // A skill is on by default, unless another entry covers it too.
     let is_off_elsewhere = entries.iter().any(|entry| entry["enabled"] == false);
     if !enabled || is_off_elsewhere {
         entries.push(which.json(enabled));

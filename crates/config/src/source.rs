@@ -1,4 +1,4 @@
-//! Layers from what people and clients write: a TOML file, a `-c` override, the `config` object of a request.
+//! Parses layers: a TOML file, a `-c` override, the `config` object of a request.
 
 use std::{
     ops::Range,
@@ -11,53 +11,37 @@ use toml_edit::{Document, Item, TableLike, TomlError, Value as Toml};
 
 use crate::{KeyError, KeyPath, Node, Origin, Table, Tree, Value, key::MAX_DEPTH, position::Lines};
 
-/// Why a layer could not be read at all.
+/// The reason why a layer could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
     /// The file is not TOML.
     #[error("{}:{line}:{column}: {message}", .path.display())]
     Syntax {
-        /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// The column in characters, counted from 1.
+        /// The column in characters, starting at 1.
         column: usize,
-        /// What the parser said.
         message: String,
     },
-    /// An override without a value.
     #[error("-c {text}: expected KEY=VALUE, found no `=`")]
-    NoEquals {
-        /// The override.
-        text: String,
-    },
-    /// An override whose key cannot be read.
+    NoEquals { text: String },
     #[error("-c {key}=…: bad key")]
     OverrideKey {
-        /// What stands before the `=`.
+        /// The text before the `=`.
         key: String,
-        /// What is wrong with it.
         source: KeyError,
     },
-    /// A member of a request whose name cannot be read as a key.
+    /// A member of a request whose name is not a key.
     #[error("config in the request: bad key {key:?}")]
-    RequestKey {
-        /// The name of the member.
-        key: String,
-        /// What is wrong with it.
-        source: KeyError,
-    },
-    /// Tables in tables without end.
+    RequestKey { key: String, source: KeyError },
+    /// The nesting is too deep.
     #[error("{origin}: nested more than {MAX_DEPTH} levels deep")]
-    TooDeep {
-        /// Where the limit was passed.
-        origin: Origin,
-    },
+    TooDeep { origin: Origin },
 }
 
 impl LayerError {
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -71,7 +55,7 @@ impl LayerError {
 }
 
 impl Tree {
-    /// Reads the text of a TOML file; `path` is where it came from.
+    /// Parses the text of a TOML file from `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, LayerError> {
         let lines = Lines::new(text);
         let document = Document::parse(text).map_err(|error| syntax_error(path, text, &lines, &error))?;
@@ -79,7 +63,7 @@ impl Tree {
         Ok(Self::from(place.table(document.as_table(), 0)?))
     }
 
-    /// Reads an override `a.b.c=VALUE`. The value is TOML; what is not TOML is taken as a string.
+    /// Parses an override `a.b.c=VALUE`. A value that is not TOML is taken as a string.
     pub fn from_override(text: &str) -> Result<Self, LayerError> {
         let equals = find_equals(text).ok_or_else(|| LayerError::NoEquals { text: text.to_owned() })?;
         let (key, value) = (&text[..equals], text[equals + 1..].trim());
@@ -93,7 +77,7 @@ impl Tree {
         Ok(Self::leaf(&path, Node { value, origin }))
     }
 
-    /// Reads the `config` object of a request. Its own members may have dotted names; `null` says nothing.
+    /// Parses the `config` object of a request. Its own members may have dotted names; `null` is ignored.
     pub fn from_request(config: &Map<String, Json>) -> Result<Self, LayerError> {
         let mut tree = Self::new();
         for (key, json) in config {
@@ -106,7 +90,7 @@ impl Tree {
     }
 }
 
-/// The parser's message without its excerpt: the line may hold a secret.
+/// The parser's message without its excerpt: the line may contain a secret.
 fn syntax_error(path: &Path, text: &str, lines: &Lines<'_>, error: &TomlError) -> LayerError {
     let at = error.span().map_or(0, |span| span.start);
     let (line, column) = lines.line_column(at);
@@ -115,7 +99,7 @@ fn syntax_error(path: &Path, text: &str, lines: &Lines<'_>, error: &TomlError) -
     LayerError::Syntax { path: path.to_owned(), line, column, message }
 }
 
-/// Names the key that is set again at this place, and the line that has set it first.
+/// The key that is set again here, and the line that has set it first.
 fn duplicate(text: &str, lines: &Lines<'_>, at: usize) -> Option<String> {
     let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
     let (before, line) = (text.get(..start)?, text.get(start..)?.lines().next()?);
@@ -143,7 +127,7 @@ fn names(text: &str) -> Option<Vec<String>> {
     Some(keys.iter().map(|key| key.get().to_owned()).collect())
 }
 
-/// Where the key at the end of a path is written.
+/// The position of the key at the end of a path.
 fn place(table: &dyn TableLike, path: &[String]) -> Option<usize> {
     let (name, below) = path.split_first()?;
     if below.is_empty() {
@@ -169,7 +153,7 @@ fn find_equals(text: &str) -> Option<usize> {
     text.find('=')
 }
 
-/// Where the TOML at hand was written, to give each of its values an origin.
+/// The source of the TOML, which gives each of its values an origin.
 enum Place<'a> {
     File { path: Arc<Path>, lines: Lines<'a> },
     Elsewhere(Origin),
@@ -229,7 +213,7 @@ impl Place<'_> {
     }
 }
 
-/// A JSON value as TOML; nothing for `null`. Integers beyond 64 bits become floats.
+/// A JSON value as TOML; `None` for `null`. Integers beyond 64 bits become floats.
 fn json_value(json: &Json, depth: usize) -> Result<Option<Value>, LayerError> {
     if depth > MAX_DEPTH {
         return Err(LayerError::TooDeep { origin: Origin::Request });

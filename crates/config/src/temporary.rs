@@ -1,10 +1,10 @@
-//! Temporary folders of our own, below `CODEX_HOME/tmp`.
+//! Our own temporary folders, below `CODEX_HOME/tmp`.
 //!
-//! `$TMPDIR` will not do: sandboxed commands may write there, and whatever runs outside of the sandbox obeys the files
-//! that it finds where it works. No sandbox lets a command write below `CODEX_HOME`.
+//! `$TMPDIR` is not suitable: sandboxed commands may write there, and a program that runs outside of the sandbox uses
+//! the files in its folder. No sandbox lets a command write below `CODEX_HOME`.
 //!
-//! Invariants: the folder is new, empty and open to this user alone when it is handed out, it is gone when its owner
-//! drops it, and one that a killed process has left is removed by a later one, but never while its owner lives.
+//! Invariants: a new folder is empty and accessible only to this user, it is removed when its owner drops it, and the
+//! leftover of a killed process is removed by a later one, but never while its owner lives.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -14,25 +14,24 @@ use std::{
 
 use crate::{Home, HomeError};
 
-/// The names of the folders begin with this; nothing else is ever removed.
+/// The prefix of the folders; nothing else is ever removed.
 const PREFIX: &str = "codex-";
-/// How many random letters follow.
+/// The number of random letters that follow.
 const RANDOM_LETTERS: usize = 22;
-/// How many entries one call looks at, in search of folders without an owner.
+/// The maximum number of entries that one call checks for abandoned folders.
 const MAX_LOOKED_AT: usize = 64;
-/// How often another name is tried, where other processes tidy up at the same moment.
+/// The maximum number of attempts with other names while other processes clean up.
 const MAX_ATTEMPTS: usize = 100;
 
-/// A private temporary folder. It is gone when this is dropped.
+/// A private temporary folder. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct TemporaryFolder {
     path: PathBuf,
-    /// Held as long as the folder has an owner. Where there are no locks, abandoned folders stay.
+    /// Held as long as the folder has an owner. Without locks, abandoned folders stay.
     _lock: File,
 }
 
 impl TemporaryFolder {
-    /// Where it is, as an absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -41,17 +40,17 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by a later process.
+        // If this fails, a later process removes it.
         let _ = fs::remove_dir_all(&self.path);
         if let Some(parent) = self.path.parent() {
-            // This fails while somebody else has a folder there.
+            // This fails while another folder is there.
             let _ = fs::remove_dir(parent);
         }
     }
 }
 
 impl Home {
-    /// Makes a temporary folder that no sandboxed command can write, and removes some that were left behind.
+    /// Creates a temporary folder that no sandboxed command can write, and removes some leftovers.
     pub fn temporary_folder(&self) -> Result<TemporaryFolder, HomeError> {
         self.ensure()?;
         let parent = std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_owned()).join("tmp");
@@ -61,7 +60,7 @@ impl Home {
                 Ok(Some(folder)) if has_same_owner(&parent, &folder.path).map_err(failed)? => return Ok(folder),
                 Ok(Some(_)) => return Err(HomeError::Foreign { path: parent }),
                 Ok(None) => {}
-                // The last one to leave has just removed the folder around.
+                // The last process to leave has just removed the parent folder.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -70,7 +69,7 @@ impl Home {
     }
 }
 
-/// Makes the folder of all temporary folders, or makes sure that it is a folder that nobody else can look into.
+/// Creates the parent of all temporary folders, or ensures that nobody else can access it.
 fn prepare(parent: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -86,7 +85,7 @@ fn prepare(parent: &Path) -> io::Result<()> {
     close(parent, &found)
 }
 
-/// Takes the folder away from everybody else. Other programs of the user may have made it.
+/// Makes the folder private. Another program of the user may have created it.
 #[cfg(unix)]
 fn close(parent: &Path, found: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -102,7 +101,7 @@ fn close(_: &Path, _: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes and locks one folder; none if another process took it for abandoned in between.
+/// Creates and locks one folder; `None` if another process removed it as abandoned in between.
 fn create(parent: &Path) -> io::Result<Option<TemporaryFolder>> {
     remove_abandoned(parent);
     let mut builder = tempfile::Builder::new();
@@ -117,7 +116,7 @@ fn create(parent: &Path) -> io::Result<Option<TemporaryFolder>> {
     Ok(Some(TemporaryFolder { path, _lock: lock }))
 }
 
-/// Whether somebody owns both. What we have just made is ours.
+/// Whether both have the same owner. A folder that we have just created is ours.
 #[cfg(unix)]
 fn has_same_owner(one: &Path, other: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -144,7 +143,7 @@ fn remove_abandoned(parent: &Path) {
         }
         let Ok(folder) = File::open(entry.path()) else { continue };
         if folder.try_lock().is_ok() {
-            // Whoever made it a moment ago and has not locked it yet finds it gone and makes another.
+            // A process that has just created it and not locked it yet finds it gone and creates another.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

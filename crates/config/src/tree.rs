@@ -1,20 +1,19 @@
-//! A tree of values in which every value and every table knows where it came from.
+//! A tree of values in which every value and every table has an origin.
 //!
-//! Layers are whole trees. Merging one over another keeps what the higher says and fills in the rest from
-//! the lower: tables merge key by key, everything else replaces.
+//! Layers are whole trees. Merging one over another keeps the values of the higher and adds the rest of the lower:
+//! tables merge key by key, everything else replaces.
 
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 use crate::KeyPath;
 
-/// Where a value was written.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A line of a file.
     File {
-        /// The file.
         path: Arc<Path>,
-        /// The line, counted from 1.
+        /// The line number, starting at 1.
         line: usize,
     },
     /// A `-c key=value` override. Only its key is kept, because the value may be a secret.
@@ -23,12 +22,12 @@ pub enum Origin {
     Flag(&'static str),
     /// The `config` object in a client's request.
     Request,
-    /// Nobody wrote it.
+    /// A default.
     Default,
 }
 
 impl Origin {
-    /// The place and the key in one text, as errors begin; a key that the place names already is not repeated.
+    /// The location and the key as the start of an error; a key that is part of the location is not repeated.
     #[must_use]
     pub fn of(&self, key: &str) -> String {
         let named = match self {
@@ -52,39 +51,33 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The members of a table, in the order of their names.
+/// The members of a table, ordered by name.
 pub type Table = BTreeMap<String, Node>;
 
 /// A value and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What was written.
     pub value: Value,
-    /// Where it was written; for a table, where it was last opened.
+    /// Its origin; for a table, where it was last opened.
     pub origin: Origin,
 }
 
 /// A TOML value.
 #[derive(Clone, PartialEq)]
 pub enum Value {
-    /// A string.
     String(String),
-    /// An integer.
     Integer(i64),
-    /// A number with a fraction.
     Float(f64),
-    /// `true` or `false`.
     Boolean(bool),
     /// A date, a time or both, as written.
     Datetime(String),
-    /// A list.
     Array(Vec<Node>),
-    /// A table, however it was written: with a header, in braces or by dotted keys.
+    /// A table in any notation: with a header, inline or with dotted keys.
     Table(Table),
 }
 
 impl Value {
-    /// What kind of value this is, with its article.
+    /// The type of the value, with its article.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -106,7 +99,7 @@ impl Value {
         }
     }
 
-    /// The value in words, for errors: its kind and, where it is short, its text.
+    /// A description of the value for errors: its type and, if it is short, its text.
     #[must_use]
     pub fn describe(&self) -> String {
         const SHOWN: usize = 60;
@@ -125,7 +118,7 @@ impl Value {
 }
 
 impl fmt::Debug for Value {
-    /// Shows the shape only: any string may be a secret.
+    /// Shows only the shape: any string may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Array(nodes) => f.debug_list().entries(nodes).finish(),
@@ -142,13 +135,13 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree that says nothing.
+    /// An empty tree.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A tree that says one thing; the tables around it have the same origin.
+    /// A tree with one value; the tables around it have the same origin.
     #[must_use]
     pub fn leaf(path: &KeyPath, node: Node) -> Self {
         let origin = node.origin.clone();
@@ -182,7 +175,7 @@ impl Tree {
         table.get(last.as_ref())
     }
 
-    /// A copy of the table at the end of a path as a tree of its own; nothing if there is no table.
+    /// A copy of the table at the end of a path as a tree; `None` if there is no table.
     #[must_use]
     pub fn subtree<S: AsRef<str>>(&self, path: &[S]) -> Option<Self> {
         match &self.get(path)?.value {
@@ -191,12 +184,12 @@ impl Tree {
         }
     }
 
-    /// Takes a member out of the outermost table.
+    /// Removes a member of the outermost table.
     pub fn remove(&mut self, name: &str) -> Option<Node> {
         self.root.remove(name)
     }
 
-    /// Lays another tree over this one: its tables are merged in, everything else it says replaces.
+    /// Merges another tree over this one: its tables are merged, everything else replaces.
     pub fn merge(&mut self, higher: Self) {
         merge_tables(&mut self.root, higher.root);
     }
@@ -247,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// Merges overrides from left to right and shows each leaf with its origin.
+    /// Merges overrides from left to right and prints each leaf with its origin.
     #[track_caller]
     fn check(layers: &[&str], expected: Expect) {
         let mut tree = Tree::new();
@@ -313,10 +306,10 @@ mod tests {
         assert_eq!(text, format!("the string \"{}\"…", "ü".repeat(60)));
     }
 
-    /// Overrides in which a name says whether it is a table (`t…`) or a value (`v…`).
+    /// Overrides in which the name tells whether it is a table (`t…`) or a value (`v…`).
     ///
-    /// Where a value stands between two tables, merging from the right would lose that the value had cleared
-    /// the lower table, so only layers that agree on this can be grouped at will.
+    /// If a value is between two tables, merging from the right would lose that the value had cleared the lower table,
+    /// so only layers that agree on this can be grouped freely.
     fn any_layer() -> impl Strategy<Value = Vec<String>> {
         prop::collection::vec("(t[0-2]\\.){0,3}v[0-2]=[0-9]", 0..6)
     }

@@ -1,7 +1,7 @@
-//! The types of the keys that clients show, for a text that is about to be written.
+//! The types of the keys that clients show, for validating a text before it is written.
 //!
-//! Some of these keys count in certain runs only, such as those of a profile, so loading the configuration does not find
-//! every value that is wrong.
+//! Some of these keys apply only in certain runs, such as those of a profile, so loading the configuration does not
+//! find every wrong value.
 
 use codex_wire::{
     policy::{AskForApproval, SandboxMode},
@@ -10,7 +10,7 @@ use codex_wire::{
 
 use crate::{Reader, SandboxConfig, ValueError};
 
-/// Reads every key that has a type with it.
+/// Reads every key with its type.
 pub(crate) fn check_types(root: &Reader<'_>) -> Result<(), ValueError> {
     texts(root, &["model", "review_model"])?;
     root.integer::<i64>("model_context_window", 1..)?;

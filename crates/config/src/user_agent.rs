@@ -1,15 +1,15 @@
-//! How the program names itself to providers and clients.
+//! The user agent for providers and clients.
 
 use crate::Env;
 
-/// `originator/version (system version; architecture) terminal`, the form that clients take the version from.
+/// `originator/version (system version; architecture) terminal`, the format from which clients parse the version.
 #[must_use]
 pub fn user_agent(originator: &str, env: &Env) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let (system, release) = system();
     let terminal = env.text("TERM_PROGRAM").or_else(|| env.text("TERM")).unwrap_or_else(|| "unknown".to_owned());
     let name = format!("{originator}/{version} ({system} {release}; {}) {terminal}", std::env::consts::ARCH);
-    // The text becomes a header, and variables can hold anything.
+    // The text becomes a header, and variables can contain anything.
     name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '_' }).collect()
 }
 
@@ -24,7 +24,7 @@ fn system() -> (String, String) {
     (name, field("VERSION_ID").map_or_else(|| "unknown".to_owned(), |version| in_three(&version)))
 }
 
-/// A version as three numbers, the form in which all releases tell it; any other word as it is.
+/// A version as three numbers, the format of all releases; any other word unchanged.
 fn in_three(version: &str) -> String {
     let numbers: Result<Vec<u64>, _> = version.split('.').map(str::parse).collect();
     match numbers.as_deref() {

@@ -1,7 +1,7 @@
 //! The user's configuration as clients read and change it.
 //!
-//! Invariants: only the user's own `config.toml` is written, as a whole, and only with a text that the engine can
-//! read. Several edits are made together or not at all. Comments and order stay.
+//! Invariants: only the user's own `config.toml` is written, atomically, and only with a text that the engine can read.
+//! Several edits are made together or not at all. Comments and order stay.
 
 use std::{
     fmt,
@@ -25,10 +25,10 @@ use crate::{
     typed::check_types,
 };
 
-/// One write at a time: each reads the file, changes the text and puts it back.
+/// One write at a time: each reads the file, changes the text and writes it back.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The user's `config.toml` below what the command line says.
+/// The user's `config.toml` with the overrides of the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct UserConfig<'a> {
     home: &'a Home,
@@ -39,128 +39,99 @@ pub struct UserConfig<'a> {
 /// A new value of a key.
 #[derive(Clone, PartialEq)]
 pub struct ConfigEdit {
-    /// The dotted key.
     pub key: String,
-    /// The new value; `null` takes the key out.
+    /// The new value; `null` removes the key.
     pub value: Json,
-    /// What to do with a value that is there already.
+    /// How to combine it with an existing value.
     pub merge: Merge,
 }
 
 impl ConfigEdit {
-    /// Puts a value in the place of whatever is there.
+    /// Replaces any existing value.
     pub fn set(key: impl Into<String>, value: impl Into<Json>) -> Self {
         Self { key: key.into(), value: value.into(), merge: Merge::Replace }
     }
 }
 
 impl fmt::Debug for ConfigEdit {
-    /// Leaves the value out: it may be a secret.
+    /// Omits the value: it may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConfigEdit").field("key", &self.key).field("merge", &self.merge).finish_non_exhaustive()
     }
 }
 
-/// What is to be written.
+/// A request to write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WriteRequest {
     /// The edits, in order; all of them are made or none.
     pub edits: Vec<ConfigEdit>,
-    /// The file; the user's own unless it is named.
+    /// The file; the user's own by default.
     pub file: Option<PathBuf>,
-    /// The version that the edits are made for; any if it is not named.
+    /// The version that the edits are based on; any if unset.
     pub expected_version: Option<String>,
 }
 
 impl WriteRequest {
-    /// Edits of the user's own file, whatever it says now.
+    /// Edits of the user's own file, whatever its version.
     pub fn of(edits: impl Into<Vec<ConfigEdit>>) -> Self {
         Self { edits: edits.into(), ..Self::default() }
     }
 }
 
-/// How a write ended.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// The file.
     pub file: PathBuf,
-    /// The version of the file now.
+    /// The new version of the file.
     pub version: String,
-    /// What is in force in place of a value that was written.
+    /// The effective value, if it differs from a written one.
     pub overridden: Option<Overridden>,
 }
 
-/// What is in force in place of a value that was written.
+/// The effective value in place of a written one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overridden {
-    /// The same in words.
+    /// A description of it.
     pub message: String,
     /// The layer that wins.
     pub layer: LayerVersion,
-    /// The value in force, if there is one.
+    /// The effective value, if there is one.
     pub value: Option<Value>,
 }
 
-/// Why nothing was written.
+/// The reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigWriteError {
-    /// The client named a file that is not its own.
+    /// The client named another file.
     #[error("only {} can be written, not {}", .own.display(), .asked.display())]
-    NotTheUsersFile {
-        /// The user's file.
-        own: PathBuf,
-        /// What was asked for.
-        asked: PathBuf,
-    },
-    /// The file says something else than the client has seen.
+    NotTheUsersFile { own: PathBuf, asked: PathBuf },
+    /// The file has changed since the client read it.
     #[error("{} has changed since it was read: expected version {expected}, found {found}", .path.display())]
-    VersionConflict {
-        /// The file.
-        path: PathBuf,
-        /// What the client has seen.
-        expected: String,
-        /// What is there.
-        found: String,
-    },
-    /// A key cannot be read.
+    VersionConflict { path: PathBuf, expected: String, found: String },
     #[error("bad key {key:?}")]
-    Key {
-        /// The key.
-        key: String,
-        /// What is wrong with it.
-        source: KeyError,
-    },
-    /// An edit cannot be made.
+    Key { key: String, source: KeyError },
     #[error(transparent)]
     Edit(#[from] EditError),
-    /// The file, as it is or as it would be, is no configuration.
+    /// The current or the new file is not a valid configuration.
     #[error("the configuration would be invalid")]
     Invalid(#[from] ConfigError),
-    /// The file could not be put in place.
     #[error("could not write {}", .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }
 
-/// What is wrong with a write.
+/// The kind of a write error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteFault {
     /// The file is not the user's own.
     ReadOnlyFile,
     /// The file has changed since the client read it.
     VersionConflict,
-    /// The key leads nowhere.
     PathNotFound,
-    /// The result would not be a configuration.
     Invalid,
 }
 
 impl ConfigWriteError {
-    /// What is wrong with the request; nothing for a failure of the system.
+    /// The kind of a request error; `None` for a failure of the system.
     #[must_use]
     pub fn fault(&self) -> Option<WriteFault> {
         match self {
@@ -172,7 +143,7 @@ impl ConfigWriteError {
         }
     }
 
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -184,24 +155,24 @@ impl ConfigWriteError {
 }
 
 impl<'a> UserConfig<'a> {
-    /// The configuration of a home, below the overrides that the server was started with.
+    /// The configuration of a home, with the server's overrides.
     #[must_use]
     pub fn new(home: &'a Home, env: &'a Env, overrides: &'a Overrides) -> Self {
         Self { home, env, overrides }
     }
 
-    /// What is in force and where it came from. With a folder, the layers of its project are among them.
+    /// The effective configuration and its origins. With a folder, it includes the layers of its project.
     pub fn read(&self, cwd: Option<&Path>) -> Result<ConfigView, ConfigError> {
         let overrides = Overrides { cwd: cwd.map(Path::to_owned), ..self.overrides.clone() };
         Ok(ConfigView::of(&Layers::read(self.home, self.env, &overrides)?))
     }
 
-    /// What the file itself says.
+    /// The contents of the file itself.
     pub fn file(&self) -> Result<Tree, ConfigError> {
         Ok(read_file(&self.home.config_file())?.unwrap_or_default())
     }
 
-    /// Sets the model and its effort, in the selected profile if there is one; what is absent is taken out.
+    /// Sets the model and its effort, in the selected profile if there is one; a missing value is removed.
     pub fn set_default_model(
         &self,
         model: Option<&str>,
@@ -217,13 +188,13 @@ impl<'a> UserConfig<'a> {
         self.write(&WriteRequest::of([edit("model", model), edit("model_reasoning_effort", effort)])).map(drop)
     }
 
-    /// Switches a skill on or off. Another process may write at the same time, so what it says is read again then.
+    /// Enables or disables a skill. Another process may write at the same time, so the file is read again.
     pub fn switch_skill(&self, which: &SkillSelector, enabled: bool) -> Result<(), ConfigWriteError> {
         for is_last in [false, false, true] {
             let file = self.file()?;
             let entries = match file.get(&["skills", "config"]).map(|node| value_json(&node.value)) {
                 Some(Json::Array(entries)) => entries,
-                // Whatever else is there is no configuration, and is told so when it would be written.
+                // Anything else is invalid, which is reported by the write.
                 Some(_) | None => Vec::new(),
             };
             let edit = ConfigEdit::set("skills.config", skills::switch(entries, which, enabled));
@@ -265,7 +236,7 @@ impl<'a> UserConfig<'a> {
         Ok(Written { version: version(&tree), file: path, overridden })
     }
 
-    /// Reads a text as the engine would after a restart without overrides, and as clients would see it.
+    /// Parses a text as the engine would after a restart without overrides, and as clients would see it.
     fn check(&self, path: &Path, text: &str) -> Result<Tree, ConfigError> {
         let tree = Tree::parse(path, text)?;
         check_types(&Reader::new(&tree, self.home.user_dir()))?;
@@ -273,7 +244,7 @@ impl<'a> UserConfig<'a> {
         Ok(tree)
     }
 
-    /// What is in force for a key in place of what was written.
+    /// The effective value of a key in place of the written one.
     fn overridden(&self, file: &Tree, key: &KeyPath, written: &Json) -> Option<Overridden> {
         let overrides = Overrides { cwd: None, strict: false, ..self.overrides.clone() };
         let layers = Layers::over(self.home, self.env, &overrides, file.clone()).ok()?;
@@ -301,7 +272,7 @@ fn parse_key(edit: &ConfigEdit) -> Result<(KeyPath, &ConfigEdit), ConfigWriteErr
     }
 }
 
-/// The text is read as a layer before it is edited, so this is for what only the editor refuses.
+/// The text is parsed as a layer before it is edited, so this is for errors that only the editor reports.
 fn syntax_error(path: &Path, text: &str, error: &toml_edit::TomlError) -> ConfigError {
     let (line, column) = Lines::new(text).line_column(error.span().map_or(0, |span| span.start));
     LayerError::Syntax { path: path.to_owned(), line, column, message: error.message().to_owned() }.into()

@@ -1,37 +1,34 @@
-//! The configuration in force with where each value came from.
+//! The effective configuration with the origin of each value.
 
 use std::collections::BTreeMap;
 
 use crate::{LayerSource, Layers, Origin, Tree, json::version, layers::Layer};
 
-/// What is in force and where it came from.
+/// The effective configuration and its origins.
 #[derive(Debug, Clone)]
 pub struct ConfigView {
-    /// All layers in one. The selected profile is named and not laid over the rest, and types are not checked.
+    /// All layers in one. The selected profile is named but not merged, and types are not checked.
     pub tree: Tree,
-    /// The layer that each value came from, by dotted key.
+    /// The layer of each value, by dotted key.
     pub origins: BTreeMap<String, LayerVersion>,
-    /// All layers that say anything, and the user's file in any case; the one that wins first.
+    /// All non-empty layers, and the user's file in any case; the winning one first.
     pub layers: Vec<ListedLayer>,
 }
 
-/// A layer, and which version of it.
+/// A layer and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerVersion {
-    /// Where the layer comes from.
     pub source: LayerSource,
-    /// A hash of what it says.
+    /// A hash of its contents.
     pub version: String,
 }
 
-/// One layer as it was written.
+/// One layer as written.
 #[derive(Debug, Clone)]
 pub struct ListedLayer {
-    /// Which one it is.
     pub layer: LayerVersion,
-    /// What it says.
     pub tree: Tree,
-    /// Why it does not count, if it does not.
+    /// The reason why it is not used, if it is not.
     pub disabled: Option<String>,
 }
 
@@ -58,7 +55,7 @@ impl ConfigView {
     }
 }
 
-/// The layer that an origin is in; the lowest, should two be in one file.
+/// The layer of an origin; the lowest, if two are in one file.
 fn find<'a>(layers: &'a [ListedLayer], origin: &Origin) -> Option<&'a LayerVersion> {
     let file = match origin {
         Origin::File { path, .. } => Some(path.to_path_buf()),

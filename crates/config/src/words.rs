@@ -1,12 +1,10 @@
 //! Settings that are one of a few words.
 
-/// A word that is none of the known ones.
+/// An unknown word.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value `{word}`, expected one of {}", .known.join(", "))]
 pub struct UnknownWord {
-    /// What was found.
     pub word: String,
-    /// What would have been right.
     pub known: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! CVE-2025-61260, CVE-2026-21852: what lies in a project folder decides neither the home nor an endpoint.
+//! CVE-2025-61260, CVE-2026-21852: files in a project folder decide neither the home nor an endpoint.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 

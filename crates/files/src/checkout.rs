@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-/// Whether a folder has a `.git` of its own. One that a sandbox holds the name with while a command runs does not count: it is
-/// there also in folders that everybody shares, such as `/tmp`.
+/// Whether a folder has its own `.git`. A sandbox placeholder does not count: those also appear in shared folders such
+/// as `/tmp`.
 #[must_use]
 pub fn is_checkout(folder: &Path) -> bool {
     folder.join(".git").symlink_metadata().is_ok_and(|found| !is_held(&found))
 }
 
-/// Whether a mode is that of a placeholder, whatever the umask took away: sticky, and writable for nobody.
+/// Whether a mode is that of a placeholder, whatever the umask removed: sticky, and writable by nobody.
 #[cfg(unix)]
 fn is_held(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,10 +1,10 @@
-//! The one way to open and read a file that others can write.
+//! The only way to open and read a file that others can write.
 //!
-//! Whoever can write to a folder can put a pipe, a device or a sparse file of many gigabytes where a text is expected. To
-//! open or read such a file in the ordinary way blocks for ever or exhausts the memory.
+//! Anyone who can write to a folder can put a pipe, a device or a sparse file of many gigabytes where a text is
+//! expected. Opening or reading such a file in the ordinary way blocks forever or exhausts memory.
 //!
-//! Invariants: only regular files are opened. No open waits for another process longer than a second. A read takes no more
-//! memory than its caller allows. Nothing is locked. No async code.
+//! Invariants: only regular files are opened. No open waits longer than a second for another process. A read uses no
+//! more memory than its caller allows. Nothing is locked. No async code.
 
 mod checkout;
 mod open;
@@ -20,31 +20,26 @@ pub use stamp::Stamp;
 
 use std::io;
 
-/// Why a file could not be read. The caller knows the path and names it.
+/// The reason why a file could not be read. The caller knows the path and adds it.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It is a pipe, a device or a socket.
     #[error("it is not a regular file")]
     NotRegular,
-    /// It is longer than the caller allows.
     #[error("it is longer than {limit} bytes")]
-    TooLong {
-        /// How many bytes the caller allows.
-        limit: u64,
-    },
-    /// It is a long file with holes, which reading would fill with zeros.
+    TooLong { limit: u64 },
+    /// It is a long file with holes, which would be read as zeros.
     #[error("it is a sparse file")]
     Sparse,
-    /// Another process holds a lease on it and has not given it up in time. Trying again later may help.
+    /// Another process holds a lease on it and has not released it in time. Retrying later may help.
     #[error("another process holds a lease on it")]
     Leased,
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl FileError {
-    /// What kind of error of the system it is closest to.
+    /// The closest system error kind.
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         match self {
@@ -55,7 +50,7 @@ impl FileError {
         }
     }
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.kind() == io::ErrorKind::NotFound

@@ -7,18 +7,18 @@ use std::path::Path;
 use crate::FileError;
 use crate::open::open_limited;
 
-/// Reads a whole file of at most so many bytes.
+/// Reads a whole file of at most `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     read_open(&open_limited(path)?, limit)
 }
 
-/// Reads a whole text of at most so many bytes.
+/// Reads a whole text of at most `limit` bytes.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     let unreadable = |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
     Ok(String::from_utf8(read(path, limit)?).map_err(unreadable)?)
 }
 
-/// Reads the first bytes of a file, at most so many, and tells whether that is all of it.
+/// Reads up to `limit` bytes from the start of a file, and returns whether that is all of it.
 pub fn read_start(path: &Path, limit: u64) -> Result<(Vec<u8>, bool), FileError> {
     let mut bytes = read_up_to(&open_limited(path)?, limit.saturating_add(1))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -27,14 +27,14 @@ pub fn read_start(path: &Path, limit: u64) -> Result<(Vec<u8>, bool), FileError>
     Ok((bytes, is_whole))
 }
 
-/// Reads an open file of at most so many bytes from where its cursor stands.
+/// Reads an open file of at most `limit` bytes from its current position.
 pub fn read_open(file: &File, limit: u64) -> Result<Vec<u8>, FileError> {
     let too_long = FileError::TooLong { limit };
     if file.metadata()?.len() > limit {
         return Err(too_long);
     }
     let bytes = read_up_to(file, limit.saturating_add(1))?;
-    // It may have grown since it was looked at.
+    // It may have grown since it was checked.
     if bytes.len() as u64 > limit { Err(too_long) } else { Ok(bytes) }
 }
 

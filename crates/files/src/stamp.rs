@@ -1,15 +1,15 @@
-//! Whether a file has changed since it was read.
+//! Detects whether a file has changed since it was read.
 
 use std::path::Path;
 use std::time::SystemTime;
 
-/// What a file looked like when it was read: its last change, its length, and which file it is. A file that is put in
-/// the place of another may have the age and the length of the other.
+/// The state of a file when it was read: its last change, its length, and its identity, because a replacement may have
+/// the same age and length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(Option<(SystemTime, u64, u64)>);
 
 impl Stamp {
-    /// How a file looks now.
+    /// The current state of a file.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let metadata = std::fs::metadata(path).ok();

@@ -1,4 +1,4 @@
-//! Files that never end, for the tests of whoever reads files.
+//! Endless files, for tests of code that reads files.
 
 use std::fs::File;
 use std::io;
@@ -9,25 +9,24 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-/// How long a test waits for something that should not wait at all.
+/// The maximum wait for something that should not block at all.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A file that never ends.
+/// An endless file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endless {
     /// A pipe that nobody writes to.
     Pipe,
-    /// A link to a device that gives zeros.
+    /// A link to a device that returns zeros.
     Device,
-    /// A terabyte of zeros that takes no place on the disk.
+    /// A terabyte of zeros that takes no space on disk.
     Sparse,
 }
 
 impl Endless {
-    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Pipe, Self::Device, Self::Sparse];
 
-    /// Makes such a file.
+    /// Creates the file.
     pub fn make(self, path: &Path) -> io::Result<()> {
         match self {
             Self::Pipe => Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?),
@@ -36,7 +35,7 @@ impl Endless {
         }
     }
 
-    /// What is wrong with it, for a reader who allows so many bytes; none for one who reads it as a stream.
+    /// The error for a reader with this limit; `None` for a streaming reader.
     #[must_use]
     pub fn complaint(self, limit: Option<u64>) -> String {
         match (self, limit) {
@@ -47,7 +46,7 @@ impl Endless {
     }
 }
 
-/// Does something on a thread of its own. None if it does not end, so that a test fails instead of waiting for ever.
+/// Runs `work` on a separate thread. Returns `None` if it does not finish, so that a test fails instead of hanging.
 pub fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(work()));

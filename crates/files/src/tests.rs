@@ -123,7 +123,7 @@ fn a_sparse_file_costs_nothing() {
     assert!(open(&folder.sparse(1 << 20)).is_ok(), "a short one is read");
 }
 
-/// Leases are taken by a process of its own: `fcntl` for them is not in the standard library.
+/// A separate process takes the lease: the standard library has no `fcntl` for that.
 #[test]
 fn a_file_under_a_lease_is_waited_for_a_second() {
     let folder = Folder::new();
@@ -134,7 +134,7 @@ fn a_file_under_a_lease_is_waited_for_a_second() {
     let mut command = std::process::Command::new("python3");
     command.args(["-c", script]).arg(&path);
     let spawned = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn();
-    // Where there is no Python, or no leases, there is nothing to see.
+    // Without Python or leases there is nothing to test.
     let Ok(mut holder) = spawned else { return };
     let mut said = String::new();
     io::BufRead::read_line(&mut io::BufReader::new(holder.stdout.take().unwrap()), &mut said).unwrap();

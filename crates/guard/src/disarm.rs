@@ -1,7 +1,7 @@
 //! The changes that an inspection makes: each in one open folder, to one name in it.
 //!
-//! Invariant: no link is followed, nothing is overwritten, and nothing is deleted. A command that runs meanwhile can make
-//! a step fail or come too late, but never lead it elsewhere.
+//! Invariant: no link is followed, nothing is overwritten, and nothing is deleted. A concurrent command can make a step
+//! fail or come too late, but never redirect it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,17 +14,17 @@ use rustix::io::Errno;
 
 use crate::walk::Folder;
 
-/// What a disarmed name ends with.
+/// The suffix of a disarmed name.
 const SUFFIX: &str = ".disabled-by-codex";
-/// How many names are tried.
+/// The maximum number of names tried.
 const ATTEMPTS: usize = 1000;
-/// How much of a file is read.
+/// The maximum number of bytes read from a file.
 pub const MAX_FILE: usize = 1024 * 1024;
 
-/// Renames an entry beside itself and returns its new name.
+/// Renames an entry in place and returns its new name.
 pub fn move_aside(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
     match rename(folder, name) {
-        // Whoever may change the mode of a folder may also have taken it away from us.
+        // A process that may change the mode of a folder may also have removed our access.
         Err(Errno::ACCESS) if reopen(folder) => rename(folder, name),
         done => done,
     }
@@ -40,7 +40,7 @@ fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
         match renameat_with(&folder.handle, name, &folder.handle, &*aside, RenameFlags::NOREPLACE) {
             Ok(()) => return Ok(aside),
             Err(Errno::EXIST) => {}
-            // Not every file system can promise not to replace.
+            // Not every file system supports renaming without replacing.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 if matches!(statat(&folder.handle, &*aside, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT)) {
                     return renameat(&folder.handle, name, &folder.handle, &*aside).map(|()| aside);
@@ -52,24 +52,24 @@ fn rename(folder: &Folder, name: &OsStr) -> Result<OsString, Errno> {
     Err(Errno::EXIST)
 }
 
-/// Gives the owner of a folder all rights in it again.
+/// Restores the owner's access to a folder.
 fn reopen(folder: &Folder) -> bool {
     fstat(&folder.handle).is_ok_and(|found| open_up(&folder.handle, found.st_mode).is_ok())
 }
 
 fn open_up(folder: impl AsFd, mode: u32) -> Result<(), Errno> {
-    // Works for descriptors that only name something, too.
+    // Also works for `O_PATH` descriptors.
     chmod(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()), Mode::from_raw_mode(mode & 0o7777 | 0o700))
 }
 
-/// Makes a folder readable for its owner, by its name in the folder around it.
+/// Makes a folder readable for its owner, by its name in the parent folder.
 pub fn make_readable(around: &Folder, name: &Path) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(&around.handle, name, flags, Mode::empty())?;
     open_up(&folder, fstat(&folder)?.st_mode)
 }
 
-/// Reads a file, if it is one. A file that is too long is read in part.
+/// Reads a regular file. A file that is too long is truncated.
 pub fn read(folder: &Folder, name: impl AsRef<Path>) -> Option<Vec<u8>> {
     let file = open(folder, name.as_ref())?;
     let mut text = Vec::new();
@@ -83,21 +83,21 @@ fn open(folder: &Folder, name: &Path) -> Option<File> {
     file.metadata().ok()?.is_file().then_some(file)
 }
 
-/// Puts a new file where there is none.
+/// Creates a file; fails if the name exists.
 pub fn write_new(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(&folder.handle, name, flags, Mode::from_raw_mode(0o644))?);
     file.write_all(text).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
-/// Renames a file and puts another in its place. Returns the name that the old one has now.
+/// Renames a file and creates another in its place. Returns the new name of the old one.
 pub fn replace(folder: &Folder, name: &OsStr, text: &[u8]) -> Result<OsString, Errno> {
     let aside = move_aside(folder, name)?;
     write_new(folder, name, text)?;
     Ok(aside)
 }
 
-/// Makes a file not executable.
+/// Removes the executable bits of a file.
 pub fn take_execute_bits(folder: &Folder, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(&folder.handle, name, flags, Mode::empty())?;

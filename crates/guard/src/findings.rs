@@ -1,18 +1,18 @@
-//! What inspections have found, and how it is told.
+//! Findings of inspections, and the warnings about them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many paths a message names.
+/// The maximum number of paths in a message.
 const NAMED: usize = 8;
 
-/// Something that a command has left and that was disarmed.
+/// Something that a command has left behind and that was disarmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it was.
+    /// Its original path.
     pub path: PathBuf,
-    /// What it was, and what became of it.
+    /// What it was, and what was done to it.
     pub what: String,
 }
 
@@ -22,23 +22,22 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Names come from commands: what is no character to be seen is written as a number.
+/// Escapes unprintable characters: the names come from commands.
 fn printable(text: &str) -> String {
     let shown = |c: char| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }
 
-/// What inspections have found.
+/// The result of inspections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What was disarmed.
     pub findings: Vec<Finding>,
-    /// Files that are run by builds, tests or services, and that commands have changed.
+    /// Changed files that are run by builds, tests or services.
     pub changed: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Says what was disarmed, for people; nothing if nothing was.
+    /// A warning that lists what was disarmed, if anything.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         let all = self.findings.len();
@@ -48,8 +47,7 @@ impl Report {
         (all > 0).then(|| format!("{what}:{}{more}", lines.concat()))
     }
 
-    /// Says which files were changed that the user may run, for people; nothing if none were. Paths are shown below
-    /// `workspace`.
+    /// A warning that lists the changed files that the user may run, if any. Paths are relative to `workspace`.
     #[must_use]
     pub fn notice(&self, workspace: &Path) -> Option<String> {
         let short = |path: &PathBuf| printable(&path.strip_prefix(workspace).unwrap_or(path).display().to_string());
@@ -61,18 +59,18 @@ impl Report {
     }
 }
 
-/// Where inspections report to. Clones share what was reported.
+/// A shared collector of reports. Clones refer to the same one.
 #[derive(Debug, Clone, Default)]
 pub struct Findings(Arc<Mutex<Report>>);
 
 impl Findings {
-    /// Takes what was reported so far.
+    /// Takes the reports so far.
     #[must_use]
     pub fn take(&self) -> Report {
         std::mem::take(&mut self.lock())
     }
 
-    /// Adds what an inspection has found, each thing once.
+    /// Adds a report, without duplicates.
     pub fn add(&self, report: &Report) {
         let mut reported = self.lock();
         let new = report.findings.iter().filter(|finding| !reported.findings.contains(finding));
@@ -83,14 +81,14 @@ impl Findings {
         reported.changed.extend(new);
     }
 
-    /// Whether both report to the same place.
+    /// Whether both share the same reports.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     fn lock(&self) -> MutexGuard<'_, Report> {
-        // No change can be left half done.
+        // Every critical section leaves the reports consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! What in a workspace or a home can be turned against its user: the names that make programs run code, git's configuration, and
-//! secrets; and how to take the edge off what a command has left.
+//! The parts of a workspace or a home that can be turned against the user: names that make programs run code, git's
+//! configuration, and secrets; and the disarming of what a command has left behind.
 //!
-//! Invariants: nothing is run, no link is followed, nothing is deleted. No async code, and nothing of a sandbox: this is what a
-//! sandbox protects, not how.
+//! Invariants: nothing is run, no link is followed, nothing is deleted. No async code, and no sandboxing: this crate
+//! knows what a sandbox protects, not how.
 
 #[cfg(target_os = "linux")]
 pub mod disarm;

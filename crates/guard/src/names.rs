@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// What stands in for a protected name that does not exist yet, so that it cannot be created.
+/// A placeholder for a protected name that does not exist yet, so that it cannot be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholder {
     /// An empty folder.
@@ -21,7 +21,7 @@ pub enum Placeholder {
 pub struct Name {
     /// Relative to the folder that the list is about.
     pub path: &'static str,
-    /// How it is kept from being created.
+    /// The placeholder that keeps it from being created.
     pub placeholder: Placeholder,
 }
 
@@ -33,25 +33,24 @@ const fn file(path: &'static str, text: &'static str) -> Name {
     Name { path, placeholder: Placeholder::File(text) }
 }
 
-/// How a name is protected.
+/// The protection of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// It cannot be changed, nor created in the root of a workspace. Created elsewhere, it is renamed after the command.
+    /// It cannot be changed, nor created in the root of a workspace. If created elsewhere, it is renamed after the
+    /// command.
     Held,
-    /// It cannot be changed. Where a command creates one, it is renamed after the command.
+    /// It cannot be changed. If a command creates one, it is renamed after the command.
     Undone,
-    /// It may be changed, because that is ordinary work. The user is told.
+    /// It may be changed, because that is ordinary work. The user is warned.
     Told,
 }
 
-/// A name in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProtectedName {
-    /// One or more components of a path, at any depth of a workspace. A `*` at the end stands for every file.
+    /// One or more path components, at any depth of a workspace. A trailing `*` matches every file.
     pub name: &'static str,
-    /// What is done about it.
     pub protection: Protection,
-    /// What reads it and runs code.
+    /// The program that reads it and runs code.
     pub why: &'static str,
 }
 
@@ -83,7 +82,7 @@ const fn rows<const N: usize>(
 
 use Protection::{Held, Told, Undone};
 
-/// The table, in parts of one kind. That of a git checkout is [`DOT_GIT`]: its inside is judged by [`GIT`].
+/// The table, grouped by kind. The name of a git checkout is [`DOT_GIT`]; its contents follow [`GIT`].
 static TABLE: &[&[ProtectedName]] = &[
     &rows(Held, AGENT, [".codex", ".agents", ".claude", ".cursor", ".gemini", ".mcp.json"]),
     &rows(Held, EDITOR, [".vscode"]),
@@ -232,23 +231,23 @@ static TABLE: &[&[ProtectedName]] = &[
     &rows(Told, RUN_BY_CI, [".github/workflows/*", ".gitlab-ci.yml"]),
 ];
 
-/// The folder or file that marks a git checkout. Its inside is judged by [`GIT`].
+/// The folder or file that marks a git checkout. Its contents follow [`GIT`].
 pub const DOT_GIT: Name = folder(".git");
 
-/// What the user cannot take away.
+/// The names that the user cannot unprotect.
 const ALWAYS: [&str; 2] = [DOT_GIT.path, ".codex"];
 
-/// Directly below `CODEX_HOME`: logins, those of other releases included, and what belongs to a running server.
+/// Directly below `CODEX_HOME`: logins, including those of other releases, and files of a running server.
 pub const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
 
-/// The table of protected names, for people.
+/// The table of protected names, for display.
 pub fn protected_names() -> impl Iterator<Item = &'static ProtectedName> {
     static GIT_ROW: ProtectedName =
         ProtectedName { name: DOT_GIT.path, protection: Held, why: "hooks and configuration of git" };
     std::iter::once(&GIT_ROW).chain(TABLE.iter().copied().flatten())
 }
 
-/// The names that count for a session: the table, changed by the user.
+/// The names that apply to a session: the table with the user's changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
     inner: Arc<Inner>,
@@ -256,9 +255,9 @@ pub struct Names {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
-    /// By the last component: the folders that must come before it, and what is done.
+    /// By the last component: the folders that must precede it, and its protection.
     by_last: HashMap<OsString, Vec<(PathBuf, Protection)>>,
-    /// In the order of the table.
+    /// In table order.
     all: Vec<(PathBuf, Protection)>,
 }
 
@@ -271,8 +270,8 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The table with some names more and some less. What is no relative path is left out, and so is the wish to have
-    /// `.git` or `.codex` unprotected.
+    /// The table with some names added and some removed. Anything but a relative path is ignored, and so is
+    /// unprotecting `.git` or `.codex`.
     #[must_use]
     pub fn new(more: &[String], less: &[String]) -> Self {
         if more.is_empty() && less.is_empty() { Self::default() } else { Self::made(more, less) }
@@ -288,7 +287,7 @@ impl Names {
             path.file_name().is_some() && components.all(|component| matches!(component, Component::Normal(_)))
         };
         for path in more.iter().map(PathBuf::from).filter(is_plain) {
-            // Whoever adds a name wants it closed, also one that is merely told of.
+            // An added name is closed, even if the table only warns about it.
             match all.iter_mut().find(|(known, _)| *known == path) {
                 Some((_, protection @ Told)) => *protection = Undone,
                 Some(_) => {}
@@ -304,7 +303,7 @@ impl Names {
         Self { inner: Arc::new(Inner { by_last, all }) }
     }
 
-    /// What is done about `name` in `folder`.
+    /// The protection of `name` in `folder`.
     #[must_use]
     pub fn protection(&self, folder: &Path, name: &OsStr) -> Option<Protection> {
         let find = |last: &OsStr| {
@@ -319,18 +318,18 @@ impl Names {
         self.inner.all.iter().filter(|(_, protection)| *protection == Held).map(|(path, _)| path.as_path())
     }
 
-    /// The names that nothing may be created by without a question, `.git` included.
+    /// The names that may not be created without an approval, `.git` included.
     pub fn closed(&self) -> impl Iterator<Item = &Path> {
         let closed = self.inner.all.iter().filter(|(_, protection)| *protection != Told);
         closed.map(|(path, _)| path.as_path()).chain([Path::new(DOT_GIT.path)])
     }
 }
 
-/// Below a git folder: what git executes, or reads to learn what to execute.
+/// Below a git folder: files that git executes, or reads to learn what to execute.
 ///
-/// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git goes on
-/// working while the placeholder is there. `modules` may not get new entries, because git would take a planted folder for
-/// the submodule of that name; those that exist are opened one by one, with these same names closed.
+/// `commondir` would move the whole configuration elsewhere. A file with `.` means the folder itself, so git keeps
+/// working while the placeholder is there. `modules` may not get new entries, because git would use a planted folder as
+/// the submodule of that name; existing ones are opened one by one, with these same names closed.
 pub const GIT: &[Name] = &[
     folder("hooks"),
     file("config", ""),
@@ -340,13 +339,13 @@ pub const GIT: &[Name] = &[
     folder("modules"),
 ];
 
-/// Below the folder of one linked worktree, `worktrees/NAME`: which repository and which checkout it belongs to.
+/// Below the folder of one linked worktree, `worktrees/NAME`: the files that name its repository and its checkout.
 pub const GIT_WORKTREE: &[Name] = &[file("config.worktree", ""), file("commondir", "../..\n"), file("gitdir", "")];
 
-/// Below the shared git folder when the workspace is a linked worktree: the state of the main checkout.
+/// Below the common git folder if the workspace is a linked worktree: the state of the main checkout.
 pub const GIT_MAIN_CHECKOUT: &[&str] = &["HEAD", "index"];
 
-/// The names of hooks in githooks(5), and the one that git's own samples suggest for `core.fsmonitor`.
+/// The hook names in githooks(5), and the one that git's own samples suggest for `core.fsmonitor`.
 pub const GIT_HOOKS: &[&str] = &[
     "applypatch-msg",
     "pre-applypatch",

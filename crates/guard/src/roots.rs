@@ -1,9 +1,9 @@
-//! The folders that a thread may write below, as they were when the thread first named them.
+//! The writable folders of a thread, as they were when the thread first named them.
 //!
 //! A name is not a folder: a command that may write around a root can move the root's parent away and put a link in its
-//! place. So a root is resolved once, and afterwards only compared with what was found then. Identities are compared
-//! instead of descriptors that are kept open, because thousands of idle threads would need thousands of those; the time
-//! of birth tells a folder from another one that got its inode number.
+//! place. So a root is resolved once, and afterwards only compared with the result. Identities are compared rather than
+//! keeping descriptors open, because thousands of idle threads would need thousands of those; the birth time
+//! distinguishes a folder from a later one with the same inode number.
 //!
 //! Invariant: a name leads to the same folder for as long as the thread is loaded, or to none.
 
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// What the roots of one thread were when they were first named. Clones share it.
+/// The resolved roots of one thread. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct HeldRoots {
-    /// By the name that was given; nothing for a name that led to no folder.
+    /// By the given name; `None` for a name that was not a folder.
     known: Arc<Mutex<BTreeMap<PathBuf, Option<Root>>>>,
 }
 
-/// A folder that may be written below.
+/// A writable folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// Its path without links.
@@ -28,28 +28,28 @@ pub struct Root {
     pub identity: Identity,
 }
 
-/// Which folder it is, whatever its name.
+/// The identity of a folder, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     pub device: u64,
     pub inode: u64,
-    /// When it was made, where the file system knows.
+    /// The birth time, if the file system records it.
     born: Option<SystemTime>,
 }
 
-/// What a name leads to.
+/// The result of resolving a name.
 #[derive(Debug)]
 pub enum Found {
-    /// The folder it led to before, or leads to now.
+    /// The folder that it resolved to before, or resolves to now.
     Folder(Root),
-    /// No folder when it was first named, so it is left out, whatever is there now.
+    /// Not a folder when it was first named, so it is left out, whatever is there now.
     Nothing,
-    /// Another folder than it was, or none any more.
+    /// A different folder than before, or none any more.
     Moved(PathBuf),
 }
 
 impl HeldRoots {
-    /// Resolves a name, or compares what it leads to with what it led to before.
+    /// Resolves a name, or compares it with the earlier result.
     pub fn find(&self, name: PathBuf) -> Found {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(&name) {
@@ -72,7 +72,7 @@ impl Root {
         Some(Self { path, identity: Identity::of(&about) })
     }
 
-    /// Whether the path still leads to the folder without passing a link.
+    /// Whether the path still leads to the folder without passing through a link.
     fn is_there(&self) -> bool {
         Self::at(&self.path).is_some_and(|now| now == *self)
     }

@@ -1,10 +1,10 @@
-//! What in `CODEX_HOME` no command may read: logins, and the token and log of a running server.
+//! The files in `CODEX_HOME` that no command may read: logins, and the token and log of a running server.
 //!
-//! With the token a command that may use the network could drive the server itself, which runs commands outside of any
+//! With the token, a command that may use the network could drive the server itself, which runs commands outside of any
 //! sandbox.
 //!
-//! Invariant: a secret is closed under the name it is looked for and, where that is a link, under the one it leads to. One
-//! that appears or is replaced while a command runs stays out of its sight, where it lies directly in the home.
+//! Invariant: a secret is closed under the name that programs use and, if that is a link, under its target. A secret
+//! directly in the home that appears or is replaced while a command runs stays hidden from it.
 
 #[cfg(target_os = "linux")]
 use std::fs;
@@ -18,15 +18,15 @@ pub struct Secrets {
     /// The home; empty if the caller named none.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only namespaces cover a folder as a whole"))]
     home: PathBuf,
-    /// Where secrets are or would be, links included.
+    /// The paths where secrets are or would be, links included.
     paths: Vec<PathBuf>,
 }
 
 impl Secrets {
-    /// Those of a home whose links are resolved.
+    /// The secrets of a home whose links are resolved.
     #[must_use]
     pub fn of(home: &Path) -> Self {
-        // A home that is everything would hide everything.
+        // If the home were `/`, hiding around it would hide everything.
         if home.parent().is_none() {
             return Self::default();
         }
@@ -43,13 +43,13 @@ impl Secrets {
         Self { home: home.to_owned(), paths }
     }
 
-    /// Where secrets are or would be.
+    /// The paths where secrets are or would be.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The home, if it is there, and what else is in it.
+    /// The home, if it exists, and its other entries.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn beside(&self) -> Option<(&Path, Vec<fs::DirEntry>)> {
@@ -57,7 +57,7 @@ impl Secrets {
         Some((&self.home, entries.filter(|entry| !self.paths.contains(&entry.path())).collect()))
     }
 
-    /// Secrets that lie elsewhere, and whether each is a folder.
+    /// Secrets outside of the home, and whether each is a folder.
     #[cfg(target_os = "linux")]
     pub fn elsewhere(&self) -> impl Iterator<Item = (&Path, bool)> {
         let is_elsewhere = |path: &&PathBuf| path.parent() != Some(&self.home);

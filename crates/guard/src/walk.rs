@@ -1,11 +1,11 @@
-//! Looks into folders by descriptor: lists them, and says when something was changed.
+//! Reads folders by descriptor: lists them, and reports when something was changed.
 //!
 //! Invariant: no link is followed, no file is opened to be listed, and nothing here blocks.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What an entry of a folder is.
+/// The type of a folder entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     Folder,
@@ -15,25 +15,25 @@ pub enum EntryKind {
     Other,
 }
 
-/// What tells one state of a file from another.
+/// The state of a file, for comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
     pub device: u64,
     pub inode: u64,
-    /// When the file itself was changed last, in nanoseconds. No program can choose this.
+    /// The last change of the inode (ctime), in nanoseconds. No program can choose this.
     pub changed: i128,
     pub mode: u32,
     pub size: u64,
 }
 
 impl Stamp {
-    /// Which file it is, whatever its state.
+    /// The identity of the file, whatever its state.
     #[must_use]
     pub fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
-    /// What it is.
+    /// The type of the file.
     #[must_use]
     pub fn kind(&self) -> EntryKind {
         match self.mode & 0o170_000 {
@@ -45,7 +45,7 @@ impl Stamp {
     }
 }
 
-/// A folder that everything is looked at from.
+/// The folder that all lookups are relative to.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
@@ -53,13 +53,12 @@ pub struct Root {
 }
 
 impl Root {
-    /// Opens a folder that is no link and lies behind none.
+    /// Opens a folder that is not a link, through no links.
     #[must_use]
     pub fn open(path: &Path) -> Option<Self> {
         Some(Self { path: path.to_owned(), handle: platform::open_root(path)? })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -72,26 +71,25 @@ impl Root {
     }
 }
 
-/// An open folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// On Linux a descriptor, elsewhere its path.
+    /// A descriptor on Linux, a path elsewhere.
     pub(crate) handle: platform::Handle,
 }
 
 impl Folder {
-    /// What the folder itself is like.
+    /// The state of the folder itself.
     #[must_use]
     pub fn stamp(&self) -> Option<Stamp> {
         platform::stamp(&self.handle)
     }
 
-    /// What an entry is like.
+    /// The state of an entry.
     pub fn stamp_of(&self, name: impl AsRef<Path>) -> Option<Stamp> {
         platform::stamp_of(&self.handle, name.as_ref())
     }
 
-    /// Shows every entry. `false` ends it.
+    /// Passes every entry to `show`, until it returns `false`.
     pub fn each(&self, show: &mut dyn FnMut(&OsStr, EntryKind) -> bool) {
         platform::each(&self.handle, show);
     }
@@ -111,7 +109,7 @@ mod platform {
 
     pub(super) type Handle = OwnedFd;
 
-    /// How much of a folder is listed at once.
+    /// The buffer size for listing a folder.
     const LISTED: usize = 16 * 1024;
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -174,7 +172,7 @@ mod platform {
     }
 }
 
-/// By path, where no command runs that could exchange one meanwhile.
+/// By path, on platforms where no concurrent command could swap one.
 #[cfg(not(target_os = "linux"))]
 mod platform {
     use std::ffi::OsStr;

@@ -68,6 +68,9 @@ impl<'a> Line<'a> {
     /// When it was written, in milliseconds of Unix time; 0 if it does not say.
     #[must_use]
     pub fn at_ms(&self) -> i64 {
+        if let Some(at_ms) = usual_time(self.timestamp.as_bytes()) {
+            return at_ms;
+        }
         chrono::DateTime::parse_from_rfc3339(&self.timestamp).map(|time| time.timestamp_millis()).unwrap_or_default()
     }
 
@@ -222,6 +225,33 @@ impl<'a> Head<'a> {
     }
 }
 
+/// A time in the form that all releases write, `2026-01-02T03:04:05.006Z`; none for any other. Every line has one.
+fn usual_time(text: &[u8]) -> Option<i64> {
+    const FORM: &[u8; 24] = b"0000-00-00T00:00:00.000Z";
+    let is_usual = |(form, byte): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { form == byte };
+    if text.len() != FORM.len() || !FORM.iter().zip(text).all(is_usual) {
+        return None;
+    }
+    let number =
+        |from: usize, to: usize| text[from..to].iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+    let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
+    // Odd ones, the 29th of February among them, are left to those who know all about it.
+    let days = match month {
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let is_plain = year >= 1970 && (1..=12).contains(&month) && (1..=days).contains(&day);
+    if !is_plain || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Years begin with March here, so that the day that some lack is their last.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(20, 23))
+}
+
 /// A short string without escapes, and what follows it.
 fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     let text = text.strip_prefix(b"\"")?;
@@ -314,5 +344,20 @@ mod tests {
             Head::of(br#"{"timestamp":"t","ordinal":3,"type":"event_msg","payload":{"type":"token_count","info"#);
         assert_eq!(head, Some(Head { timestamp: "t", kind: "event_msg", inner: "token_count", payload: 58 }));
         assert_eq!(Head::of(br#"{"timestamp":"t","type":"eve"#), None);
+    }
+
+    #[test]
+    fn times_are_read_as_a_calendar_says_them() {
+        let mut day = chrono::NaiveDate::from_ymd_opt(1970, 1, 1).unwrap();
+        while day < chrono::NaiveDate::from_ymd_opt(2110, 1, 1).unwrap() {
+            let text = format!("{day}T23:59:58.007Z");
+            let told = chrono::DateTime::parse_from_rfc3339(&text).unwrap().timestamp_millis();
+            assert!(usual_time(text.as_bytes()).is_none_or(|read| read == told), "{text}");
+            day = day + chrono::Days::new(1);
+        }
+        assert_eq!(usual_time(b"1970-01-01T00:00:00.001Z"), Some(1));
+        for odd in ["2026-13-01T00:00:00.000Z", "2026-01-01T24:00:00.000Z", "2026-01-01T00:00:00Z", "now"] {
+            assert_eq!(usual_time(odd.as_bytes()), None, "{odd}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use codex_files::Stamp;
 use tokio::time::{Instant, sleep};
 
 use crate::external::External;
+use crate::host::WaitingLogins;
 use crate::http::{Network, Transport};
 use crate::renewal::Due;
 use crate::tokens::{renew, revoke};
@@ -41,6 +42,8 @@ struct Shared {
     setback: Mutex<Option<Setback>>,
     /// What a client has brought; it goes before the file.
     external: Mutex<Option<External>>,
+    /// Logins of clients that wait for their user.
+    waiting: Mutex<WaitingLogins>,
 }
 
 /// A renewal that failed.
@@ -85,6 +88,7 @@ impl Accounts {
             changing: tokio::sync::Mutex::default(),
             setback: Mutex::default(),
             external: Mutex::default(),
+            waiting: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -96,6 +100,10 @@ impl Accounts {
     /// Waits until nobody else changes the login.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.shared.changing.lock().await
+    }
+
+    pub(crate) fn waiting_logins(&self) -> &Mutex<WaitingLogins> {
+        &self.shared.waiting
     }
 
     pub(crate) fn env(&self) -> &Env {

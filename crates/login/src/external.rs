@@ -19,7 +19,6 @@ const LONGEST_WHY: usize = 200;
 #[derive(Clone)]
 pub(crate) struct External {
     auth: Arc<Auth>,
-    plan: Option<String>,
     refresher: Arc<dyn TokenRefresher>,
 }
 
@@ -28,8 +27,8 @@ impl External {
         let ExternalTokens { access_token, account_id, plan } = tokens;
         let tokens = Tokens { id_token: None, access_token, refresh_token: None, account_id: Some(account_id) };
         let mode = Some("chatgptAuthTokens".to_owned());
-        let auth = Arc::new(Auth { mode, tokens: Some(tokens), ..Auth::default() });
-        Self { auth, plan, refresher }
+        let auth = Arc::new(Auth { mode, tokens: Some(tokens), plan, ..Auth::default() });
+        Self { auth, refresher }
     }
 
     pub(crate) fn auth(&self) -> Arc<Auth> {
@@ -39,14 +38,8 @@ impl External {
 
 impl Accounts {
     /// Uses the tokens of a client from now on, until it logs out or somebody logs in.
-    pub fn adopt(&self, tokens: ExternalTokens, refresher: Arc<dyn TokenRefresher>) {
+    pub fn use_external(&self, tokens: ExternalTokens, refresher: Arc<dyn TokenRefresher>) {
         *self.external() = Some(External::new(tokens, refresher));
-    }
-
-    /// What the user of the client's tokens pays for, if the client has said so; nothing if no client has brought any.
-    #[must_use]
-    pub fn external_plan(&self) -> Option<Option<String>> {
-        self.external().as_ref().map(|external| external.plan.clone())
     }
 
     /// Asks the client for new tokens, unless others have come meanwhile.

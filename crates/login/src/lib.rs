@@ -16,6 +16,7 @@ mod device;
 mod error;
 mod external;
 mod flow;
+mod host;
 mod http;
 mod issuer;
 mod key_program;

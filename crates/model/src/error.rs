@@ -250,7 +250,7 @@ impl ModelError {
         | Self::UsageLimit { message, .. } = &mut self
             && !details.is_empty()
         {
-            message.push_str(&format!(" ({})", details.join(", ")));
+            *message = format!("{message} ({})", details.join(", "));
         }
         self
     }

@@ -1,7 +1,7 @@
-//! Carries out a plan: all of it, or nothing.
+//! Applies a plan: all of it, or nothing.
 //!
-//! Every new file is first written whole under a name of its own, next to where it belongs. Then names are exchanged,
-//! so that what was there before lies aside until everything is done, and can be put back.
+//! Every new file is first written completely under a temporary name, next to its destination. Then names are
+//! exchanged, so that the old file is kept aside until everything is done, and can be restored.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -23,29 +23,27 @@ use crate::plan::{Plan, Step};
 use crate::snapshot::{self, Identity, READ, Snapshot, read_descriptor};
 use crate::swap::{exchange, rename_new};
 
-/// What a patch has done.
+/// The result of applying a patch.
 #[derive(Debug)]
 pub struct Applied {
-    /// The files that were added, modified and deleted, as the model is told.
+    /// The added, modified and deleted files, as reported to the model.
     pub summary: String,
-    /// What every file was before, and what it is now.
+    /// Every file before and after.
     pub before_after: Vec<BeforeAfter>,
 }
 
-/// A file before and after a patch.
 #[derive(Debug)]
 pub struct BeforeAfter {
-    /// Where it was and what was in it; none for a new file.
+    /// The old path and content; `None` for a new file.
     pub before: Option<(PathBuf, Snapshot)>,
-    /// Where it is and what is in it; none for a deleted file.
+    /// The new path and content; `None` for a deleted file.
     pub after: Option<(PathBuf, Snapshot)>,
-    /// The diff of an update.
     pub diff: Option<String>,
 }
 
 impl Plan {
-    /// Writes what was planned, if every file is still as it was and the guard allows it. If anything fails, the files
-    /// that were changed until then are put back.
+    /// Writes the plan, if every file is unchanged and the guard allows it. If anything fails, the files changed so far
+    /// are restored.
     pub fn apply(self, guard: &Guard) -> Result<Applied, ApplyError> {
         self.check(guard).map_err(|refused| {
             let (crate::Refused::Outside { path, .. } | crate::Refused::Forbidden { path, .. }) = &refused;
@@ -66,11 +64,11 @@ impl Plan {
     }
 }
 
-/// Steps under way.
+/// Steps in progress.
 struct Transaction {
     folders: Folders,
     staged: Vec<Staged>,
-    /// Tells the names of files that lie aside from those of other patches.
+    /// Distinguishes the temporary names from those of other patches.
     mark: String,
     named: usize,
 }
@@ -78,9 +76,9 @@ struct Transaction {
 /// A step that is prepared, or done.
 struct Staged {
     step: Step,
-    /// The name that the new file has until the step is done, and the old one from then on.
+    /// The temporary name of the new file until the step is done, and of the old one from then on.
     aside: Option<OsString>,
-    /// The file that is to be replaced or removed.
+    /// The file to be replaced or removed.
     seen: Option<Identity>,
     /// The file that was written.
     wrote: Option<Identity>,
@@ -111,7 +109,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Checks that a file is as planned, and writes what will replace it aside.
+    /// Checks that a file matches the plan, and writes its replacement under a temporary name.
     fn stage(&mut self, step: Step) -> Result<(), ApplyCause> {
         let is_new = step.before.is_none();
         let (folder, name) = self.place(&step.real, is_new).map_err(|error| moved_away(error, is_new))?;
@@ -133,7 +131,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Does one step.
+    /// Performs one step.
     fn commit(&mut self, at: usize) -> Result<(), ApplyCause> {
         let real = self.staged[at].step.real.clone();
         let (folder, name) = self.place(&real, false)?;
@@ -163,7 +161,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Puts everything back and says what could not be.
+    /// Restores everything and reports what could not be restored.
     fn undo(mut self, path: PathBuf, cause: ApplyCause) -> ApplyError {
         let mut not_restored = Vec::new();
         while let Some(Staged { step, aside, wrote, done, .. }) = self.staged.pop() {
@@ -175,7 +173,8 @@ impl Transaction {
                     (true, Some(_), Some(_)) => put_back(&folder, &aside, &name, wrote),
                     (true, Some(_), None) => rename_new(&folder, &aside, &name),
                 };
-                // What lies aside is not needed any more. If the old file could not be put back it is that, and stays.
+                // The temporary file is no longer needed. If the old file could not be restored, this is the old file,
+                // and it stays.
                 if restored.is_ok() && !aside.is_empty() {
                     let _ = unlinkat(&folder, &aside, AtFlags::empty());
                 }
@@ -189,7 +188,7 @@ impl Transaction {
         ApplyError { path, cause, not_restored }
     }
 
-    /// Removes the old files that lie aside. One that cannot be removed does no harm.
+    /// Removes the old files. One that cannot be removed does no harm.
     fn clean(&mut self) {
         for Staged { step, aside, .. } in std::mem::take(&mut self.staged) {
             if let (Some(aside), Some(_), Ok((folder, _))) = (aside, &step.before, self.place(&step.real, false)) {
@@ -224,7 +223,7 @@ impl Transaction {
     }
 }
 
-/// Takes a new file away again. If somebody else wrote there since, that stays.
+/// Removes a new file. If somebody else has written there since, it stays.
 fn withdraw(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identity>) -> Result<(), Errno> {
     match rename_new(folder, name, aside) {
         Err(Errno::NOENT) => Ok(()),
@@ -233,20 +232,20 @@ fn withdraw(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identit
     }
 }
 
-/// Puts an old file back in place of a new one. If somebody else wrote there since, that stays.
+/// Restores an old file in place of a new one. If somebody else has written there since, it stays.
 fn put_back(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identity>) -> Result<(), Errno> {
     exchange(folder, aside, name)?;
     if is_same(folder, aside, wrote) { Ok(()) } else { exchange(folder, aside, name) }
 }
 
-/// Writes a new file, and makes it belong to whom the old one did.
+/// Writes a new file with the owner of the old one.
 fn write(mut file: File, after: &Snapshot) -> io::Result<Identity> {
     file.write_all(&after.bytes)?;
     let Some(mut mode) = after.mode else { return Ok(snapshot::identity(&file.metadata()?)) };
     if let Some((user, group)) = after.owner {
         let meta = file.metadata()?;
         if (meta.uid(), meta.gid()) != (user, group) && fchown(&file, Some(user), Some(group)).is_err() {
-            // Rights of another owner must not become rights of this one.
+            // Set-id bits of another owner must not become ours.
             mode &= 0o777;
         }
     }
@@ -254,7 +253,7 @@ fn write(mut file: File, after: &Snapshot) -> io::Result<Identity> {
     Ok(snapshot::identity(&file.metadata()?))
 }
 
-/// Errors that mean that a file or a folder is not where it was.
+/// Maps errors that mean that a file or a folder was moved.
 fn moved_away(error: io::Error, is_new: bool) -> ApplyCause {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::LOOP | Errno::NOTDIR) => ApplyCause::ChangedMeanwhile,
@@ -280,7 +279,7 @@ fn check_vacant(folder: &OwnedFd, name: &OsStr) -> Result<(), ApplyCause> {
     }
 }
 
-/// A file that may not be written is not replaced either, though its folder would allow it.
+/// A read-only file is not replaced either, even if its folder would allow it.
 fn check_writable(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match accessat(folder, name, Access::WRITE_OK, AtFlags::EACCESS) {
         Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(error.into()),
@@ -288,7 +287,7 @@ fn check_writable(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Whether a file that was moved aside is the one that was looked at before.
+/// Whether a file that was moved aside is the one that was checked before.
 fn is_same(folder: &OwnedFd, aside: &OsStr, seen: Option<Identity>) -> bool {
     let file = openat(folder, aside, READ, Mode::empty()).map(File::from);
     let meta = file.map_err(io::Error::from).and_then(|file| file.metadata());

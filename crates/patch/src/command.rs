@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-/// A patch that was found in a command.
+/// A patch found in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The text of the patch, not read yet.
+    /// The text of the patch, not parsed yet.
     pub text: String,
     /// The folder that the command changes to first, as written.
     pub cwd: Option<PathBuf>,
@@ -15,8 +15,8 @@ pub struct Found {
 
 /// Finds the patch in a command that calls `apply_patch` and does nothing else.
 ///
-/// That is either the program with the patch as its argument, or a shell with a script that gives it a here-document,
-/// after at most one `cd`. Everything else is an ordinary command, and none is returned.
+/// That is either the program with the patch as its argument, or a shell script that passes it a here-document, after
+/// at most one `cd`. For any other command, `None` is returned.
 #[must_use]
 pub fn from_command(argv: &[String]) -> Option<Found> {
     match argv {
@@ -55,12 +55,12 @@ fn from_script(script: &str) -> Option<Found> {
     }
     let (word, literal) = here_word(word.trim_matches([' ', '\t']))?;
     let text = here_body(body, word)?;
-    // A shell would expand these in a here-document whose word is not quoted.
+    // A shell would expand these in a here-document whose delimiter is not quoted.
     let expands = !literal && text.contains(['$', '`', '\\']);
     (!expands).then(|| Found { text: text.to_owned(), cwd })
 }
 
-/// The word that ends a here-document, and whether its text is taken literally.
+/// The delimiter of a here-document, and whether its text is literal.
 fn here_word(word: &str) -> Option<(&str, bool)> {
     let quoted = |quote| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
     let (word, literal) = quoted('\'').or_else(|| quoted('"')).map_or((word, false), |word| (word, true));
@@ -68,7 +68,7 @@ fn here_word(word: &str) -> Option<(&str, bool)> {
     (!word.is_empty() && word.bytes().all(plain)).then_some((word, literal))
 }
 
-/// The text of a here-document that ends with `word`, if nothing comes after it.
+/// The text of a here-document that ends with `word`, if nothing follows it.
 fn here_body<'a>(body: &'a str, word: &str) -> Option<&'a str> {
     let mut end = 0;
     for line in body.split_inclusive('\n') {
@@ -81,7 +81,7 @@ fn here_body<'a>(body: &'a str, word: &str) -> Option<&'a str> {
     None
 }
 
-/// The word at the start of a script and what follows it; none if a shell would see more in it than is written.
+/// The first word of a script and the rest; `None` if a shell would interpret the word.
 fn plain_word(script: &str) -> Option<(&str, &str)> {
     for quote in ['\'', '"'] {
         if let Some(rest) = script.strip_prefix(quote) {

@@ -1,8 +1,8 @@
 //! Turns placed chunks into edits of a text, and edits into its new bytes.
 //!
-//! Invariant: lines that no chunk removes keep their bytes, except that the last line gains or loses its ending where
-//! the end of the file moves. A line that a patch adds is a whole line, also at the end of a file that had no newline
-//! there; otherwise a file with a newline at its end keeps it, and one without stays without. The patch may say otherwise.
+//! Invariant: lines that no chunk removes keep their bytes, except that the last line gains or loses its ending when
+//! the end of the file moves. A line that a patch adds is a whole line, even at the end of a file without a final
+//! newline; otherwise the file keeps its final newline or the lack of it, unless the patch says otherwise.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use crate::grammar::{Line, LineKind};
 use crate::place::Placed;
 use crate::text::{BOM, Ending, Text};
 
-/// Lines of a text that are replaced by others.
+/// Lines of a text and their replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) old: Range<usize>,
-    /// The lines that come instead, with their endings.
+    /// The replacement lines, with their endings.
     pub(crate) new: Vec<Vec<u8>>,
 }
 
-/// The edits that placed chunks mean, from the top of the text to its end.
+/// The edits for placed chunks, from the top of the text to its end.
 pub(crate) fn edits(text: &Text, placed: &[Placed]) -> Vec<Edit> {
     let mut edits = Vec::new();
     for placed in placed {
@@ -65,7 +65,7 @@ fn edit(text: &Text, old: Range<usize>, added: &[&Line]) -> Option<Edit> {
     (!old.is_empty() || !new.is_empty()).then_some(Edit { old, new })
 }
 
-/// Sees to it that all lines but the last have an ending, and the last as is wanted.
+/// Ensures that all lines but the last have an ending, and the last as requested.
 fn settle_end(text: &Text, edits: &mut Vec<Edit>, newline: bool) {
     let end = text.len();
     let Some(mut last) = edits.pop_if(|edit| edit.old.end == end) else {
@@ -74,7 +74,7 @@ fn settle_end(text: &Text, edits: &mut Vec<Edit>, newline: bool) {
         }
         return;
     };
-    // Edits that touch are one here, so that what is before this one is a line that stays.
+    // Adjacent edits are merged, so that the line before this one is unchanged.
     while let Some(before) = edits.pop_if(|edit| edit.old.end == last.old.start) {
         last = Edit { old: before.old.start..end, new: [before.new, last.new].concat() };
     }
@@ -96,7 +96,7 @@ fn settle_end(text: &Text, edits: &mut Vec<Edit>, newline: bool) {
     edits.push(last);
 }
 
-/// A line of the text with or without an ending, whatever it had.
+/// A line of the text with or without an ending.
 fn last_line(text: &Text, line: usize, newline: bool) -> Vec<u8> {
     let ending = if newline { text.ending_near(line) } else { Ending::None };
     [text.body(line), ending.bytes()].concat()

@@ -1,4 +1,4 @@
-//! Why a patch cannot be applied, as people and models are told.
+//! Reasons why a patch cannot be applied, for people and models.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -8,74 +8,41 @@ use crate::nearest::{Misfit, Nearest};
 use crate::place::Misplaced;
 use crate::snapshot::ReadError;
 
-/// Why a patch does not fit the files it is about.
+/// The reason why a patch does not match its files.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The lines of a hunk are not in the file.
     #[error("{0}")]
     NoMatch(Box<NoMatch>),
-    /// The file is not there.
     #[error("{path} does not exist", path = .path.display())]
-    NoSuchFile {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// The patch itself has put a file where another one is to be.
+    NoSuchFile { path: PathBuf },
+    /// The patch itself has already written a file there.
     #[error("{path} exists already", path = .path.display())]
-    ExistsAlready {
-        /// Which file.
-        path: PathBuf,
-    },
-    /// It is a folder.
+    ExistsAlready { path: PathBuf },
     #[error("{path} is a directory", path = .path.display())]
-    IsDirectory {
-        /// Which path.
-        path: PathBuf,
-    },
-    /// Something above it is no folder.
+    IsDirectory { path: PathBuf },
+    /// A parent is not a folder.
     #[error("{path} is below something that is not a directory", path = .path.display())]
-    NotAFolder {
-        /// Which path.
-        path: PathBuf,
-    },
-    /// It is not text, or text in an encoding that has zero bytes.
+    NotAFolder { path: PathBuf },
+    /// It is binary, or text in an encoding with zero bytes.
     #[error("{path} is {what}, which cannot be patched as text", path = .path.display())]
-    NotText {
-        /// Which file.
-        path: PathBuf,
-        /// What it is instead.
-        what: &'static str,
-    },
+    NotText { path: PathBuf, what: &'static str },
     /// It is a symbolic link, which is neither moved nor deleted.
     #[error("{path} is a symbolic link", path = .path.display())]
-    Link {
-        /// Which path.
-        path: PathBuf,
-    },
-    /// A symbolic link on the way leads nowhere.
+    Link { path: PathBuf },
+    /// A symbolic link in the path is broken.
     #[error("{path} leads through a symbolic link to nothing", path = .path.display())]
-    Dangling {
-        /// Which path.
-        path: PathBuf,
-    },
-    /// It could not be read.
+    Dangling { path: PathBuf },
     #[error("could not read {path}", path = .path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: ReadError,
-    },
-    /// The files of the patch are too large together.
+    Read { path: PathBuf, source: ReadError },
     #[error("the files up to {path} are too large for one patch", path = .path.display())]
     TooMuch {
-        /// The file that was too much.
+        /// The file that exceeded the limit.
         path: PathBuf,
     },
 }
 
 impl PlanError {
-    /// A next step for the person or the model, shown on a line of its own.
+    /// A hint for the user or the model, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -101,17 +68,15 @@ impl PlanError {
 /// A hunk whose lines are not in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoMatch {
-    /// Which file.
     pub path: PathBuf,
-    /// Which hunk of the file, counted from 1.
+    /// The number of the hunk in the file, starting at 1.
     pub hunk: usize,
-    /// How many hunks there are.
     pub hunks: usize,
-    /// The anchor that was not found; none if the lines of the hunk were not.
+    /// The missing anchor; `None` if the lines of the hunk are missing.
     pub anchor: Option<String>,
-    /// The lines that were looked for.
+    /// The lines that were searched for.
     pub wanted: Vec<String>,
-    /// The place that is nearest to them.
+    /// The closest match.
     pub nearest: Option<Nearest>,
 }
 
@@ -138,16 +103,15 @@ impl Display for NoMatch {
     }
 }
 
-/// Why a plan was not carried out.
+/// The reason why a plan was not applied.
 #[derive(Debug, thiserror::Error)]
 #[error("could not apply the patch to {path}; {state}", path = .path.display(), state = state(.not_restored))]
 pub struct ApplyError {
     /// The file that could not be changed.
     pub path: PathBuf,
-    /// Why not.
     #[source]
     pub cause: ApplyCause,
-    /// Files that were changed before the failure and could not be put back; as good as always empty.
+    /// Files that were changed before the failure and could not be restored; almost always empty.
     pub not_restored: Vec<PathBuf>,
 }
 
@@ -160,16 +124,14 @@ fn state(not_restored: &[PathBuf]) -> String {
     }
 }
 
-/// What kept a file from being changed.
+/// The reason why a file could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyCause {
-    /// It may not be written there.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It is not as it was when the plan was made.
+    /// It has changed since the plan was made.
     #[error("it was changed by somebody else meanwhile")]
     ChangedMeanwhile,
-    /// It could not be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

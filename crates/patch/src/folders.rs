@@ -1,7 +1,7 @@
 //! Folders by descriptor.
 //!
-//! Invariant: a folder is opened from the root that allows it, by a path without links, so that a link that was put
-//! there meanwhile leads to an error and not outside. Everything is then done relative to the descriptor.
+//! Invariant: a folder is opened from the root that allows it, by a path without links, so that a link planted in the
+//! meantime causes an error and does not lead outside. All operations are then relative to the descriptor.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-/// How many folders are kept open at most.
+/// The maximum number of folders kept open.
 const KEPT_OPEN: usize = 128;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -21,11 +21,11 @@ const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOL
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Folders below the roots, opened when they are needed.
+/// Folders below the roots, opened on demand.
 pub(crate) struct Folders {
     roots: Vec<PathBuf>,
     open: HashMap<PathBuf, Arc<OwnedFd>>,
-    /// Folders that were made here, outer ones first.
+    /// Folders that were created here, outer ones first.
     made: Vec<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ impl Folders {
         Self { roots, open: HashMap::new(), made: Vec::new() }
     }
 
-    /// Opens a folder, and makes it first if it is missing and `make` says so.
+    /// Opens a folder, and creates it first if it is missing and `make` is set.
     pub(crate) fn open(&mut self, folder: &Path, make: bool) -> io::Result<Arc<OwnedFd>> {
         if let Some(open) = self.open.get(folder) {
             return Ok(Arc::clone(open));
@@ -57,7 +57,7 @@ impl Folders {
         Ok(opened)
     }
 
-    /// Makes what is missing of a path below an open root, and opens its end.
+    /// Creates the missing part of a path below an open root, and opens its end.
     fn make(&mut self, base: OwnedFd, root: &Path, inside: &Path) -> Result<OwnedFd, Errno> {
         let (mut at, mut path) = (base, root.to_owned());
         for name in inside {
@@ -72,19 +72,19 @@ impl Folders {
         Ok(at)
     }
 
-    /// Removes the folders that were made here, as far as nothing is in them.
+    /// Removes the empty folders among those created here.
     pub(crate) fn remove_made(&mut self) {
         self.open.clear();
         while let Some(folder) = self.made.pop() {
             if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) {
-                // One that somebody put something into stays, and so do those around it.
+                // A folder that is not empty stays, and so do its parents.
                 let _ = self.open(parent, false).map(|parent| unlinkat(&parent, name, AtFlags::REMOVEDIR));
             }
         }
     }
 }
 
-/// Opens a folder below another by a path without links in it.
+/// Opens a folder below another by a path without links.
 fn open_below(base: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     if path.as_os_str().is_empty() {
         return openat(base, ".", FOLDER, Mode::empty());
@@ -94,7 +94,7 @@ fn open_below(base: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(base, path, FOLDER, Mode::empty(), resolve) {
-            // Old kernels do not know the call, and some containers forbid it.
+            // Old kernels lack the call, and some containers forbid it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
@@ -102,7 +102,7 @@ fn open_below(base: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     walk(base, path)
 }
 
-/// Opens a folder below another, step by step.
+/// Opens a folder below another, component by component.
 fn walk(base: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let step = |at: OwnedFd, name: &OsStr| openat(at.as_fd(), name, FOLDER, Mode::empty());
     path.iter().try_fold(openat(base, ".", FOLDER, Mode::empty())?, step)

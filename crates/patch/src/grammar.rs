@@ -1,74 +1,63 @@
-//! What a patch is made of.
+//! The syntax tree of a patch.
 
 use std::path::PathBuf;
 
-/// A patch as it was written: what to do to which files, in order.
+/// A parsed patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// What to do, in order; a later operation sees what an earlier one did.
+    /// The operations, in order; a later one sees the result of an earlier one.
     pub operations: Vec<Operation>,
 }
 
-/// What to do to one file. Paths are as written: relative ones are meant from the working directory.
+/// An operation on one file. Paths are as written, relative to the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Makes a file, in place of the one that is there, if any.
-    Add {
-        /// Which file.
-        path: PathBuf,
-        /// What goes into it.
-        content: String,
-    },
-    /// Removes a file.
-    Delete {
-        /// Which file.
-        path: PathBuf,
-    },
+    /// Creates a file, or replaces the existing one.
+    Add { path: PathBuf, content: String },
+    /// Deletes a file.
+    Delete { path: PathBuf },
     /// Edits a file, or moves it, or both.
     Update {
-        /// Which file.
         path: PathBuf,
-        /// Its new place, if it moves.
+        /// The new path, if it moves.
         move_to: Option<PathBuf>,
         /// The edits, from the top of the file to its end.
         chunks: Vec<Chunk>,
     },
 }
 
-/// One place of a file that is edited.
+/// An edit at one place of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chunk {
-    /// Lines to look for first, one after the other; the edit is below the last of them.
+    /// Lines to search for first, in order; the edit is below the last of them.
     pub anchors: Vec<String>,
-    /// What is there and what changes.
     pub lines: Vec<Line>,
     /// Whether the edit is at the end of the file.
     pub end_of_file: bool,
-    /// What is said about the newline at the end of the file; none if nothing is.
+    /// An explicit remark about the newline at the end of the file, if any.
     pub final_newline: Option<bool>,
 }
 
 /// One line of a [`Chunk`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What becomes of it.
     pub kind: LineKind,
     /// The line without its ending.
     pub text: String,
-    /// Whether it was written with a carriage return of its own.
+    /// Whether it was written with its own carriage return.
     pub carriage_return: bool,
-    /// Whether it was an empty line without a prefix, so that it may be a slip and not meant at all.
+    /// Whether it was an empty line without a prefix, which may be accidental.
     pub bare: bool,
 }
 
-/// What becomes of a line.
+/// The role of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     /// It stays.
     Context,
-    /// It goes.
+    /// It is removed.
     Remove,
-    /// It comes.
+    /// It is added.
     Add,
 }
 

@@ -1,19 +1,19 @@
-//! Where a patch may write.
+//! The paths that a patch may write.
 //!
-//! Invariant: paths are compared by whole components. Forbidden names are compared as the most forgiving file system
+//! Invariant: paths are compared by whole components. Forbidden names are compared as leniently as any file system
 //! would, so that no spelling of them gets through.
 
 use std::path::{Path, PathBuf};
 
-/// Where a patch may write.
+/// The paths that a patch may write.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
-    /// The folders that everything has to be below, as the session resolved them: without links. None allows any place.
+    /// The writable folders, resolved by the session: without links. `None` allows every path.
     pub roots: Option<Vec<PathBuf>>,
-    /// Absolute paths, whether they exist or not, that nothing at, below or in place of may be written.
+    /// Absolute paths, whether they exist or not, that may not be written, replaced or written below.
     pub forbidden: Vec<PathBuf>,
-    /// Names, of one or more components, that nothing on the way from a root to a file may have; without roots, nothing
-    /// on the whole way.
+    /// Names of one or more components that may not occur between a root and a file; without roots, anywhere in the
+    /// path.
     pub names: Vec<String>,
 }
 
@@ -30,35 +30,34 @@ impl Guard {
         Checker { roots: self.roots.as_deref(), forbidden, names }
     }
 
-    /// Whether a file may be written, of which `real` is the path without any link in it.
+    /// Whether a file may be written, given its path without any links.
     #[must_use]
     pub fn allows(&self, real: &Path) -> bool {
         self.checker().check(real, real).is_ok()
     }
 }
 
-/// A file that a guard does not let a patch write.
+/// A file that a guard refuses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// It is not below a writable root.
     #[error("{real} is outside of the folders that may be written", real = .real.display())]
     Outside {
-        /// The path in the patch, made absolute.
+        /// The absolute path in the patch.
         path: PathBuf,
-        /// Where it leads.
+        /// Its target.
         real: PathBuf,
     },
-    /// It is protected.
     #[error("{real} is protected", real = .real.display())]
     Forbidden {
-        /// The path in the patch, made absolute.
+        /// The absolute path in the patch.
         path: PathBuf,
-        /// Where it leads.
+        /// Its target.
         real: PathBuf,
     },
 }
 
-/// A guard made ready to look at many paths.
+/// A guard prepared for checking many paths.
 pub(crate) struct Checker<'a> {
     roots: Option<&'a [PathBuf]>,
     forbidden: Vec<PathBuf>,
@@ -66,7 +65,7 @@ pub(crate) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Checks a path that leads to `real`.
+    /// Checks a path that resolves to `real`.
     pub(crate) fn check(&self, path: &Path, real: &Path) -> Result<(), Refused> {
         let (path, real) = (path.to_owned(), real.to_owned());
         let folded = folded(&real);
@@ -88,7 +87,7 @@ impl Checker<'_> {
     }
 }
 
-/// A path as a file system sees it that ignores case and characters without a width.
+/// A path as seen by a file system that ignores case and zero-width characters.
 fn folded(path: &Path) -> PathBuf {
     let ignored = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let fold = |text: &str| text.chars().filter(|c| !ignored(c)).flat_map(char::to_lowercase).collect::<String>();

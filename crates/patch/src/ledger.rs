@@ -1,29 +1,30 @@
-//! What happened to files, path by path, so that several changes add up to one.
+//! The combined effect of several changes on each path.
 //!
-//! Invariant: before and after are what was and is at a path, whatever happened in between. A move is remembered only
-//! as the origin of what is at a path now, and shown only while nothing else is at either end of it.
+//! Invariant: before and after describe the original and the current state of a path, whatever happened in between. A
+//! move is recorded only as the origin of the current file, and reported only while nothing else is at either end of
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What was and is at one path.
+/// The original and the current state of one path.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<S> {
     pub(crate) before: Option<S>,
     pub(crate) after: Option<S>,
-    /// Where what is there now was at first.
+    /// The original path of the current file.
     origin: Option<PathBuf>,
     /// Whether anything was done to it.
     pub(crate) touched: bool,
 }
 
-/// All paths that were looked at or changed.
+/// All paths that were read or changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Ledger<S> {
     entries: BTreeMap<PathBuf, Entry<S>>,
 }
 
-/// What all changes to a file add up to.
+/// The net effect on a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Net<'a, S> {
     Add { path: &'a Path, after: &'a S },
@@ -38,17 +39,15 @@ impl<S> Default for Ledger<S> {
 }
 
 impl<S> Ledger<S> {
-    /// What is known of a path.
     pub(crate) fn get(&self, path: &Path) -> Option<&Entry<S>> {
         self.entries.get(path)
     }
 
-    /// Every path, with what is known of it.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry<S>)> {
         self.entries.iter().map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// Notes what is at a path that was not known yet.
+    /// Records the state of a path that was not known yet.
     pub(crate) fn look(&mut self, path: &Path, found: Option<S>) -> &mut Entry<S>
     where
         S: Clone,
@@ -61,7 +60,7 @@ impl<S> Ledger<S> {
         })
     }
 
-    /// Notes that a known path now has other content, or none.
+    /// Records new content, or none, at a known path.
     pub(crate) fn set(&mut self, path: &Path, after: Option<S>) {
         if let Some(entry) = self.entries.get_mut(path) {
             if after.is_none() {
@@ -72,7 +71,7 @@ impl<S> Ledger<S> {
         }
     }
 
-    /// Notes that what was at one known path is now, with other content, at another.
+    /// Records that the file at one known path moved to another, with new content.
     pub(crate) fn shift(&mut self, from: &Path, to: &Path, after: S) {
         let origin = self.entries.get_mut(from).and_then(|entry| {
             entry.touched = true;
@@ -86,12 +85,12 @@ impl<S> Ledger<S> {
         }
     }
 
-    /// Whether what was at a path is now at another one.
+    /// Whether the original file of a path is now at another one.
     pub(crate) fn is_elsewhere(&self, path: &Path) -> bool {
         self.entries.values().any(|entry| entry.after.is_some() && entry.origin.as_deref() == Some(path))
     }
 
-    /// What everything adds up to, ordered by path.
+    /// The net effects, ordered by path.
     pub(crate) fn net(&self) -> Vec<Net<'_, S>> {
         let mut net = Vec::new();
         let mut moved: BTreeMap<&Path, (&Path, &S)> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! `apply_patch`: reads a patch, works out what it does, applies it as a whole or not at all, and shows it as a diff.
+//! `apply_patch`: parses a patch, computes its effect, applies it as a whole or not at all, and shows it as a diff.
 //!
-//! The way is [`parse`] (or [`from_command`] first), then [`Patch::plan`], which reads files and writes none, then
-//! [`Plan::apply`]. What the patches of a turn add up to is in [`TurnDiff`].
+//! The steps are [`parse`] (or [`from_command`] first), then [`Patch::plan`], which reads files and writes none, then
+//! [`Plan::apply`]. [`TurnDiff`] combines the patches of a turn.
 //!
-//! Invariants: nothing is written before everything is checked, and a failure leaves every file as it was. Files are
-//! lines of bytes: what a patch does not name keeps its bytes. What is approved is what is written, where it was
-//! approved: links are followed once, when planning, and never again. Nothing is run.
+//! Invariants: nothing is written before everything is checked, and a failure leaves every file unchanged. Files are
+//! lines of bytes: lines that a patch does not mention keep their bytes. What is written is what was approved, where it
+//! was approved: links are followed once, when planning, and never again. Nothing is run.
 
 mod apply;
 mod command;

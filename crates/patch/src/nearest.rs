@@ -1,28 +1,28 @@
-//! Finds the place in a text that lines which are not there were most likely meant for.
+//! Finds the place in a text that best matches lines which are not there.
 
 use std::collections::HashMap;
 
 use crate::seek::{Index, Level};
 
-/// The most lines of a text that are looked at for one that is merely alike.
+/// The maximum number of lines searched for a similar one.
 const LOOKED_AT: usize = 50_000;
-/// The longest part of a line that is compared or shown, in bytes.
+/// The maximum number of bytes of a line that are compared or shown.
 const LENGTH: usize = 200;
 
-/// The place that is nearest to what was looked for.
+/// The closest match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest {
-    /// The line of the file, counted from 1, that is the first to differ there.
+    /// The number of the first differing line of the file, starting at 1.
     pub line: usize,
-    /// What that line says, shortened.
+    /// That line, shortened.
     pub found: String,
-    /// What was expected on that line, if it was a line at all.
+    /// The expected line, if there is one.
     pub expected: String,
-    /// Why the place does not count, where all lines agree.
+    /// The reason why the place is wrong although all lines match.
     pub reason: Option<Misfit>,
 }
 
-/// Why a place where all lines agree is not the place.
+/// The reason why a place where all lines match is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
     /// It is above the place of an earlier hunk, or above an anchor.
@@ -31,7 +31,7 @@ pub enum Misfit {
     NotAtEnd,
 }
 
-/// Finds the place that agrees with most of the lines, or else the line that is most like the first of them.
+/// Finds the place that matches most of the lines, or else the line most similar to the first of them.
 pub(crate) fn find(index: &Index, wanted: &[&str], from: usize, at_end: bool) -> Option<Nearest> {
     let Some(at) = most_agreeing(index, wanted, from) else { return most_alike(index, wanted) };
     if let Some(offset) = first_difference(index, wanted, at) {
@@ -48,7 +48,7 @@ fn nearest(index: &Index, wanted: &[&str], line: usize, offset: usize, reason: O
     Nearest { line: line + 1, found, expected, reason }
 }
 
-/// Where most lines agree; near `from` and below it where there are several such places.
+/// The place where most lines match; if there are several, one near `from` and below it.
 fn most_agreeing(index: &Index, wanted: &[&str], from: usize) -> Option<usize> {
     let (lines, wanted_numbers) = index.numbers(Level::Folded, wanted);
     let mut offsets: HashMap<u32, Vec<usize>> = HashMap::new();
@@ -56,7 +56,7 @@ fn most_agreeing(index: &Index, wanted: &[&str], from: usize) -> Option<usize> {
         let says_something = wanted[offset].chars().any(char::is_alphanumeric);
         if let Some(number) = number.filter(|_| says_something) {
             let offsets = offsets.entry(number).or_default();
-            // Lines that repeat say little, and must not cost much.
+            // Repeated lines say little, and must not cost much.
             if offsets.len() < 4 {
                 offsets.push(offset);
             }
@@ -77,7 +77,7 @@ fn first_difference(index: &Index, wanted: &[&str], at: usize) -> Option<usize> 
     wanted.iter().enumerate().position(|(offset, number)| number.is_none() || lines.get(at + offset) != number.as_ref())
 }
 
-/// The line that shares most with the first wanted line that says something, if that is more than half of it.
+/// The line most similar to the first non-empty wanted line, if they share more than half of it.
 fn most_alike(index: &Index, wanted: &[&str]) -> Option<Nearest> {
     let offset = wanted.iter().position(|line| line.chars().any(char::is_alphanumeric))?;
     let line = cut(wanted[offset].trim().as_bytes());

@@ -1,7 +1,7 @@
-//! Reads the text of a patch.
+//! Parses the text of a patch.
 //!
-//! Models are forgiven what cannot be misread: white space around markers, empty lines without a prefix, carriage
-//! returns at every line, a here-document around the whole, hunk headers with line numbers, and the remark about a
+//! Models are forgiven for anything unambiguous: white space around markers, empty lines without a prefix, carriage
+//! returns on every line, a here-document around the whole, hunk headers with line numbers, and the remark about a
 //! missing newline at the end. Anything else is an error that names the line.
 
 use std::path::PathBuf;
@@ -16,48 +16,46 @@ const UPDATE: &str = "*** Update File:";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// The longest piece of a line that an error shows, in characters.
+/// The maximum number of characters of a line in an error.
 const SHOWN: usize = 80;
 
-/// Why a text is no patch.
+/// The reason why a text is not a patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// It does not begin like one.
+    /// The first line is wrong.
     #[error("invalid patch: The first line of the patch must be '*** Begin Patch'")]
     NoBegin,
-    /// It does not end like one.
+    /// The last line is wrong.
     #[error("invalid patch: The last line of the patch must be '*** End Patch'")]
     NoEnd,
-    /// There is nothing in it to do.
+    /// It contains no operation.
     #[error("invalid patch: line {line}: expected {FIRST}, found '{END}'")]
     NothingToDo {
-        /// Which line of the text, counted from 1, is its end.
+        /// The number of the last line, starting at 1.
         line: usize,
     },
-    /// A line that should say what to do to which file says something else.
+    /// A line that should name an operation and a file does not.
     #[error("invalid patch: line {line}: expected {OPERATION}, found '{found}'")]
     NoOperation {
-        /// Which line of the text, counted from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// What was there, shortened.
+        /// The line, shortened.
         found: String,
     },
     /// An update that changes nothing.
     #[error("invalid patch: line {line}: the update of '{path}' has no lines", path = .path.display())]
     EmptyUpdate {
-        /// Which line of the text, counted from 1, begins it.
+        /// The line number of its header, starting at 1.
         line: usize,
-        /// Which file it is about.
         path: PathBuf,
     },
-    /// A line in it is not what it has to be.
+    /// A line is invalid in its place.
     #[error("invalid patch: line {line}: expected {expected}, found '{found}'")]
     Unexpected {
-        /// Which line of the text, counted from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// What could have been there.
         expected: &'static str,
-        /// What was there, shortened.
+        /// The line, shortened.
         found: String,
     },
 }
@@ -68,7 +66,7 @@ const PATH: &str = "a path";
 const NEXT_CHUNK: &str = "'@@' or '***'";
 const CHUNK_LINE: &str = "a line that begins with ' ', '-' or '+'";
 
-/// Reads a patch.
+/// Parses a patch.
 pub fn parse(text: &str) -> Result<Patch, ParseError> {
     let mut parser = Parser::new(text)?;
     let mut operations = Vec::new();
@@ -86,11 +84,11 @@ pub fn parse(text: &str) -> Result<Patch, ParseError> {
     }
 }
 
-/// The lines between the first and the last marker, and which is next.
+/// The lines between the first and the last marker, and the position.
 struct Parser<'a> {
     lines: Vec<&'a str>,
     next: usize,
-    /// How many lines of the text are before the first of `lines`.
+    /// The number of lines of the text before the first of `lines`.
     before: usize,
 }
 
@@ -133,18 +131,18 @@ impl<'a> Parser<'a> {
         ParseError::Unexpected { line: self.number(), expected, found: self.found() }
     }
 
-    /// Which line of the text is next, counted from 1.
+    /// The number of the next line of the text, starting at 1.
     fn number(&self) -> usize {
         self.before + self.next + 1
     }
 
-    /// The next line, as an error shows it.
+    /// The next line, shortened for an error.
     fn found(&self) -> String {
         let found = self.line().unwrap_or(END).trim_end().chars().take(SHOWN);
         found.map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
     }
 
-    /// Reads the path after a marker, if the next line is that marker.
+    /// Parses the path after a marker, if the next line is that marker.
     fn marker(&mut self, marker: &str) -> Result<Option<PathBuf>, ParseError> {
         let Some(path) = self.line().and_then(|line| line.trim().strip_prefix(marker)) else { return Ok(None) };
         let path = path.trim();
@@ -173,7 +171,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the content of a new file. An empty line between lines of content is one of them.
+    /// Parses the content of a new file. An empty line between lines of content is part of it.
     fn added_lines(&mut self) -> String {
         let mut content = String::new();
         loop {
@@ -202,7 +200,7 @@ impl<'a> Parser<'a> {
                 break;
             }
             let chunk = self.chunk(chunks.is_empty())?;
-            // Empty lines between the parts of a patch are no edit.
+            // Empty lines between the parts of a patch are not an edit.
             if !(chunk.anchors.is_empty() && chunk.lines.iter().all(|line| line.bare)) {
                 chunks.push(chunk);
             }
@@ -210,7 +208,7 @@ impl<'a> Parser<'a> {
         Ok(chunks)
     }
 
-    /// Reads one chunk; only the first of a file may do without `@@`.
+    /// Parses one chunk; only the first of a file may lack `@@`.
     fn chunk(&mut self, first: bool) -> Result<Chunk, ParseError> {
         let mut chunk = Chunk::default();
         let mut headed = false;
@@ -256,7 +254,7 @@ fn trim_blank(lines: &[&str], first: &mut usize, last: &mut usize) {
     }
 }
 
-/// The word that ends a here-document, if the line begins one.
+/// The delimiter of a here-document, if the line starts one.
 fn here_document(line: &str) -> Option<&str> {
     let word = line.trim().strip_prefix("<<")?.trim_start();
     let quoted = |quote| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
@@ -264,7 +262,7 @@ fn here_document(line: &str) -> Option<&str> {
     (!word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')).then_some(word)
 }
 
-/// The anchor in what follows `@@`, without the line numbers of other kinds of diff.
+/// The anchor after `@@`, without the line numbers of other diff formats.
 fn anchor(header: &str) -> &str {
     let header = header.strip_prefix(' ').unwrap_or(header);
     let Some((numbers, rest)) = header.split_once("@@") else { return header };
@@ -279,12 +277,12 @@ fn anchor(header: &str) -> &str {
     }
 }
 
-/// Whether a line is the remark that the line before it has no newline.
+/// Whether a line is the remark that the previous line has no newline.
 fn is_no_newline(line: &str) -> bool {
     line.trim_end() == "\\ No newline at end of file"
 }
 
-/// Takes the remark into account: the side that the last line is on ends without a newline, the other with one.
+/// Applies the remark: the side of the last line ends without a newline, the other with one.
 fn note_no_newline(chunk: &mut Chunk) {
     chunk.end_of_file = true;
     match chunk.lines.last().map(|line| line.kind) {

@@ -1,30 +1,30 @@
-//! Finds the place of every chunk of an edit in the text of a file.
+//! Finds the place of every chunk in the text of a file.
 
 use crate::grammar::{Chunk, Line};
 use crate::nearest::{self, Nearest};
 use crate::seek::Index;
 
-/// A chunk and where it belongs.
+/// A chunk and its place.
 pub(crate) struct Placed<'p> {
-    /// The first line of the text that the chunk is about.
+    /// The first line of the text that the chunk covers.
     pub(crate) at: usize,
-    /// The lines of the chunk that are meant.
+    /// The effective lines of the chunk.
     pub(crate) lines: &'p [Line],
     pub(crate) chunk: &'p Chunk,
 }
 
-/// Why a chunk has no place.
+/// The reason why a chunk has no place.
 pub(crate) struct Misplaced {
-    /// Which chunk, counted from 1.
+    /// The number of the chunk, starting at 1.
     pub(crate) hunk: usize,
-    /// The anchor that is not there; none if the lines themselves are not.
+    /// The missing anchor; `None` if the lines themselves are missing.
     pub(crate) anchor: Option<String>,
-    /// The lines that were looked for.
+    /// The lines that were searched for.
     pub(crate) wanted: Vec<String>,
     pub(crate) nearest: Option<Nearest>,
 }
 
-/// Finds the places of all chunks, each below the one before.
+/// Finds the places of all chunks, each below the previous one.
 pub(crate) fn place<'p>(index: &Index, chunks: &'p [Chunk]) -> Result<Vec<Placed<'p>>, Misplaced> {
     let mut from = 0;
     let mut placed: Vec<Placed> = Vec::with_capacity(chunks.len());
@@ -42,7 +42,7 @@ pub(crate) fn place<'p>(index: &Index, chunks: &'p [Chunk]) -> Result<Vec<Placed
         let Some((at, lines)) = place_one(index, chunk, from, below) else {
             return Err(misplaced(None, chunk.old().map(|line| line.text.as_str()).collect()));
         };
-        // Lines that are only added at the end say nothing about where the next chunk is.
+        // Lines appended at the end do not constrain the next chunk.
         if !old_lines(lines).is_empty() || !chunk.anchors.is_empty() {
             from = at + old_lines(lines).len();
         }
@@ -52,12 +52,12 @@ pub(crate) fn place<'p>(index: &Index, chunks: &'p [Chunk]) -> Result<Vec<Placed
     Ok(placed)
 }
 
-/// Finds the place of one chunk that is below line `from`, and below its anchors, which end at line `below`.
+/// Finds the place of one chunk below line `from`, and below its anchors, which end at line `below`.
 fn place_one<'p>(index: &Index, chunk: &'p Chunk, from: usize, below: usize) -> Option<(usize, &'p [Line])> {
     let all = chunk.lines.as_slice();
     let end = all.iter().rposition(|line| !line.bare).map_or(0, |last| last + 1);
     let start = all.iter().position(|line| !line.bare).unwrap_or(0).min(end);
-    // Empty lines without a prefix may be meant, or may be a slip of whoever wrote them.
+    // Empty lines without a prefix may be intended, or accidental.
     let mut tries = vec![all, &all[..end], &all[start..end]];
     tries.dedup_by_key(|lines| lines.len());
     tries.into_iter().find_map(|lines| {
@@ -68,7 +68,7 @@ fn place_one<'p>(index: &Index, chunk: &'p Chunk, from: usize, below: usize) -> 
         } else if chunk.end_of_file {
             index.find_at_end(&old, below)
         } else {
-            // The line of the anchor may be repeated as the first line of context.
+            // The anchor may be repeated as the first line of context.
             index.find(&old, below).or_else(|| {
                 let repeated = chunk.anchors.last().is_some_and(|anchor| old[0].trim() == anchor.trim());
                 (repeated && below > from).then(|| index.find(&old, below - 1).filter(|at| *at == below - 1))?

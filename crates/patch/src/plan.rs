@@ -1,7 +1,7 @@
-//! Works out what a patch does, before anything is written.
+//! Computes the effect of a patch before anything is written.
 //!
-//! Invariant: a plan holds everything it will write and everything it expects to find, so that what was shown for
-//! approval is what is applied or nothing is.
+//! Invariant: a plan contains everything it will write and everything it expects to find, so that exactly what was
+//! shown for approval is applied, or nothing is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -22,34 +22,34 @@ use crate::snapshot::{Found, ReadError, Snapshot, locate, normal, read};
 use crate::text::{Text, not_text};
 use crate::unified::{between, deadline, unified};
 
-/// The most bytes of files that one patch may be about.
+/// The maximum total size of the files of one patch, in bytes.
 const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
 
-/// What a patch does, read and checked, with nothing written yet.
+/// The effect of a patch: read and checked, with nothing written yet.
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) ledger: Ledger<Snapshot>,
     places: BTreeMap<PathBuf, Place>,
-    /// The diffs of files that are updated, by their old paths.
+    /// The diffs of updated files, by their old paths.
     diffs: BTreeMap<PathBuf, String>,
-    /// The paths that the patch says it adds, whether something was there or not.
+    /// The paths that the patch adds, whether they existed or not.
     added: BTreeSet<PathBuf>,
 }
 
-/// Where a path leads, and how the patch speaks of it.
+/// A path of the patch, resolved.
 #[derive(Debug)]
 struct Place {
-    /// The path without any link in it.
+    /// The path without any links.
     real: PathBuf,
     /// Whether the path itself is a link.
     link: bool,
     /// The path as written.
     shown: PathBuf,
-    /// How many paths were mentioned before it.
+    /// The number of paths mentioned before it.
     order: usize,
 }
 
-/// One file that applying the plan makes, replaces or removes.
+/// One file that applying the plan creates, replaces or removes.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) path: PathBuf,
@@ -59,9 +59,9 @@ pub(crate) struct Step {
 }
 
 impl Patch {
-    /// Reads the files that the patch is about and works out what becomes of them. Nothing is written.
+    /// Reads the files of the patch and computes their new contents. Nothing is written.
     ///
-    /// `cwd` is absolute; relative paths of the patch are meant from there.
+    /// `cwd` is absolute; relative paths in the patch are resolved against it.
     pub fn plan(&self, cwd: &Path) -> Result<Plan, PlanError> {
         let plan =
             Plan { ledger: Ledger::default(), places: BTreeMap::new(), diffs: BTreeMap::new(), added: BTreeSet::new() };
@@ -75,7 +75,7 @@ impl Patch {
 }
 
 impl Plan {
-    /// What becomes of each file, by absolute path.
+    /// The change of each file, by absolute path.
     #[must_use]
     pub fn changes(&self) -> BTreeMap<PathBuf, FileChange> {
         let text = |snapshot: &Snapshot| String::from_utf8_lossy(&snapshot.bytes).into_owned();
@@ -91,14 +91,14 @@ impl Plan {
         self.ledger.net().into_iter().map(change).collect()
     }
 
-    /// Every path that is written or removed, absolute, without `.` and `..`, and with links as they are.
+    /// Every path that is written or removed, absolute, without `.` and `..`, and with links unresolved.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         let changed = self.ledger.entries().filter(|(_, entry)| entry.before.is_some() || entry.after.is_some());
         changed.filter(|(_, entry)| entry.touched).map(|(path, _)| path.to_owned()).collect()
     }
 
-    /// Where every path that is written or removed leads, with all links followed, as it was when the plan was made.
+    /// The resolved target of every path that is written or removed, as of the time of planning.
     #[must_use]
     pub fn real_paths(&self) -> Vec<PathBuf> {
         self.paths().iter().filter_map(|path| self.places.get(path)).map(|place| place.real.clone()).collect()
@@ -106,14 +106,14 @@ impl Plan {
 
     /// Whether every file that is written or removed is below one of the roots and none is forbidden.
     ///
-    /// This is about where paths lead with all links followed, as it was when the plan was made.
+    /// This concerns the resolved paths, as of the time of planning.
     #[must_use]
     pub fn is_within(&self, roots: &[PathBuf], forbidden: &[PathBuf]) -> bool {
         let (roots, forbidden) = (Some(roots.to_vec()), forbidden.to_vec());
         self.check(&Guard { roots, forbidden, names: Vec::new() }).is_ok()
     }
 
-    /// Says which file a guard refuses first, if it refuses any.
+    /// Fails with the first file that a guard refuses.
     pub fn check(&self, guard: &Guard) -> Result<(), Refused> {
         let checker = guard.checker();
         for path in self.paths() {
@@ -123,8 +123,8 @@ impl Plan {
         Ok(())
     }
 
-    /// What is told of the patch once it is applied: which files were added, modified and deleted, in the words of the
-    /// patch. So a file that was put in place of another one is added, and one that was moved over another is not deleted.
+    /// The report after applying the patch: the added, modified and deleted files, in the words of the patch. So a file
+    /// that replaces another one counts as added, and one that was moved over another does not count as deleted.
     pub(crate) fn summary(&self) -> String {
         let mut lines: Vec<(u8, usize, String)> = Vec::new();
         for net in self.ledger.net() {
@@ -144,7 +144,7 @@ impl Plan {
         format!("Success. Updated the following files:\n{lines}")
     }
 
-    /// What there is to do on disk: first what is written, then what is removed.
+    /// The changes on disk: first writes, then removals.
     pub(crate) fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for (path, entry) in self.ledger.entries().filter(|(_, entry)| entry.touched) {
@@ -162,21 +162,21 @@ impl Plan {
         steps
     }
 
-    /// The diff of a file that is updated, by its old path.
+    /// The diff of an updated file, by its old path.
     pub(crate) fn diff(&self, path: &Path) -> Option<&str> {
         self.diffs.get(path).map(String::as_str)
     }
 }
 
-/// A plan in the making.
+/// A plan in progress.
 struct Planner<'a> {
     cwd: &'a Path,
     plan: Plan,
-    /// The paths by which files are known, by where they lead.
+    /// The paths under which files are recorded, by their resolved paths.
     known: HashMap<PathBuf, PathBuf>,
     bytes: usize,
     deadline: Instant,
-    /// Diffs of single updates, with the bytes that they lead from and to.
+    /// Diffs of single updates, with the contents before and after.
     fresh: BTreeMap<PathBuf, (Snapshot, Snapshot, String)>,
 }
 
@@ -205,7 +205,7 @@ impl Planner<'_> {
                         self.refuse_link(&path)?;
                         let to = self.free(to)?;
                         if to == path {
-                            // Another name of the same file, by way of a link.
+                            // Another name of the same file, through a link.
                             return Err(PlanError::ExistsAlready { path });
                         }
                         self.plan.ledger.shift(&path, &to, new);
@@ -217,7 +217,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The path of a file that has to exist, and what is in it.
+    /// The path of a file that has to exist, and its content.
     fn existing(&mut self, given: &Path) -> Result<(PathBuf, Snapshot), PlanError> {
         let path = self.look(given, true)?;
         let after = self.plan.ledger.get(&path).and_then(|entry| entry.after.clone());
@@ -228,8 +228,8 @@ impl Planner<'_> {
         }
     }
 
-    /// A path where a file can be put. What was there before the patch is replaced, as models expect, and shown as
-    /// changed; what the patch itself has put there is not, since that is a slip.
+    /// A path where a file can be created. A file from before the patch is replaced, as models expect, and reported as
+    /// changed; one that the patch itself has created is not, because that is an error.
     fn free(&mut self, given: &Path) -> Result<PathBuf, PlanError> {
         let path = self.look(given, false)?;
         self.refuse_link(&path)?;
@@ -250,7 +250,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Finds out where a path leads and what is there, unless that is known. Returns the path that it is known by.
+    /// Resolves a path and reads the file there, unless it is known. Returns the path under which it is recorded.
     fn look(&mut self, given: &Path, must_exist: bool) -> Result<PathBuf, PlanError> {
         let path = normal(self.cwd, given);
         if self.plan.places.contains_key(&path) {
@@ -289,7 +289,7 @@ impl Planner<'_> {
         if self.bytes > MAX_TOTAL_BYTES { Err(PlanError::TooMuch { path: path() }) } else { Ok(snapshot) }
     }
 
-    /// What becomes of a file by the chunks of an update.
+    /// The result of applying the chunks of an update.
     fn updated(&mut self, path: &Path, old: &Snapshot, chunks: &[Chunk]) -> Result<Snapshot, PlanError> {
         let index = Index::new(Text::new(&old.bytes));
         let placed =
@@ -301,7 +301,7 @@ impl Planner<'_> {
         Ok(new)
     }
 
-    /// Gives every update its diff: that of its one update, or else that of all of them together.
+    /// Computes the diff of every update: that of the single update, or of all of them together.
     fn finish(mut self) -> Plan {
         let mut diffs = BTreeMap::new();
         for net in self.plan.ledger.net() {

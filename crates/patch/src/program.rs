@@ -1,36 +1,35 @@
-//! A patch that a script applies by itself, through the program `apply_patch`.
+//! A patch that a script applies itself, through the program `apply_patch`.
 
 use std::path::{Path, PathBuf};
 
 use crate::{ApplyError, Guard, Operation, ParseError, Patch, PlanError};
 
-/// Why a patch was not applied. Every file is as it was.
+/// The reason why a patch was not applied. Every file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// It is no patch.
+    /// The text is not a patch.
     #[error("{}", in_words(.0))]
     Parse(ParseError),
-    /// It does not fit the files. These are the words that scripts and models know from this program, with paths as they
-    /// are seen from the folder.
+    /// It does not match the files. The message uses the wording that scripts and models know from this program, with
+    /// paths relative to the folder.
     #[error("{0}")]
     Misfit(String),
     /// It cannot be applied for another reason.
     #[error(transparent)]
     Plan(PlanError),
-    /// The files could not be written.
     #[error(transparent)]
     Apply(#[from] ApplyError),
 }
 
-/// Applies a patch in a folder and says what it has changed. It may write what this process may, which for commands of the
-/// model is what their sandbox lets them.
+/// Applies a patch in a folder and returns a summary. It may write whatever this process may, which for the model's
+/// commands is whatever their sandbox allows.
 pub fn apply_patch(text: &str, cwd: &Path) -> Result<String, PatchError> {
     let patch = crate::parse(text).map_err(PatchError::Parse)?;
     let plan = patch.plan(cwd).map_err(|error| misfit(&patch, error, cwd))?;
     Ok(plan.apply(&Guard::anywhere())?.summary)
 }
 
-/// What is wrong with a text that is no patch.
+/// The message for a text that is not a patch.
 fn in_words(error: &ParseError) -> String {
     match error {
         ParseError::NothingToDo { .. } => "No files were modified.".to_owned(),
@@ -47,7 +46,7 @@ fn in_words(error: &ParseError) -> String {
     }
 }
 
-/// What is wrong with a patch that does not fit.
+/// The message for a patch that does not match.
 fn misfit(patch: &Patch, error: PlanError, cwd: &Path) -> PatchError {
     let seen = |path: &PathBuf| path.strip_prefix(cwd).unwrap_or(path).to_owned();
     let deletes = |operation: &Operation, path: &Path| matches!(operation, Operation::Delete { path: named } if cwd.join(named) == path);

@@ -1,7 +1,7 @@
-//! Looks for lines in a text: first as they are, then more and more loosely.
+//! Searches for lines in a text: first exactly, then more and more leniently.
 //!
-//! Invariant: one search takes time linear in the lines it passes, however often they repeat, and a line that is
-//! nowhere in the text ends it at once.
+//! Invariant: a search takes time linear in the lines it passes, however often they repeat, and a line that is not in
+//! the text ends it at once.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -9,22 +9,22 @@ use std::collections::HashMap;
 
 use crate::text::Text;
 
-/// How closely lines have to agree, strictest first.
+/// How closely lines have to match, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Exact,
-    /// White space at the end does not count.
+    /// Trailing white space is ignored.
     TrimEnd,
-    /// Nor does white space at the start.
+    /// Leading white space is ignored too.
     Trim,
-    /// Nor does the kind of dashes, quotes and spaces; bytes that are not UTF-8 agree with the replacement character.
+    /// The kind of dashes, quotes and spaces is ignored too; bytes that are not UTF-8 match the replacement character.
     Folded,
 }
 
 pub(crate) const LEVELS: [Level; 4] = [Level::Exact, Level::TrimEnd, Level::Trim, Level::Folded];
 
 impl Level {
-    /// What of a line counts.
+    /// The part of a line that is compared.
     pub(crate) fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Self::Exact => line.into(),
@@ -39,7 +39,7 @@ impl Level {
     }
 }
 
-/// The plain form of a typographic character.
+/// The ASCII form of a typographic character.
 fn fold(character: char) -> Option<char> {
     match character {
         '\u{feff}' => None,
@@ -51,13 +51,13 @@ fn fold(character: char) -> Option<char> {
     }
 }
 
-/// The lines of a text, made ready for searches at each level when it is first asked for.
+/// The lines of a text, indexed at each level on demand.
 pub(crate) struct Index<'a> {
     pub(crate) text: Text<'a>,
     levels: [OnceCell<Numbered<'a>>; 4],
 }
 
-/// Lines as numbers: two lines have the same number if they agree.
+/// Lines as numbers: two lines that match have the same number.
 struct Numbered<'a> {
     lines: Vec<u32>,
     numbers: HashMap<Cow<'a, [u8]>, u32>,
@@ -80,14 +80,14 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// The number of each line of the text, and those of `wanted`; none where a line is nowhere in the text.
+    /// The number of each line of the text, and those of `wanted`; `None` if a line is not in the text.
     pub(crate) fn numbers(&self, level: Level, wanted: &[&str]) -> (&[u32], Vec<Option<u32>>) {
         let numbered = self.numbered(level);
         let number = |line: &&str| numbered.numbers.get(level.key(line.as_bytes()).as_ref()).copied();
         (&numbered.lines, wanted.iter().map(number).collect())
     }
 
-    /// Where `wanted` first is, at line `from` or later, at the strictest level at which it is there at all.
+    /// The first position of `wanted` at line `from` or later, at the strictest level with a match.
     pub(crate) fn find(&self, wanted: &[&str], from: usize) -> Option<usize> {
         LEVELS.into_iter().find_map(|level| {
             let (lines, wanted) = self.numbers(level, wanted);
@@ -96,7 +96,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Where `wanted` is, if it is at the end of the text and not above line `from`.
+    /// The position of `wanted`, if it is at the end of the text and not above line `from`.
     pub(crate) fn find_at_end(&self, wanted: &[&str], from: usize) -> Option<usize> {
         let at = self.text.len().checked_sub(wanted.len()).filter(|at| *at >= from)?;
         let agree = |level: Level| {
@@ -108,9 +108,9 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Where `wanted` first is in `lines`, by the method of Knuth, Morris and Pratt.
+/// The first position of `wanted` in `lines`, by the Knuth–Morris–Pratt algorithm.
 fn search(lines: &[u32], wanted: &[u32]) -> Option<usize> {
-    // For each length of a match, how much of it is still one after the first line of it is given up.
+    // For each match length, the length of the longest proper prefix that is also a suffix.
     let mut shorter = vec![0; wanted.len()];
     let mut matched = 0;
     for at in 1..wanted.len() {

@@ -1,4 +1,4 @@
-//! A file as it was read, and how files are found and read without being fooled.
+//! The content of a file, and safe ways to find and read files.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,17 +9,16 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-/// The largest file that is patched, in bytes.
+/// The size limit of a patched file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file as it was read, or as it is going to be.
+/// A file as it was read, or as it will be written.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// What is in it.
     pub bytes: Arc<[u8]>,
-    /// Its permissions; none for a file that is new, which gets what the process gives to new files.
+    /// Its permissions; `None` for a new file, which gets the process's defaults.
     pub mode: Option<u32>,
-    /// The user and the group that it belongs to; none for a file that is new.
+    /// Its user and group; `None` for a new file.
     pub(crate) owner: Option<(u32, u32)>,
 }
 
@@ -40,7 +39,7 @@ impl Snapshot {
     }
 }
 
-/// Why something is not a file that can be patched.
+/// The reason why something cannot be patched as a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It is a folder.
@@ -49,19 +48,17 @@ pub enum ReadError {
     /// It is a device, a pipe or a socket.
     #[error("it is not a regular file but {0}")]
     Special(&'static str),
-    /// It is larger than [`MAX_FILE_BYTES`].
     #[error("it has {0} bytes, and the limit is {MAX_FILE_BYTES}")]
     TooLarge(u64),
-    /// It could not be opened or read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// How a file is opened for reading: never through a link, and never waiting for the other end of a pipe.
+/// The flags for opening a file to read: never through a link, and never blocking on a pipe.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 
-/// Which file it is and when it was last written, to see whether it is still the same.
+/// The identity of a file and its last change, to detect modifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -70,14 +67,14 @@ pub(crate) struct Identity {
     written: (i64, i64),
 }
 
-/// Reads the file at a path that has no links in it.
+/// Reads the file at a path without links.
 pub(crate) fn read(path: &Path) -> Result<Snapshot, ReadError> {
     let flags = READ.difference(OFlags::RDONLY).bits();
     let file = File::options().read(true).custom_flags(i32::try_from(flags).unwrap_or_default()).open(path)?;
     Ok(read_open(file)?.0)
 }
 
-/// Reads a file that was opened by descriptor.
+/// Reads a file from its descriptor.
 pub(crate) fn read_descriptor(descriptor: OwnedFd) -> Result<(Snapshot, Identity), ReadError> {
     read_open(File::from(descriptor))
 }
@@ -117,7 +114,7 @@ fn check_kind(meta: &fs::Metadata) -> Result<(), ReadError> {
     }
 }
 
-/// Makes a path absolute and takes `.` and `..` out of it by their names alone.
+/// Makes a path absolute and removes `.` and `..` lexically.
 pub(crate) fn normal(cwd: &Path, path: &Path) -> PathBuf {
     let mut normal = PathBuf::from("/");
     for component in cwd.join(path).components() {
@@ -132,22 +129,21 @@ pub(crate) fn normal(cwd: &Path, path: &Path) -> PathBuf {
     normal
 }
 
-/// Where a path leads once all links in it are followed.
+/// The target of a path after all links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Located {
-    /// The path without any link in it.
+    /// The path without any links.
     pub(crate) real: PathBuf,
-    /// What is there.
     pub(crate) found: Found,
 }
 
-/// What is at a path.
+/// The kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
     /// A file or folder.
     Entry,
-    /// A link, to something that exists.
+    /// A link to something that exists.
     Link,
 }
 

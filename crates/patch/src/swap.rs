@@ -1,4 +1,4 @@
-//! Names changed within one folder, each in one step that happens or does not.
+//! Atomic name changes within one folder.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Whether an error means that the file system cannot do this, and not that it may not be done.
+/// Whether an error means that the file system does not support the operation, as opposed to refusing it.
 fn is_unsupported(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }
 
-/// Makes two files in a folder change names.
+/// Exchanges the names of two files in a folder.
 pub(crate) fn exchange(folder: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(), Errno> {
     match renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE) {
         Err(error) if is_unsupported(error) => exchange_by_three(folder, one, other),
@@ -19,7 +19,7 @@ pub(crate) fn exchange(folder: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(
     }
 }
 
-/// The same where the file system cannot do it at once: for a moment both names lead to the same file or to none.
+/// The same for file systems without that operation: for a moment both names lead to the same file or to none.
 fn exchange_by_three(folder: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(), Errno> {
     let mut third = one.to_owned();
     third.push("~");
@@ -34,7 +34,7 @@ fn exchange_by_three(folder: &OwnedFd, one: &OsStr, other: &OsStr) -> Result<(),
     renameat(folder, &third, folder, one)
 }
 
-/// Gives a file in a folder a name that no other has; fails with [`Errno::EXIST`] if one does.
+/// Renames a file in a folder to an unused name; fails with [`Errno::EXIST`] if it is taken.
 pub(crate) fn rename_new(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
         Err(error) if is_unsupported(error) => rename_new_by_link(folder, from, to),
@@ -42,12 +42,12 @@ pub(crate) fn rename_new(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(
     }
 }
 
-/// The same where the file system cannot do it at once.
+/// The same for file systems without that operation.
 fn rename_new_by_link(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> Result<(), Errno> {
     match linkat(folder, from, folder, to, AtFlags::empty()) {
         Ok(()) => unlinkat(folder, from, AtFlags::empty()),
         Err(Errno::EXIST) => Err(Errno::EXIST),
-        // There are no hard links either, so that only looking first is left.
+        // There are no hard links either, so checking first is all that is left.
         Err(_) => match statat(folder, to, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => renameat(folder, from, folder, to),
             Ok(_) => Err(Errno::EXIST),

@@ -1,16 +1,16 @@
 //! The text of a file as lines of bytes, each with its own ending.
 //!
-//! Invariant: a byte-order mark belongs to the file and not to its first line, and putting the parts together again
-//! gives the same bytes. Bytes that are not UTF-8 are as good as any other; a zero byte means that it is no text.
+//! Invariant: a byte-order mark belongs to the file and not to its first line, and joining the parts gives the original
+//! bytes. Bytes that are not UTF-8 are treated like any others; a zero byte means that the file is not text.
 
 use std::ops::Range;
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// How a line ends.
+/// The ending of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Not at all: the last line of a file without a newline at its end.
+    /// None: the last line of a file without a final newline.
     None,
     Lf,
     CrLf,
@@ -26,11 +26,11 @@ impl Ending {
     }
 }
 
-/// The text of a file, cut into lines.
+/// The text of a file, split into lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Text<'a> {
     bytes: &'a [u8],
-    /// Where each line begins, and where the last one ends.
+    /// The start of each line, and the end of the last one.
     bounds: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Text<'a> {
         Self::cut(bytes, if bytes.starts_with(BOM) { BOM.len() } else { 0 })
     }
 
-    /// The same, but with a byte-order mark as a part of the first line.
+    /// The same, but with a byte-order mark as part of the first line.
     pub(crate) fn with_bom_inside(bytes: &'a [u8]) -> Self {
         Self::cut(bytes, 0)
     }
@@ -53,7 +53,7 @@ impl<'a> Text<'a> {
         Self { bytes, bounds }
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) fn len(&self) -> usize {
         self.bounds.len() - 1
     }
@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
         &self.bytes[..self.bounds[0]]
     }
 
-    /// Lines with their endings, in one piece.
+    /// A range of lines with their endings.
     pub(crate) fn piece(&self, lines: Range<usize>) -> &'a [u8] {
         &self.bytes[self.bounds[lines.start]..self.bounds[lines.end]]
     }
@@ -94,22 +94,22 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether the last line has an ending; an empty text counts as one that has.
+    /// Whether the last line has an ending; true for an empty text.
     pub(crate) fn ends_with_newline(&self) -> bool {
         self.len().checked_sub(1).is_none_or(|last| self.ending(last) != Ending::None)
     }
 
-    /// How lines end around `line`: as that one, or the nearest before it, or the first.
+    /// The line ending near `line`: that of the line itself, or of the nearest one before it, or of the first.
     pub(crate) fn ending_near(&self, line: usize) -> Ending {
         let real = |at: &usize| self.ending(*at) != Ending::None;
         let below = line.min(self.len().saturating_sub(1));
-        // Only the last line can be without an ending, so the search is short.
+        // Only the last line can lack an ending, so the search is short.
         let near = (0..=below).rev().take(2).filter(|at| *at < self.len()).find(real);
         near.map_or(Ending::Lf, |at| self.ending(at))
     }
 }
 
-/// Says what bytes are, if they are no text.
+/// Describes bytes that are not text.
 pub(crate) fn not_text(bytes: &[u8]) -> Option<&'static str> {
     const KNOWN: &[(&[u8], &str)] = &[
         (b"\x7fELF", "a program"),

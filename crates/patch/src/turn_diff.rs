@@ -1,7 +1,7 @@
-//! What all patches of a turn have done, as one diff in the manner of git.
+//! The combined changes of all patches of a turn, as one diff in git's format.
 //!
-//! Invariant: a file is compared with what it was before the first patch of the turn that touched it. Memory is bounded:
-//! files beyond the budget are only said to differ.
+//! Invariant: a file is compared with its state before the first patch of the turn that touched it. Memory is bounded:
+//! files beyond the budget are only reported as different.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,41 +16,41 @@ use crate::snapshot::Snapshot;
 use crate::text::not_text;
 use crate::unified::{between, deadline};
 
-/// How many bytes of files are remembered in one turn.
+/// The maximum number of bytes of file contents kept in one turn.
 const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
-/// What git calls a file that is not there.
+/// Git's id for a missing file.
 const NOTHING: &str = "0000000000000000000000000000000000000000";
 
 /// The diff of all changes of a turn.
 #[derive(Debug)]
 pub struct TurnDiff {
-    /// The folder that names are relative to.
+    /// The folder that paths are relative to.
     root: PathBuf,
     ledger: Ledger<Held>,
-    /// Diffs that are known, by the names of the contents that they lead from and to.
+    /// Cached diffs, by the ids of the contents before and after.
     bodies: HashMap<(String, String), String>,
     text: String,
 }
 
-/// A file as far as it is remembered.
+/// A file, as far as it is kept.
 #[derive(Debug, Clone)]
 struct Held {
-    /// The name that git has for the content.
+    /// The git object id of the content.
     id: String,
-    /// The content; none if there was no room for it.
+    /// The content; `None` if there was no room for it.
     bytes: Option<Arc<[u8]>>,
     executable: bool,
 }
 
 impl TurnDiff {
-    /// Starts with nothing. Names are relative to the repository that `cwd` is in, or else to `cwd`.
+    /// Starts empty. Paths are relative to the repository that contains `cwd`, or else to `cwd`.
     #[must_use]
     pub fn new(cwd: &Path) -> Self {
         let root = cwd.ancestors().find(|folder| codex_files::is_checkout(folder)).unwrap_or(cwd);
         Self { root: root.to_owned(), ledger: Ledger::default(), bodies: HashMap::new(), text: String::new() }
     }
 
-    /// Takes a patch into account that was applied.
+    /// Adds an applied patch.
     pub fn note(&mut self, applied: &Applied) {
         for change in &applied.before_after {
             let before = change.before.as_ref().map(|(path, snapshot)| (path, self.hold(snapshot)));
@@ -125,7 +125,7 @@ impl TurnDiff {
         self.text = text;
     }
 
-    /// Writes the lines above the names of both sides.
+    /// Writes the header lines above the names of both sides.
     fn write_head(&self, out: &mut String, old: (&Path, Option<&Held>), new: (&Path, Option<&Held>)) {
         let mode = |held: &Held| if held.executable { "100755" } else { "100644" };
         let (old_side, new_side) = (self.side('a', Some(old.0)), self.side('b', Some(new.0)));
@@ -149,7 +149,7 @@ impl TurnDiff {
         };
     }
 
-    /// One side of a diff, as git names it.
+    /// One side of a diff, in git's notation.
     fn side(&self, letter: char, path: Option<&Path>) -> String {
         path.map_or_else(|| "/dev/null".to_owned(), |path| quoted(&format!("{letter}/{}", self.name(path))))
     }
@@ -159,7 +159,7 @@ impl TurnDiff {
     }
 }
 
-/// The diff of two files; none if they are not remembered or not text.
+/// The diff of two files; `None` if they are not kept or not text.
 fn body(before: Option<&Held>, after: Option<&Held>, deadline: std::time::Instant) -> Option<String> {
     let bytes = |held: Option<&Held>| held.map_or_else(|| Some(Arc::default()), |held| held.bytes.clone());
     let (old, new) = (bytes(before)?, bytes(after)?);
@@ -167,7 +167,7 @@ fn body(before: Option<&Held>, after: Option<&Held>, deadline: std::time::Instan
     text.then(|| between(&old, &new, deadline))
 }
 
-/// The name that git has for the content of a file.
+/// The git object id of a file's content.
 fn blob_id(bytes: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", bytes.len()));
@@ -178,7 +178,7 @@ fn blob_id(bytes: &[u8]) -> String {
     })
 }
 
-/// A name as git writes it: in quotes if it has characters that would be misread.
+/// A name in git's notation: quoted if it contains ambiguous characters.
 fn quoted(name: &str) -> String {
     if !name.contains(|c: char| c.is_ascii_control() || c == '"' || c == '\\') {
         return name.to_owned();

@@ -1,6 +1,6 @@
-//! Writes edits as a unified diff.
+//! Formats edits as a unified diff.
 //!
-//! Invariant: the work grows with what is edited, not with the file.
+//! Invariant: the work is proportional to the edits, not to the file.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use crate::edit::Edit;
 use crate::text::{BOM, Text};
 
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// How long a smaller diff is looked for. After that it is still right, but may show more lines than it has to.
+/// The time limit for finding a smaller diff. After that it is still correct, but may show more lines than necessary.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Lines that differ: which of the old ones, and what is there instead.
+/// Differing lines: the old range and its replacement.
 struct Change<'a> {
     old: Range<usize>,
     new: Vec<&'a [u8]>,
 }
 
-/// When to stop looking for smaller diffs.
+/// The time at which to stop looking for smaller diffs.
 pub(crate) fn deadline() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// The diff of edits, without the names of files.
+/// The diff of edits, without file names.
 pub(crate) fn unified(text: &Text, edits: &[Edit], deadline: Instant) -> String {
     let mut changes: Vec<Change> = Vec::new();
     for change in edits.iter().flat_map(|edit| refined(text, edit, deadline)) {
@@ -64,7 +64,7 @@ pub(crate) fn between(old: &[u8], new: &[u8], deadline: Instant) -> String {
     if edit.old.is_empty() && edit.new.is_empty() { String::new() } else { unified(&old, &[edit], deadline) }
 }
 
-/// What really differs in an edit.
+/// The minimal changes within an edit.
 fn refined<'a>(text: &Text, edit: &'a Edit, deadline: Instant) -> Vec<Change<'a>> {
     let old: Vec<&[u8]> = edit.old.clone().map(|line| text.whole(line)).collect();
     let new: Vec<&[u8]> = edit.new.iter().map(Vec::as_slice).collect();
@@ -79,7 +79,7 @@ fn refined<'a>(text: &Text, edit: &'a Edit, deadline: Instant) -> Vec<Change<'a>
     ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).map(change).collect()
 }
 
-/// Writes one hunk. `added` is how many lines more the new text has up to here.
+/// Writes one hunk. `added` is the number of extra lines in the new text so far.
 fn write_hunk(out: &mut String, text: &Text, changes: &[Change], added: &mut isize) {
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else { return };
     let start = first.old.start.saturating_sub(CONTEXT);
@@ -115,7 +115,7 @@ fn write_hunk(out: &mut String, text: &Text, changes: &[Change], added: &mut isi
 }
 
 fn write_range(out: &mut String, start: usize, lines: usize) {
-    // Lines count from 1, but a range without lines is named by the line before it.
+    // Line numbers start at 1, but an empty range is named by the line before it.
     let first = if lines == 0 { start } else { start + 1 };
     out.push_str(&first.to_string());
     if lines != 1 {

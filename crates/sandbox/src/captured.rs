@@ -1,26 +1,24 @@
-//! Bounded memory for unbounded output: the beginning and the end are kept, everything is counted.
+//! Bounded buffers for unbounded output: the start and the end are kept, and everything is counted.
 
 use std::collections::VecDeque;
 
-/// Output of which the beginning and the end were kept.
+/// Output whose start and end were kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Captured {
-    /// The beginning.
     pub head: Vec<u8>,
-    /// The end. What lies between the two was left out.
+    /// The end. Everything between `head` and `tail` was omitted.
     pub tail: Vec<u8>,
-    /// How much there was in all.
     pub total_bytes: u64,
 }
 
 impl Captured {
-    /// How much was left out.
+    /// The number of omitted bytes.
     #[must_use]
     pub fn omitted_bytes(&self) -> u64 {
         self.total_bytes.saturating_sub(self.head.len() as u64 + self.tail.len() as u64)
     }
 
-    /// The output as text, exact where it is valid UTF-8, with a note in the middle if something was left out.
+    /// The output as text: exact where it is valid UTF-8, with a note in the middle if something was omitted.
     #[must_use]
     pub fn text(&self) -> String {
         let omitted = self.omitted_bytes();
@@ -43,7 +41,7 @@ fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Without the beginning of a character at the end, and how many bytes that is.
+/// Strips an incomplete character from the end, and returns how many bytes that were.
 fn whole_characters(bytes: &[u8]) -> (&[u8], usize) {
     let trailing = bytes.iter().rev().take(3).take_while(|byte| is_continuation(**byte)).count();
     let lead = bytes.len().checked_sub(trailing + 1).and_then(|at| bytes.get(at).map(|byte| (at, *byte)));
@@ -63,7 +61,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Takes output in and keeps at most `limit` bytes of it.
+/// A buffer that accepts any amount of output and keeps at most `limit` bytes of it.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     head: Vec<u8>,
@@ -93,7 +91,7 @@ impl Keeper {
         Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
     }
 
-    /// Takes out what was kept since the last time.
+    /// Takes everything that was kept since the last call.
     pub(crate) fn take(&mut self) -> Captured {
         let limit = self.head_limit + self.tail_limit;
         std::mem::replace(self, Self::new(limit)).finish()
@@ -130,7 +128,7 @@ mod tests {
     fn characters_are_not_cut_in_two() {
         // Three bytes each; four are kept on either side.
         check(8, &["€€€€€€"], "€\n… 12 bytes left out …\n€");
-        // A cut that was bridged exactly is no cut.
+        // A cut that was bridged exactly is not a cut.
         check(7, &["€", "€"], "€€");
     }
 

@@ -1,4 +1,4 @@
-//! Hosts where commands cannot be confined yet: everything is refused, with a reason.
+//! Hosts without sandbox support: every launch is refused, with a reason.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,12 +17,12 @@ fn nothing() -> SandboxLevel {
     SandboxLevel::Nothing { why: format!("there is no sandbox for {} yet", std::env::consts::OS) }
 }
 
-/// What this host offers: nothing.
+/// The level that this host offers: none.
 pub fn level() -> &'static SandboxLevel {
     LEVEL.get_or_init(nothing)
 }
 
-/// Settles the level before anything is run, for tests. Says whether it was not settled yet.
+/// Sets the level before anything runs, for tests. Returns whether it was still unset.
 pub fn force_level(level: SandboxLevel) -> bool {
     LEVEL.set(level).is_ok()
 }
@@ -33,37 +33,37 @@ pub fn landlock_level() -> SandboxLevel {
     nothing()
 }
 
-/// Closes this process to onlookers, on Linux; here it stays as it is.
+/// Hardens the process on Linux; a no-op here.
 pub fn harden() {}
 
-/// Lets this process have more descriptors, on Linux; here it has what it has.
+/// Raises the descriptor limit on Linux; a no-op here.
 pub fn raise_descriptor_limit() {}
 
-/// Gives a program the limit on descriptors that this process was started with, which is the present one.
+/// Starts a program with the descriptor limit that this process was started with, which never changes here.
 pub fn with_first_descriptor_limit(command: &mut std::process::Command) -> &mut std::process::Command {
     command
 }
 
-/// Why a limit on memory cannot be enforced here, if one is wanted.
+/// The reason why a memory limit cannot be enforced here, if one is requested.
 #[must_use]
 pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
     limit.map(|_| format!("there are no cgroups on {}", std::env::consts::OS))
 }
 
-/// Removes what commands have left; there are none.
+/// Removes leftover placeholders; there are none here.
 pub fn remove_left_placeholders(_: &std::path::Path, _: &codex_guard::names::Names) {}
 
-/// Refuses: neither confined nor supervised commands can be run here.
+/// Refuses: commands can be neither sandboxed nor supervised here.
 pub fn spawn(_: Launch) -> Result<Running, SpawnError> {
     Err(SpawnError::CannotConfine { why: format!("there is no sandbox for {} yet", std::env::consts::OS) })
 }
 
-/// Tidies up after a command; there are none.
+/// Cleans up after a command; there are none here.
 pub(crate) fn clean_up_aside(running: Running) {
     match running.0 {}
 }
 
-/// What can be inspected of a command; there are none.
+/// The pending inspection of a command; there are none here.
 #[derive(Debug)]
 pub(crate) struct Inspection(Infallible);
 
@@ -77,43 +77,43 @@ impl Inspection {
     }
 }
 
-/// Waits until commands have left nothing behind, which they cannot.
+/// Waits until commands are cleaned up; there are none here.
 pub async fn cleanup_done() {}
 
-/// A running command; there are none.
+/// A running command; there are none here.
 #[derive(Debug)]
 pub struct Running(Infallible);
 
-/// The input of a command; there is none.
+/// The stdin of a command; there is none here.
 #[derive(Debug)]
 pub struct Input(Infallible);
 
-/// The output of a command; there is none.
+/// The stdout or stderr of a command; there is none here.
 #[derive(Debug)]
 pub struct Output(Infallible);
 
-/// A terminal; there is none.
+/// A terminal; there is none here.
 #[derive(Debug, Clone)]
 pub struct Pty(Infallible);
 
 impl Running {
-    /// The process that stands for the command.
+    /// The process that represents the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
         match self.0 {}
     }
 
-    /// The input, if it was not taken yet.
+    /// The stdin pipe, unless it was taken before.
     pub fn take_stdin(&mut self) -> Option<Input> {
         match self.0 {}
     }
 
-    /// The output, if it was not taken yet.
+    /// The stdout pipe, unless it was taken before.
     pub fn take_stdout(&mut self) -> Option<Output> {
         match self.0 {}
     }
 
-    /// The errors, if they were not taken yet.
+    /// The stderr pipe, unless it was taken before.
     pub fn take_stderr(&mut self) -> Option<Output> {
         match self.0 {}
     }
@@ -123,24 +123,24 @@ impl Running {
         match self.0 {}
     }
 
-    /// The terminal, to be used beside [`Self::wait`].
+    /// The terminal, for use alongside [`Self::wait`].
     pub fn take_pty(&mut self) -> Option<Pty> {
         match self.0 {}
     }
 
-    /// Waits for the end.
+    /// Waits for the command to end.
     #[expect(clippy::unused_async, reason = "as on Linux")]
     pub async fn ended(&mut self) -> Exit {
         match self.0 {}
     }
 
-    /// Waits for the end.
+    /// Waits for the command to end.
     #[expect(clippy::unused_async, reason = "as on Linux")]
     pub async fn wait(&mut self) -> Exit {
         match self.0 {}
     }
 
-    /// How much memory it was allowed.
+    /// The memory limit, if the command exceeded it.
     #[must_use]
     pub fn exceeded_memory(&self) -> Option<u64> {
         match self.0 {}
@@ -152,14 +152,12 @@ impl Running {
         match self.0 {}
     }
 
-    /// Ends the command.
     pub fn kill(&mut self) {
         match self.0 {}
     }
 }
 
 impl Pty {
-    /// Changes the size.
     pub fn resize(&self, _: u16, _: u16) -> io::Result<()> {
         match self.0 {}
     }

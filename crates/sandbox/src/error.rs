@@ -1,75 +1,46 @@
-//! Why a command did not start.
+//! Reasons why a command did not start.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// A command that did not start. Nothing of it has run.
+/// The reason why a command did not start. None of it has run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// There are no words to run.
+    /// The argument list is empty.
     #[error("the command is empty")]
     Empty,
-    /// A word, a variable or a path cannot be passed to the system.
+    /// An argument, a variable or a path contains a zero byte.
     #[error("{what} contains a zero byte")]
-    ZeroByte {
-        /// Which of them.
-        what: &'static str,
-    },
-    /// The program is not there, neither as a path nor on the command's own `PATH`.
+    ZeroByte { what: &'static str },
+    /// The program does not exist, neither as a path nor on the command's own `PATH`.
     #[error("no such program: {}", program.display())]
-    NoSuchProgram {
-        /// The first word of the command.
-        program: OsString,
-    },
-    /// The program is there, but cannot be executed.
+    NoSuchProgram { program: OsString },
+    /// The program exists but cannot be executed.
     #[error("cannot execute {}", program.display())]
-    Execute {
-        /// The first word of the command.
-        program: OsString,
-        /// What the system said.
-        source: io::Error,
-    },
+    Execute { program: OsString, source: io::Error },
     /// The working directory cannot be entered.
     #[error("cannot enter the folder {}", cwd.display())]
-    Cwd {
-        /// The folder.
-        cwd: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A workspace is another folder now than when the thread named it, so nothing may be written there.
+    Cwd { cwd: PathBuf, source: io::Error },
+    /// A workspace is a different folder than when the thread named it, so nothing may be written there.
     #[error("{} is another folder now than when the thread began", path.display())]
-    Moved {
-        /// Where the folder was.
-        path: PathBuf,
-    },
-    /// Nothing on this host can confine commands, so the caller must ask before it runs any without confinement.
+    Moved { path: PathBuf },
+    /// Nothing on this host can sandbox commands, so the caller must ask before it runs one without a sandbox.
     #[error("commands cannot be confined here: {why}")]
-    CannotConfine {
-        /// What is missing.
-        why: String,
-    },
-    /// One step of the promised confinement failed, so the command was not run.
+    CannotConfine { why: String },
+    /// One step of setting up the sandbox failed, so the command was not run.
     #[error("cannot confine the command: {step}{}", at(path.as_ref()))]
     Confine {
-        /// The step.
         step: Step,
-        /// The place that it was about, where there is one.
+        /// The path that the step concerned, if any.
         path: Option<PathBuf>,
-        /// What the system said.
         source: io::Error,
     },
-    /// The process could not be made.
+    /// The process could not be created.
     #[error("cannot start the command: {step}")]
-    Start {
-        /// The step.
-        step: Step,
-        /// What the system said.
-        source: io::Error,
-    },
+    Start { step: Step, source: io::Error },
 }
 
 fn at(path: Option<&PathBuf>) -> String {
@@ -77,7 +48,7 @@ fn at(path: Option<&PathBuf>) -> String {
 }
 
 impl SpawnError {
-    /// A next step for the person or the model, shown on a line of its own.
+    /// A hint for the user or the model, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

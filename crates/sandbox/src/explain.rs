@@ -1,4 +1,4 @@
-//! Says in words what is enforced for a profile here, and what is not.
+//! Describes what is enforced for a profile on this host, and what is not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,21 @@ use crate::layout::Layout;
 use crate::profile::Profile;
 use codex_guard::names::SECRETS;
 
-/// What a profile means on a level. Its text is for people.
+/// The effect of a profile on a level, as human-readable text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The level, in one line.
     pub level: String,
-    /// What is enforced.
     pub enforced: Vec<String>,
-    /// Where commands may write.
+    /// The folders that commands may write.
     pub writable: Vec<PathBuf>,
-    /// What stays closed inside of that, whether it exists or not.
+    /// The paths inside those folders that stay read-only, whether they exist or not.
     pub protected: Vec<PathBuf>,
-    /// What the policy leads one to expect, but does not hold here.
+    /// Restrictions that the policy implies but that are not enforced here.
     pub not_enforced: Vec<String>,
 }
 
-/// Explains what `profile` means on `level`, as of now.
+/// Explains the current effect of `profile` on `level`.
 #[must_use]
 pub fn explain(profile: &Profile, level: &SandboxLevel) -> Explanation {
     let layout = profile.layout();
@@ -104,7 +103,7 @@ fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout
     }
 }
 
-/// The first version of Landlock that keeps signals inside.
+/// The first Landlock version that scopes signals.
 const SIGNALS_SINCE: u32 = 6;
 
 #[cfg(target_os = "linux")]

@@ -1,9 +1,9 @@
-//! Finds the git folders that belong to a workspace, and what in them must not be written.
+//! Finds the git folders that belong to a workspace, and the paths in them that must not be written.
 //!
-//! A linked worktree or a submodule keeps its git folder elsewhere. It is opened only when that folder, which the
-//! sandbox cannot have written, points back at the workspace: a forged `.git` file opens nothing.
+//! A linked worktree or a submodule keeps its git folder elsewhere. That folder is made writable only if it points back
+//! at the workspace, because the sandbox cannot have written it: a forged `.git` file gains nothing.
 //!
-//! Invariant: git is not run, and no configuration is obeyed except to close more.
+//! Invariant: git is not run, and its configuration is used only to protect more.
 
 pub(crate) mod effective;
 
@@ -17,13 +17,13 @@ use codex_guard::names::{DOT_GIT, GIT, GIT_MAIN_CHECKOUT, GIT_WORKTREE, Placehol
 use self::effective::Effective;
 use crate::layout::Builder;
 
-/// How much of a git file is read.
+/// The maximum number of bytes read from a git file.
 const MAX_FILE: u64 = 1024 * 1024;
-/// How deep submodules may be nested in `modules`, in folders.
+/// The maximum nesting depth of submodules in `modules`, in folders.
 const MAX_MODULE_DEPTH: usize = 4;
-/// Above this many linked worktrees or submodules the folder that holds them is closed as a whole.
+/// With more linked worktrees or submodules than this, the folder that contains them is closed as a whole.
 const MAX_ENTRIES: usize = 32;
-/// How many files are closed because the configuration of one repository names them.
+/// The maximum number of files that are closed because one repository's configuration names them.
 const MAX_NAMED: usize = 64;
 
 /// Whether a git folder outside the workspace may be opened.
@@ -31,11 +31,11 @@ const MAX_NAMED: usize = 64;
 pub(crate) enum Outside {
     /// If it points back: for the roots of the session.
     Opened,
-    /// Never: for what merely lies in a root.
+    /// Never: for repositories that are merely inside a root.
     Left,
 }
 
-/// Protects the repository whose checkout is `root`, or the missing name of one.
+/// Protects the repository whose checkout is `root`, or the name of a missing one.
 pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outside) {
     if is_git_folder(root) {
         protect_git_folder(builder, root, root);
@@ -44,7 +44,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
     match fs::symlink_metadata(&dot_git) {
         Ok(found) if found.is_dir() && !is_empty(&dot_git) => protect_git_folder(builder, &dot_git, root),
         Ok(found) if found.is_symlink() => {
-            // The link stays; what it leads to gets the rules of a git folder, if it is inside.
+            // The link stays; its target gets the rules of a git folder if it is inside.
             builder.close(&dot_git, None);
             if let Ok(real) = dot_git.canonicalize()
                 && builder.root_of(&real).is_some()
@@ -60,7 +60,7 @@ pub(crate) fn protect_checkout(builder: &mut Builder, root: &Path, outside: Outs
     }
 }
 
-/// Closes what git executes below `git`, whose checkout is `checkout`.
+/// Closes everything that git executes from `git`, whose checkout is `checkout`.
 pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &Path) {
     builder.pin(git);
     for name in GIT {
@@ -71,7 +71,7 @@ pub(crate) fn protect_git_folder(builder: &mut Builder, git: &Path, checkout: &P
     protect_worktrees(builder, &git.join("worktrees"));
 }
 
-/// Closes what the configuration makes git run or read, as far as it lies in a writable folder.
+/// Closes the files that the configuration makes git run or read, if they are in a writable folder.
 fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     let mut own = Effective::default();
     for name in ["config", "config.worktree"] {
@@ -81,7 +81,7 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     let included = user.included.iter().chain(&own.included).cloned().collect::<Vec<_>>();
     let entries: Vec<Entry> = user.entries.iter().cloned().chain(own.entries).collect();
     for file in included.iter().take(MAX_NAMED) {
-        // A folder would be an error to git, so this one placeholder can be seen by `git add`.
+        // Git would fail on a folder here, so this placeholder is a file and visible to `git add`.
         builder.close(file, Some(Placeholder::File("")));
     }
     let mut left = MAX_NAMED;
@@ -103,14 +103,14 @@ fn protect_configured(builder: &mut Builder, git: &Path, checkout: &Path) {
     }
 }
 
-/// What the words of a command could mean as files. Git runs commands in the checkout.
+/// The files that the words of a command could refer to. Git runs commands in the checkout.
 fn named_files(entry: &Entry, checkout: &Path) -> Vec<PathBuf> {
     let value = entry.value.as_deref().unwrap_or_default();
     let words = value.split(|byte| byte.is_ascii_whitespace() || b"'\"!;|&()<>=".contains(byte));
     words.filter(|word| !word.is_empty()).filter_map(|word| config::resolve(word, checkout)).collect()
 }
 
-/// Opens the submodules that exist in a closed `modules` folder, each with its own names closed.
+/// Opens the existing submodules in a closed `modules` folder, each with its own protected names.
 fn protect_modules(builder: &mut Builder, modules: &Path, checkout: &Path, depth: usize) {
     let Some(found) = entries(modules) else {
         return builder.note(format!("{}: too many submodules, their git folders stay read-only", modules.display()));
@@ -126,7 +126,7 @@ fn protect_modules(builder: &mut Builder, modules: &Path, checkout: &Path, depth
     }
 }
 
-/// Closes which repository and checkout each linked worktree belongs to, or all of them where there are too many.
+/// Closes the files that link each worktree to its repository and checkout, or all worktrees if there are too many.
 fn protect_worktrees(builder: &mut Builder, worktrees: &Path) {
     let Some(found) = entries(worktrees) else {
         builder.close(worktrees, None);
@@ -161,7 +161,7 @@ fn protect_linked(builder: &mut Builder, root: &Path, dot_git: &Path, outside: O
         }
         protect_git_folder(builder, &common, root);
         if others.is_none() {
-            // All are closed as one, but for ours.
+            // The folder of all worktrees is closed, except for ours.
             builder.open(&git);
             protect_worktree_folder(builder, &git);
         }
@@ -178,14 +178,14 @@ fn protect_linked(builder: &mut Builder, root: &Path, dot_git: &Path, outside: O
     }
 }
 
-/// Reads `gitdir: PATH`.
+/// Parses `gitdir: PATH`.
 fn pointed_at(dot_git: &Path, checkout: &Path) -> Option<PathBuf> {
     let text = read_text(dot_git)?;
     let path = text.strip_prefix("gitdir:")?.trim();
     checkout.join(path).canonicalize().ok()
 }
 
-/// The shared folder of the linked worktree `git`, if it belongs to the checkout with this `.git` file.
+/// Returns the common folder of the linked worktree `git`, if it belongs to the checkout with this `.git` file.
 pub(crate) fn common_of_worktree(git: &Path, dot_git: &Path) -> Option<PathBuf> {
     let common = git.join(read_text(&git.join("commondir"))?.trim()).canonicalize().ok()?;
     let back = git.join(read_text(&git.join("gitdir"))?.trim()).canonicalize().ok()?;
@@ -213,7 +213,7 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// The folders directly below, real ones only, in order; none where there are too many.
+/// The real folders directly below, sorted; `None` if there are too many.
 fn entries(folder: &Path) -> Option<Vec<PathBuf>> {
     let Ok(found) = fs::read_dir(folder) else { return Some(Vec::new()) };
     let folders = found.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -222,7 +222,7 @@ fn entries(folder: &Path) -> Option<Vec<PathBuf>> {
     (folders.len() <= MAX_ENTRIES).then_some(folders)
 }
 
-/// Reads the start of a file that is one. Whatever else has the name is not waited for.
+/// Reads the start of a regular file. Never blocks on anything else with that name.
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
     codex_files::read_start(path, MAX_FILE).ok().map(|(text, _)| text)
 }

@@ -1,4 +1,4 @@
-//! What is to be run, and how it ended.
+//! The description of a command to run, and its outcome.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,27 +10,26 @@ use crate::profile::Profile;
 pub struct Launch {
     /// The program and its arguments. A program without a slash is looked up on the `PATH` in `env`.
     pub argv: Vec<OsString>,
-    /// Where it starts.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Its whole environment; nothing is added.
+    /// The complete environment; nothing is added.
     pub env: Vec<(OsString, OsString)>,
-    /// What it may do.
     pub confinement: Confinement,
-    /// What its standard streams are.
     pub stdio: Stdio,
-    /// How many processes and threads it may have beside all that run now, under the user's own limit; none for that alone.
+    /// The maximum number of processes and threads that it may add to all that run now; `None` for the user's own limit
+    /// only.
     pub most_processes: Option<u32>,
-    /// How many bytes of memory all of its processes together may use, where that can be enforced; see
+    /// The memory limit in bytes for all of its processes together, where it can be enforced; see
     /// [`crate::unenforced_memory_limit`].
     pub most_memory: Option<u64>,
 }
 
-/// What a command may do.
+/// The restrictions on a command.
 #[derive(Debug, Clone)]
 pub enum Confinement {
-    /// Whatever this process may do. Its processes still end with it.
+    /// None beyond those of this process. Its processes still end with it.
     None,
-    /// What the profile says, enforced by the best that this host offers; see [`crate::level`].
+    /// Those of the profile, enforced by the best mechanism on this host; see [`crate::level`].
     Policy(Box<Profile>),
 }
 
@@ -40,37 +39,37 @@ impl From<Option<Profile>> for Confinement {
     }
 }
 
-/// What the standard streams of a command are.
+/// The standard streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdio {
-    /// Nothing to read, and a pipe each for output and errors.
+    /// No stdin, and pipes for stdout and stderr.
     Pipes,
     /// A pipe for each of the three.
     PipesWithInput,
     /// A new terminal for all three.
     Pty {
-        /// Its height in characters.
+        /// The height in characters.
         rows: u16,
-        /// Its width in characters.
+        /// The width in characters.
         cols: u16,
-        /// Whether output passes as it is, without a carriage return before each line end.
+        /// Whether output is passed on unchanged, without a carriage return before each line feed.
         is_verbatim: bool,
     },
-    /// Those of this process.
+    /// The streams of this process.
     Inherit,
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
 }
 
 impl Exit {
-    /// The code that a shell would show: 128 and the signal's number for a signal.
+    /// The code that a shell would report: 128 plus the signal number for a signal.
     #[must_use]
     pub fn shell_code(self) -> i32 {
         match self {
@@ -80,22 +79,19 @@ impl Exit {
     }
 }
 
-/// What this host offers to confine commands.
+/// The sandboxing mechanisms of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxLevel {
-    /// Namespaces and a system call filter, with Landlock behind them where the kernel has it (`landlock_abi` > 0).
+    /// Namespaces and a system call filter, backed by Landlock where the kernel has it (`landlock_abi` > 0).
     Namespaces {
         /// The version of Landlock; 0 for none.
         landlock_abi: u32,
     },
-    /// Landlock and a system call filter. Less can be written than the policy says; see [`crate::explain`].
+    /// Landlock and a system call filter. Less is writable than the policy allows; see [`crate::explain`].
     Landlock {
         /// The version of Landlock.
         abi: u32,
     },
-    /// Nothing: commands with a policy are refused, and the caller must ask.
-    Nothing {
-        /// What is missing.
-        why: String,
-    },
+    /// None: commands with a policy are refused, and the caller must ask.
+    Nothing { why: String },
 }

@@ -1,11 +1,11 @@
-//! The plan of the writable world: which folders are opened, and which places inside them are closed again.
+//! The layout of writable folders: which folders are opened, and which places inside them are closed again.
 //!
-//! Three kinds of places, parents before children: *open* folders can be written below, *closed* ones cannot, and
-//! *pinned* ones are the folders between the two, which must stay where they are, because renaming a parent would carry
-//! the closed child away and free its name.
+//! There are three kinds of places, parents before children: *open* folders are writable, *closed* ones are not, and
+//! *pinned* ones are the folders between the two, which must not be moved, because renaming a parent would carry the
+//! closed child away and free its name.
 //!
-//! Invariant: a closed place below an open one has every folder in between pinned. Symbolic links are never followed
-//! without closing the link too.
+//! Invariant: every folder between a closed place and the open one around it is pinned. A symbolic link is never
+//! followed without closing the link too.
 
 use std::cell::OnceCell;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -19,7 +19,7 @@ use crate::profile::Profile;
 use crate::search;
 use codex_guard::names::{DOT_GIT, Placeholder};
 
-/// How many links are followed from one protected name to the place that it stands for.
+/// The maximum number of links followed from a protected name to its target.
 const MAX_LINKS: usize = 8;
 
 /// The mode of a placeholder folder: unusual enough to recognise one that an interrupted run left behind.
@@ -29,23 +29,22 @@ pub(crate) const PLACEHOLDER_FOLDER: u32 = 0o1555;
 #[cfg(target_os = "linux")]
 pub(crate) const PLACEHOLDER_FILE: u32 = 0o1444;
 
-/// What is done with a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Writable below.
     Open,
-    /// As writable as its surroundings, but neither renamed nor removed.
+    /// As writable as its surroundings, but it cannot be renamed or removed.
     Pinned,
     /// Not writable at all.
     Closed,
 }
 
-/// One place of the plan.
+/// One place of the layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
-    /// Set when nothing is there yet, or another command's placeholder.
+    /// Set if the place does not exist yet, or is another command's placeholder.
     pub(crate) placeholder: Option<Placeholder>,
 }
 
@@ -53,14 +52,14 @@ pub(crate) struct Place {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub(crate) places: Vec<Place>,
-    /// What could not be done, for the explanation.
+    /// Restrictions that could not be applied, for the explanation.
     pub(crate) notes: Vec<String>,
-    /// The folders that hold projects.
+    /// The folders that contain projects.
     pub(crate) workspaces: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// Looks at the disk and plans for `profile`.
+    /// Builds the layout for `profile` from the current state of the disk.
     pub(crate) fn of(profile: &Profile) -> Self {
         let mut builder = Builder::default();
         for root in profile.writable_roots() {
@@ -70,7 +69,7 @@ impl Layout {
             builder.pin_around(root);
         }
         for root in profile.workspaces() {
-            // All are empty folders, because git does not see those: `git add -A` must not commit them.
+            // The placeholders are empty folders, because git ignores those: `git add -A` must not commit them.
             for name in profile.names().held() {
                 builder.close(&root.join(name), Some(Placeholder::Folder));
             }
@@ -92,13 +91,12 @@ impl Layout {
         Self { workspaces: profile.workspaces().to_vec(), ..builder.finish() }
     }
 
-    /// The closed places.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &Path> {
         self.of_kind(Kind::Closed)
     }
 
-    /// The closed places, as far as they can be closed without holding a name that is missing. Where a new name can only
-    /// be refused together with all others, a missing `.git` outside of workspaces is not worth a temporary folder.
+    /// The closed places that need no placeholder for a missing name. Where a new name can only be refused together
+    /// with all others, a missing `.git` outside of workspaces is not worth a temporary folder.
     #[cfg(target_os = "linux")]
     pub(crate) fn closed_by_rules(&self) -> impl Iterator<Item = &Path> {
         let is_spared = |place: &&Place| {
@@ -114,13 +112,12 @@ impl Layout {
         self.workspaces.iter().any(|workspace| path.starts_with(workspace))
     }
 
-    /// The git folders inside the plan: those with hooks to be closed.
+    /// The git folders in the layout whose hooks must be closed.
     #[cfg(target_os = "linux")]
     pub(crate) fn git_folders(&self) -> impl Iterator<Item = &Path> {
         self.closed().filter(|path| path.ends_with("hooks")).filter_map(Path::parent)
     }
 
-    /// The open places.
     pub(crate) fn open(&self) -> impl Iterator<Item = &Path> {
         self.of_kind(Kind::Open)
     }
@@ -152,7 +149,7 @@ impl Builder {
         }
     }
 
-    /// Keeps an existing folder, and those between it and its root, where they are.
+    /// Pins an existing folder and those between it and its root.
     pub(crate) fn pin(&mut self, path: &Path) {
         for folder in path.ancestors() {
             match self.places.entry(folder.to_owned()) {
@@ -165,7 +162,7 @@ impl Builder {
         }
     }
 
-    /// Keeps the folders between a root and the root around it where they are, so that the root keeps its name.
+    /// Pins the folders between a root and the root around it, so that the root keeps its name.
     fn pin_around(&mut self, root: &Path) {
         if self.root_of(root).is_some()
             && let Some(parent) = root.parent()
@@ -174,9 +171,9 @@ impl Builder {
         }
     }
 
-    /// Closes a path inside an open folder; outside of all of them it is closed anyway.
+    /// Closes a path inside an open folder; outside of open folders everything is closed anyway.
     ///
-    /// What is missing is closed only when a placeholder is given.
+    /// A missing path is closed only if a placeholder is given.
     pub(crate) fn close(&mut self, path: &Path, placeholder: Option<Placeholder>) {
         self.close_following(path, placeholder, MAX_LINKS);
     }
@@ -212,7 +209,7 @@ impl Builder {
         }
     }
 
-    /// Notes something that is not enforced.
+    /// Records a restriction that is not enforced.
     pub(crate) fn note(&mut self, text: String) {
         self.notes.push(text);
     }
@@ -228,9 +225,9 @@ impl Builder {
             self.pin(parent);
         }
         match self.places.entry(path) {
-            // A root that somebody named explicitly stays a root.
+            // A root that was named explicitly stays a root.
             Entry::Occupied(entry) if entry.get().0 == Kind::Open => {}
-            // A name that is held for one reason stays held when it is closed for another.
+            // A name that has a placeholder for one reason keeps it when it is closed for another.
             Entry::Occupied(mut entry) => *entry.get_mut() = (Kind::Closed, placeholder.or(entry.get().1)),
             Entry::Vacant(entry) => {
                 entry.insert((Kind::Closed, placeholder));
@@ -238,7 +235,7 @@ impl Builder {
         }
     }
 
-    /// Puts the places in order and leaves out what makes no difference.
+    /// Sorts the places and drops redundant ones.
     fn finish(self) -> Layout {
         let mut places: Vec<Place> = Vec::with_capacity(self.places.len());
         let mut around: Vec<(PathBuf, bool)> = Vec::new();
@@ -260,7 +257,7 @@ impl Builder {
     }
 }
 
-/// Whether something is a placeholder that another command made and has not removed yet.
+/// Whether something is a placeholder that another command has created and not removed yet.
 #[cfg(unix)]
 fn looks_like_placeholder(found: &fs::Metadata, placeholder: Placeholder) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
@@ -272,7 +269,7 @@ fn looks_like_placeholder(found: &fs::Metadata, placeholder: Placeholder) -> boo
         }
 }
 
-/// Whether a mode is that of a placeholder, whatever the umask took away: sticky, and writable for nobody.
+/// Whether a mode is that of a placeholder, whatever the umask removed: sticky, and writable by nobody.
 #[cfg(unix)]
 pub(crate) fn is_placeholder_mode(mode: u32) -> bool {
     mode & 0o1222 == 0o1000
@@ -288,7 +285,7 @@ fn looks_like_placeholder(_: &fs::Metadata, _: Placeholder) -> bool {
 mod tests {
     use super::*;
 
-    /// Lays out a folder in which `files` exist, opens it, and shows what `plan` did, one place a line.
+    /// Creates a folder with `files`, opens it, and prints the result of `plan`, one place per line.
     #[track_caller]
     fn check(files: &[&str], plan: impl FnOnce(&mut Builder, &Path), expected: &[&str]) {
         let base = tempfile::tempdir().expect("a folder");

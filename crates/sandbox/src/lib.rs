@@ -1,12 +1,13 @@
-//! Confines and runs processes: policy to rules, spawn, terminals, bounded output, and an end to the whole tree.
+//! Confines and runs processes: policies as kernel rules, spawning, terminals, bounded output, and killing whole
+//! process trees.
 //!
-//! A [`Profile`] says what a policy allows in a place. [`spawn`] runs one command under it, [`run`] does so to the end
-//! and keeps a bounded amount of its output. Everything is planned in this process and applied by plain system calls
-//! between clone and exec: there is no helper program. [`level`] says what this host can enforce, [`explain`] what that
-//! means for a profile.
+//! A [`Profile`] describes what a policy allows in a folder. [`spawn`] runs one command under it; [`run`] waits for its
+//! end and keeps a bounded amount of its output. Everything is planned in this process and applied by plain system
+//! calls between clone and exec: there is no helper program. [`level`] returns what this host can enforce, [`explain`]
+//! what that means for a profile.
 //!
-//! Invariant: a command with a policy runs under all of what its level promises or not at all, and none of its processes
-//! outlives the [`Running`] that stands for it, nor this process. Nothing here knows threads, turns or approvals.
+//! Invariant: a command with a policy runs under everything that its level promises or not at all, and none of its
+//! processes outlives its [`Running`] handle or this process. Nothing here knows threads, turns or approvals.
 
 #![allow(unsafe_code, reason = "clone, exec, mounts, Landlock and seccomp have no safe interface; see linux/sys.rs")]
 

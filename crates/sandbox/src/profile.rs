@@ -1,7 +1,7 @@
-//! What a policy means in a place: which folders are writable, and which names in them stay closed.
+//! The meaning of a policy in a folder: which folders are writable, and which names in them stay closed.
 //!
-//! Invariant: roots come from the policy and the surroundings alone, with every symbolic link resolved, are compared
-//! by whole components, and stay the folders that they were when the thread named them ([`HeldRoots`]).
+//! Invariant: roots come only from the policy and the surroundings, with every symbolic link resolved; they are
+//! compared by whole components, and stay the folders that they were when the thread named them ([`HeldRoots`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,21 +17,21 @@ use codex_guard::names::Names;
 use codex_guard::roots::{Found, HeldRoots, Root};
 use codex_guard::secrets::Secrets;
 
-/// Where the session lives, besides its working directory.
+/// The environment of a session, besides its working directory.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// `CODEX_HOME`; never writable from inside, and its secrets are not readable.
     pub codex_home: PathBuf,
     /// `$TMPDIR` of the session, if set.
     pub tmpdir: Option<PathBuf>,
-    /// The roots of the thread, if one runs the command; otherwise they are what they are now.
+    /// The roots of the thread, if one runs the command; otherwise roots are resolved now.
     pub held: HeldRoots,
-    /// The names that are protected.
+    /// The protected names.
     pub names: Names,
 }
 
 impl Surroundings {
-    /// The surroundings of a command that gets this environment: its `TMPDIR` counts, not ours.
+    /// The surroundings of a command with this environment: its `TMPDIR` counts, not ours.
     #[must_use]
     pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
         let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
@@ -39,7 +39,7 @@ impl Surroundings {
     }
 }
 
-/// What a policy allows here: built once per policy and working directory, cheap to clone.
+/// The permissions that a policy grants here: built once per policy and working directory, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Profile {
     rules: Arc<Rules>,
@@ -50,9 +50,9 @@ pub struct Profile {
 struct Rules {
     writable: Vec<PathBuf>,
     workspaces: Vec<PathBuf>,
-    /// The writable folders, in the same order, with what tells them from others.
+    /// The writable folders, in the same order, with their identities.
     roots: Vec<Root>,
-    /// Workspaces that are other folders now than they were.
+    /// Workspaces that have been replaced by other folders.
     moved: Vec<PathBuf>,
     codex_home: PathBuf,
     names: Names,
@@ -68,7 +68,7 @@ impl PartialEq for Profile {
 impl Eq for Profile {}
 
 impl Profile {
-    /// Works out what `policy` allows in `cwd`. `None` for full access and for external sandboxes.
+    /// Computes what `policy` allows in `cwd`. `None` for full access and for external sandboxes.
     #[must_use]
     pub fn new(policy: &SandboxPolicy, cwd: &Path, surroundings: &Surroundings) -> Option<Self> {
         let codex_home = resolved(&surroundings.codex_home);
@@ -87,7 +87,7 @@ impl Profile {
         let mut moved = Vec::new();
         let mut roots = folders(workspaces, &codex_home, &surroundings.held, &mut moved);
         let workspaces: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
-        // A temporary folder that is another one now is left out; commands can do without.
+        // A temporary folder that was replaced is left out; commands can do without.
         let scratch = folders(scratch, &codex_home, &surroundings.held, &mut Vec::new());
         roots.extend(scratch.into_iter().filter(|root| !workspaces.contains(&root.path)));
         let writable = roots.iter().map(|root| root.path.clone()).collect();
@@ -96,19 +96,19 @@ impl Profile {
         Some(Self { rules: Arc::new(rules), findings: Findings::default() })
     }
 
-    /// The same profile, whose commands report here what had to be disarmed after them.
+    /// The same profile with a collector for what had to be disarmed after its commands.
     #[must_use]
     pub fn reporting_to(self, findings: &Findings) -> Self {
         Self { findings: findings.clone(), ..self }
     }
 
-    /// What had to be disarmed after commands under this profile.
+    /// The collector of what had to be disarmed after commands under this profile.
     #[must_use]
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// Refuses to go on where a workspace is another folder than it was when the thread named it.
+    /// Fails if a workspace is a different folder than when the thread named it.
     pub(crate) fn check_roots(&self) -> Result<(), SpawnError> {
         match self.rules.moved.first() {
             Some(path) => Err(SpawnError::Moved { path: path.clone() }),
@@ -116,13 +116,13 @@ impl Profile {
         }
     }
 
-    /// The writable folders with what tells them from others.
+    /// The writable folders with their identities.
     #[cfg(target_os = "linux")]
     pub(crate) fn roots(&self) -> &[Root] {
         &self.rules.roots
     }
 
-    /// The folders that commands may write below, with links resolved: workspaces first, then temporary folders.
+    /// The writable folders, with links resolved: workspaces first, then temporary folders.
     #[must_use]
     pub fn writable_roots(&self) -> &[PathBuf] {
         &self.rules.writable
@@ -134,38 +134,36 @@ impl Profile {
         self.layout().closed().map(Path::to_owned).collect()
     }
 
-    /// Whether commands may use the network.
     #[must_use]
     pub fn network(&self) -> bool {
         self.rules.network
     }
 
-    /// The writable folders that hold projects: the working directory and the roots named by the policy.
+    /// The writable folders that contain projects: the working directory and the roots in the policy.
     pub(crate) fn workspaces(&self) -> &[PathBuf] {
         &self.rules.workspaces
     }
 
-    /// `CODEX_HOME` with links resolved; empty when the caller named none.
+    /// `CODEX_HOME` with links resolved; empty if the caller named none.
     pub(crate) fn codex_home(&self) -> &Path {
         &self.rules.codex_home
     }
 
-    /// What no command may read, as of now.
+    /// The files that no command may read, as of now.
     pub(crate) fn secrets(&self) -> Secrets {
         Secrets::of(self.codex_home())
     }
 
-    /// What lies in the workspaces.
+    /// The survey of the workspaces.
     pub(crate) fn nested(&self) -> Arc<Survey> {
         search::known(self.workspaces(), self.names())
     }
 
-    /// The names that are protected.
     pub(crate) fn names(&self) -> &Names {
         &self.rules.names
     }
 
-    /// The folders around workspaces that commands may write because they lie in a writable folder: git looks there too.
+    /// The folders around workspaces that are writable because they are inside a writable folder: git looks there too.
     pub(crate) fn around_workspaces(&self) -> impl Iterator<Item = &Path> {
         let is_writable = |folder: &&Path| self.rules.writable.iter().any(|root| folder.starts_with(root));
         let is_root = |folder: &&Path| self.rules.writable.iter().any(|root| folder == root);
@@ -173,13 +171,13 @@ impl Profile {
         around.filter(is_writable).filter(move |folder| !is_root(folder))
     }
 
-    /// Looks at the disk and says what is opened and closed, in order.
+    /// Computes which places are opened and closed, in order, from the current state of the disk.
     pub(crate) fn layout(&self) -> Layout {
         Layout::of(self)
     }
 }
 
-/// Keeps existing folders, resolved and each once. Neither `CODEX_HOME` nor anything that is no folder is a root.
+/// Keeps existing folders, resolved and deduplicated. Neither `CODEX_HOME` nor anything but a folder can be a root.
 fn folders(names: Vec<PathBuf>, codex_home: &Path, held: &HeldRoots, moved: &mut Vec<PathBuf>) -> Vec<Root> {
     let mut kept: Vec<Root> = Vec::new();
     for name in names {
@@ -193,7 +191,7 @@ fn folders(names: Vec<PathBuf>, codex_home: &Path, held: &HeldRoots, moved: &mut
     kept
 }
 
-/// Resolves the links of the part of `path` that exists. Empty stays empty.
+/// Resolves the links in the existing part of `path`. An empty path stays empty.
 fn resolved(path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() {
         return PathBuf::new();

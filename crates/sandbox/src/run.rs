@@ -1,6 +1,6 @@
 //! Runs a command to its end with bounded memory.
 //!
-//! Invariant: reading never waits for whoever watches the chunks, and nothing is dropped without being counted.
+//! Invariant: reading never waits for the receiver of the chunks, and every dropped byte is counted.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -16,23 +16,22 @@ use crate::error::SpawnError;
 use crate::launch::{Exit, Launch};
 use crate::platform::{Running, clean_up_aside, spawn};
 
-/// How much is read at once.
+/// The size of the read buffer.
 const READ_SIZE: usize = 32 * 1024;
-/// How long output is awaited after the end, should a process of another user hold the pipe.
+/// How long to wait for output after the end, in case a process of another user holds the pipe.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the last chunks wait for a slow receiver.
 const LAST_CHUNKS: Duration = Duration::from_millis(250);
-/// What is sent in place of the output that is beyond the budget.
+/// Sent in place of the output beyond the budget.
 const MARKER: &[u8] = "\n… more output, not shown while the command runs …\n".as_bytes();
 
-/// What one command may take.
+/// The limits of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may run.
     pub timeout: Option<Duration>,
-    /// How much of each stream is kept: half from the beginning, half from the end.
+    /// The number of bytes kept of each stream: half from the start, half from the end.
     pub kept_bytes: usize,
-    /// How much is sent as chunks in all. A marker follows, and then the rest is only counted.
+    /// The total number of bytes sent as chunks. A marker follows, and the rest is only counted.
     pub streamed_bytes: usize,
 }
 
@@ -42,46 +41,37 @@ impl Default for Limits {
     }
 }
 
-/// One of the two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// The output.
     Stdout,
-    /// The errors.
     Stderr,
 }
 
-/// A piece of output as it came.
+/// A chunk of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it was written.
     pub stream: Stream,
-    /// What was written; not necessarily whole characters.
+    /// The bytes, not necessarily whole characters.
     pub bytes: Vec<u8>,
 }
 
-/// A command that has ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// How.
     pub exit: Exit,
-    /// Whether it was ended because its time was up.
+    /// Whether it was killed because its time was up.
     pub timed_out: bool,
-    /// How long it took.
     pub duration: Duration,
-    /// Its output.
     pub stdout: Captured,
-    /// Its errors.
     pub stderr: Captured,
-    /// Both, in the order in which they arrived.
+    /// Both streams, in order of arrival.
     pub aggregated: Captured,
 }
 
-/// Runs a command to its end. Dropping the future ends all of its processes.
+/// Runs a command to its end. Dropping the future kills all of its processes.
 ///
-/// What holds protected names in its folders may go a moment later; see [`cleanup_done`](crate::cleanup_done).
+/// Its placeholders may be removed a moment later; see [`cleanup_done`](crate::cleanup_done).
 ///
-/// A terminal counts as output. With [`crate::Stdio::Inherit`] there is nothing to keep, and an input is empty.
+/// Terminal output counts as stdout. With [`crate::Stdio::Inherit`] there is nothing to keep; stdin is empty.
 pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) -> Result<Finished, SpawnError> {
     let started = Instant::now();
     let mut running = spawn(launch)?;
@@ -102,7 +92,7 @@ pub async fn run(launch: Launch, limits: Limits, chunks: mpsc::Sender<Chunk>) ->
     })
 }
 
-/// Why a command was ended that nobody wanted to end, in lines of their own; none if it ended by itself.
+/// The reason why a command was killed without a request, on separate lines; empty if it ended by itself.
 #[must_use]
 pub fn why_ended(running: &Running) -> Option<String> {
     let replaced = running.replaced().map(replaced_text);
@@ -123,9 +113,9 @@ fn memory_text(limit: u64) -> String {
     format!("\nThe command was ended: it used more than the {amount} of memory that `limits.memory` allows.\n")
 }
 
-/// Reads both streams until the command has ended and the streams too.
+/// Reads both streams until the command and the streams have ended.
 async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Collected) -> (bool, Exit) {
-    // Nothing is typed: what is not held is closed.
+    // Nothing will be typed, so the pipe is closed.
     running.take_stdin();
     let out: Option<Box<dyn AsyncRead + Send + Unpin>> = match running.take_pty() {
         Some(pty) => Some(Box::new(pty)),
@@ -156,7 +146,7 @@ async fn drive(running: &mut Running, deadline: Option<Instant>, output: &mut Co
     (timed_out, exit.unwrap_or(Exit::Signal(9)))
 }
 
-/// Whether `step` was done in time.
+/// Whether `step` finished in time.
 async fn before(until: Option<Instant>, step: impl Future<Output = ()>) -> bool {
     let Some(until) = until else {
         step.await;
@@ -165,7 +155,7 @@ async fn before(until: Option<Instant>, step: impl Future<Output = ()>) -> bool 
     timeout_at(until, step).await.is_ok()
 }
 
-/// A stream with a buffer of its own.
+/// A buffered stream.
 struct Source<R> {
     reader: Option<R>,
     buffer: Box<[u8]>,
@@ -181,7 +171,7 @@ impl<R: AsyncRead + Unpin> Source<R> {
         self.reader.is_some()
     }
 
-    /// The next piece; empty at the end.
+    /// The next chunk; empty at the end.
     async fn read(&mut self) -> &[u8] {
         let Some(reader) = &mut self.reader else { return &[] };
         let length = reader.read(&mut self.buffer).await.unwrap_or(0);
@@ -216,7 +206,7 @@ impl Collected {
     }
 }
 
-/// Passes chunks on without waiting. What the receiver has no room for waits here, within the budget.
+/// Forwards chunks without waiting. Chunks that the receiver has no room for are queued here, within the budget.
 struct Sender {
     chunks: mpsc::Sender<Chunk>,
     left: usize,
@@ -258,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// Gives a slow receiver a moment for what still waits.
+    /// Gives a slow receiver a moment for the queued chunks.
     async fn finish(&mut self) {
         let _ = timeout(LAST_CHUNKS, async {
             while let Some(chunk) = self.waiting.pop_front() {

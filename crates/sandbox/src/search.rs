@@ -1,9 +1,10 @@
-//! A survey of the workspace: where repositories, protected names and hooks lie, whatever the depth.
+//! A survey of the workspace: the locations of repositories, protected names and hooks at any depth.
 //!
-//! One survey serves both lines of defence. What it finds is closed while a command runs; the next one, after the command,
-//! finds what has changed. It is kept for the process, because to walk a large workspace takes longer than a command does.
+//! One survey serves both lines of defence. Its findings are closed while a command runs; the next one, after the
+//! command, finds the changes. It is cached for the process, because walking a large workspace takes longer than a
+//! command does.
 //!
-//! Invariant: shallow folders come first, so that what the budget leaves out is what lies deepest.
+//! Invariant: shallow folders come first, so the budget cuts off the deepest ones.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -16,72 +17,70 @@ use crate::layout::Builder;
 use codex_guard::names::{DEPENDENCIES, DOT_GIT, GIT_HOOKS, Names, Protection};
 use codex_guard::walk::{EntryKind, Root, Stamp};
 
-/// How many folders are looked into.
+/// The maximum number of folders visited.
 const MAX_FOLDERS: usize = 200_000;
-/// How long that may take before a command, and after one.
+/// The time limit before a command, and after one.
 const MAX_TIME_BEFORE: Duration = Duration::from_secs(1);
 const MAX_TIME_AFTER: Duration = Duration::from_secs(2);
-/// How much is found at most. What is found first lies closest to the root.
+/// The maximum number of findings. The first ones are the closest to the root.
 const MAX_POINTS: usize = 20_000;
-/// How many nested repositories stay usable; the git folders of the others are closed as a whole.
+/// The maximum number of nested repositories that stay usable; the git folders of the others are closed as a whole.
 const MAX_REPOSITORIES: usize = 16;
-/// How many places are closed because of a survey.
+/// The maximum number of places that are closed because of a survey.
 const MAX_CLOSED: usize = 300;
-/// A survey that took less is made anew for every command.
+/// A survey that took less is repeated for every command.
 const QUICK: Duration = Duration::from_micros(500);
-/// A survey stays good for this long at least, or for so many times what it took.
+/// A survey is valid for at least this long, or for this many times its own duration.
 const LEAST_AGE: Duration = Duration::from_secs(5);
 const AGE_PER_TIME: u32 = 100;
-/// How many workspaces are remembered.
+/// The maximum number of cached workspaces.
 const REMEMBERED: usize = 8;
 
-/// What a place is that the survey has found.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A `.git`, whatever it is.
+    /// A `.git` of any file type.
     DotGit(EntryKind),
-    /// A folder that git would take for a git folder. The name is that of the folder.
+    /// A folder that git would recognise as a git folder. The name is that of the folder.
     Bare,
-    /// A protected name.
     Setting,
-    /// A file that git runs if its folder holds hooks.
+    /// A file that git runs if its folder is used for hooks.
     Hook,
     /// A file that may be changed, but not unnoticed.
     Ordinary,
-    /// A folder that cannot be looked into.
+    /// A folder that cannot be read.
     Unreadable,
 }
 
-/// A place that the survey has found.
+/// A finding of the survey.
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     pub(crate) what: What,
-    /// The root that it was found in.
+    /// The root that contains it.
     pub(crate) root: PathBuf,
     /// Its path below that root; empty for the root itself.
     pub(crate) below: PathBuf,
     pub(crate) stamp: Stamp,
-    /// When a folder between the root and it was changed last.
+    /// The latest change of any folder between the root and it.
     pub(crate) folders_changed: i128,
 }
 
 impl Point {
-    /// Its absolute path.
     pub(crate) fn path(&self) -> PathBuf {
         if self.below.as_os_str().is_empty() { self.root.clone() } else { self.root.join(&self.below) }
     }
 }
 
-/// What was found in the folders of a workspace.
+/// The findings in the folders of a workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) points: Vec<Point>,
-    /// Roots that were too big to be looked at wholly.
+    /// Roots that were too large to survey completely.
     pub(crate) unfinished: Vec<PathBuf>,
     took: Duration,
 }
 
-/// Closes what was found: nested repositories' own dangerous names, and settings.
+/// Closes the findings: dangerous names of nested repositories, and settings.
 pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
     let (mut repositories, mut closed) = (0, 0);
     for point in &survey.points {
@@ -106,7 +105,7 @@ pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
     }
 }
 
-/// The surveys that are remembered, the latest last.
+/// The cached surveys, the latest last.
 static REMEMBERED_SURVEYS: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
 
 struct Remembered {
@@ -116,7 +115,7 @@ struct Remembered {
     survey: Arc<Survey>,
 }
 
-/// What lies in the workspaces, surveyed anew when that is quick or long ago.
+/// Returns the survey of the workspaces; repeats it if that is quick or it is old.
 pub(crate) fn known(roots: &[PathBuf], names: &Names) -> Arc<Survey> {
     let remembered = REMEMBERED_SURVEYS.lock().unwrap_or_else(PoisonError::into_inner);
     let found = remembered.iter().find(|it| it.roots == roots && it.names == *names);
@@ -153,7 +152,7 @@ fn survey(roots: &[PathBuf], names: &Names, limit: Duration) -> Survey {
     let since = Instant::now();
     let mut survey = Survey::default();
     for root in roots {
-        // What lies in another root as well is found there.
+        // Another root contains this one and covers it.
         if roots.iter().any(|other| other != root && root.starts_with(other)) {
             continue;
         }
@@ -177,16 +176,16 @@ struct Walk<'a> {
     points: Vec<Point>,
 }
 
-/// A folder to be looked into.
+/// A folder to visit.
 struct Waiting {
     below: PathBuf,
     changed: i128,
-    /// Whether it lies in a folder of dependencies or build output.
+    /// Whether it is inside a folder of dependencies or build output.
     is_dependency: bool,
 }
 
 impl Walk<'_> {
-    /// Whether everything was looked at.
+    /// Returns whether everything was visited.
     fn run(&mut self, until: Instant) -> bool {
         let mut folders = 0;
         while let Some(waiting) = self.queue.pop_front() {
@@ -254,8 +253,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether git would run a file of this name if its folder held hooks. The name `update` has many uses, so it counts only
-/// where the folder says what it is for.
+/// Whether git would run a file with this name if its folder were used for hooks. The name `update` has many uses, so
+/// it counts only in a folder for hooks.
 fn is_hook(folder: &Path, name: &OsStr) -> bool {
     if !GIT_HOOKS.iter().any(|hook| name == *hook) {
         return false;
@@ -264,7 +263,7 @@ fn is_hook(folder: &Path, name: &OsStr) -> bool {
     name != "update" || folder.file_name().is_some_and(is_for_hooks)
 }
 
-/// Which of the names were seen by which git recognises a git folder.
+/// The names seen so far by which git recognises a git folder.
 #[derive(Default)]
 struct Marks([bool; MARKS.len()]);
 
@@ -283,7 +282,8 @@ impl Marks {
     }
 }
 
-/// The names directly in a folder that git recognises a repository by: the folder's own, if it is a git folder, and `.git`.
+/// The names directly in a folder by which git recognises a repository: the folder's own, if it is a git folder, and
+/// `.git`.
 #[cfg(target_os = "linux")]
 pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
     let Some(open) = Root::open(root) else { return Vec::new() };

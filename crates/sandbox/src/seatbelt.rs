@@ -1,9 +1,9 @@
-//! The same profile as a Seatbelt text, for `sandbox-exec` on macOS.
+//! The profile as a Seatbelt policy, for `sandbox-exec` on macOS.
 //!
-//! Seatbelt judges paths by name and the last rule that matches wins, so a protected name needs no placeholder: it is denied
-//! whether it exists or not, and so is moving the folders around it.
+//! Seatbelt matches paths by name, and the last matching rule wins, so a protected name needs no placeholder: it is
+//! denied whether it exists or not, and so is moving the folders around it.
 //!
-//! Invariant: a pure function of the plan; a path can end neither its string nor its rule.
+//! Invariant: a pure function of the layout; a path cannot break out of its string or its rule.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
 
-/// What every program needs to start and to be ended, and nothing that leaves the sandbox.
+/// The rights that every program needs to start and to be killed, and nothing that leaves the sandbox.
 const BASE: &str = r#"(version 1)
 (deny default)
 (allow process-exec)
@@ -28,7 +28,7 @@ const BASE: &str = r#"(version 1)
 (allow mach-lookup (global-name "com.apple.PowerManagement.control"))
 "#;
 
-/// What the network needs besides sockets: names and certificates.
+/// The rights that the network needs besides sockets: name resolution and certificates.
 const NETWORK: &str = r#"(allow network-outbound (remote ip))
 (allow network-inbound (local ip))
 (allow system-socket (socket-domain AF_INET) (socket-domain AF_INET6))
@@ -37,7 +37,7 @@ const NETWORK: &str = r#"(allow network-outbound (remote ip))
 (allow mach-lookup (global-name "com.apple.trustd.agent"))
 "#;
 
-/// The profile as the text that `sandbox-exec -p` takes.
+/// The profile as text for `sandbox-exec -p`.
 #[must_use]
 pub fn seatbelt(profile: &Profile) -> String {
     let mut text = text(&profile.layout(), profile.network());
@@ -65,7 +65,7 @@ fn text(layout: &Layout, network: bool) -> String {
     text
 }
 
-/// Nobody reads what is there, or changes it.
+/// Denies reading and writing a path.
 fn hidden(path: &Path) -> String {
     format!("(deny file-read* file-write* (subpath {}))\n", quoted(path))
 }

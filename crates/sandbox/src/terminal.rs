@@ -1,8 +1,9 @@
-//! Terminals that live longer than one call: started, written to, looked at and ended by number.
+//! Terminals that outlive one call: started, written to, polled and killed by number.
 //!
-//! Each has a task that reads it into bounded memory, so a terminal that nobody looks at costs its buffer and no more.
+//! Each has a task that reads its output into a bounded buffer, so a terminal that nobody polls costs no more than its
+//! buffer.
 //!
-//! Invariant: there are never more than [`MAX_TERMINALS`]; ended ones make room for new ones, running ones never.
+//! Invariant: there are never more than [`MAX_TERMINALS`]; ended ones make room for new ones, running ones never do.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,62 +19,52 @@ use crate::launch::{Exit, Launch, Stdio};
 use crate::platform::{Inspection, Pty, Running, spawn};
 use crate::run::why_ended;
 
-/// How many terminals there may be at once.
+/// The maximum number of terminals.
 pub const MAX_TERMINALS: usize = 64;
-/// How much output waits for somebody to look at it.
+/// The maximum number of output bytes kept between two polls.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// How much is read at once.
+/// The size of the read buffer.
 const READ_SIZE: usize = 16 * 1024;
-/// How much may be typed ahead of a program that does not read.
+/// The maximum number of writes queued for a program that does not read.
 const TYPED_AHEAD: usize = 64;
-/// How long the last output of an ended command is awaited.
+/// How long to wait for the last output of an ended command.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Why something with a terminal failed.
+/// An error of a terminal operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TerminalError {
-    /// There is none with this number, or none any more.
+    /// No terminal has this number.
     #[error("there is no terminal {id}")]
-    Unknown {
-        /// The number.
-        id: u64,
-    },
-    /// All places are taken by running ones.
+    Unknown { id: u64 },
+    /// All slots are taken by running terminals.
     #[error("there are {MAX_TERMINALS} running terminals already")]
     TooMany,
-    /// The command has ended, or does not read what is typed.
+    /// The command has ended, or does not read its input.
     #[error("terminal {id} takes no input")]
-    NoInput {
-        /// The number.
-        id: u64,
-    },
-    /// The command did not start.
+    NoInput { id: u64 },
     #[error(transparent)]
     Spawn(#[from] SpawnError),
 }
 
-/// What a look at a terminal shows.
+/// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glance {
-    /// What was shown since the last look.
+    /// The output since the last poll.
     pub output: Captured,
-    /// How the command ended, if it has.
+    /// The outcome of the command, if it has ended.
     pub exit: Option<Exit>,
 }
 
-/// A terminal in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TerminalInfo {
-    /// Its number.
     pub id: u64,
-    /// The command, as it was given.
     pub command: Vec<std::ffi::OsString>,
-    /// How the command ended, if it has.
+    /// The outcome of the command, if it has ended.
     pub exit: Option<Exit>,
 }
 
-/// The terminals of one session. Dropping it ends them all.
+/// The terminals of one session. Dropping it kills them all.
 #[derive(Debug, Default)]
 pub struct Terminals {
     inner: Mutex<Registry>,
@@ -103,14 +94,14 @@ struct State {
     exit: Option<Exit>,
 }
 
-/// What a terminal is like.
+/// The settings of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// Its height in characters.
+    /// The height in characters.
     pub rows: u16,
-    /// Its width in characters.
+    /// The width in characters.
     pub cols: u16,
-    /// Whether output passes as it is, without a carriage return before each line end.
+    /// Whether output is passed on unchanged, without a carriage return before each line feed.
     pub is_verbatim: bool,
 }
 
@@ -146,24 +137,24 @@ impl Terminals {
         Ok(id)
     }
 
-    /// Types into a terminal.
+    /// Writes to a terminal's input.
     pub fn write(&self, id: u64, bytes: &[u8]) -> Result<(), TerminalError> {
         self.find(id)?.typed.try_send(bytes.to_vec()).map_err(|_| TerminalError::NoInput { id })
     }
 
-    /// Changes the size of a terminal.
+    /// Resizes a terminal.
     pub fn resize(&self, id: u64, rows: u16, cols: u16) -> Result<(), TerminalError> {
         self.find(id)?.pty.resize(rows, cols).map_err(|_| TerminalError::NoInput { id })
     }
 
-    /// Ends a terminal's command and all of its processes. What it has shown can still be looked at.
+    /// Kills a terminal's command and all of its processes. Its output can still be polled.
     pub fn kill(&self, id: u64) -> Result<(), TerminalError> {
         self.find(id)?.unwanted.notify_one();
         Ok(())
     }
 
-    /// Waits for at most `patience` until the command ends, and takes what was shown since the last look, `limit` bytes
-    /// of it at most.
+    /// Waits up to `patience` for the command to end, and takes at most `limit` bytes of the output since the last
+    /// poll.
     pub async fn poll(&self, id: u64, patience: Duration, limit: usize) -> Result<Glance, TerminalError> {
         let terminal = self.find(id)?;
         let until = Instant::now() + patience;
@@ -181,7 +172,7 @@ impl Terminals {
         Ok(Glance { output: shortened(state.output.take(), limit), exit: state.exit })
     }
 
-    /// Waits for at most `patience` until something new is shown or the command ends.
+    /// Waits up to `patience` for new output or the end of the command.
     pub async fn wait_for_output(&self, id: u64, patience: Duration) -> Result<(), TerminalError> {
         let terminal = self.find(id)?;
         let until = Instant::now() + patience;
@@ -199,7 +190,8 @@ impl Terminals {
         }
     }
 
-    /// Has what the running commands have left so far inspected; see [`cleanup_done`](crate::cleanup_done).
+    /// Starts an inspection of the changes that running commands have made so far; see
+    /// [`cleanup_done`](crate::cleanup_done).
     pub fn inspect(&self) {
         for terminal in lock(&self.inner).all.values().filter(|it| lock(&it.state).exit.is_none()) {
             terminal.inspection.inspect();
@@ -222,7 +214,7 @@ impl Terminals {
     }
 }
 
-/// What the task of one terminal works with.
+/// The state of one terminal's task.
 struct Served {
     running: Running,
     pty: Pty,
@@ -231,7 +223,7 @@ struct Served {
     unwanted: Arc<Notify>,
 }
 
-/// Reads and writes one terminal until its command has ended or nobody holds the terminal any more.
+/// Reads and writes one terminal until its command has ended or nobody holds the terminal any longer.
 async fn serve(served: Served) {
     let Served { mut running, pty, terminal, mut input, unwanted } = served;
     let (mut shown, mut keyboard) = (pty.clone(), pty);
@@ -262,7 +254,7 @@ async fn serve(served: Served) {
     }
 }
 
-/// Takes what the command had shown before it ended.
+/// Reads the output from before the end of the command.
 async fn drain(terminal: &Weak<Terminal>, shown: &mut Pty, buffer: &mut [u8]) {
     let until = Instant::now() + SETTLE;
     while let Ok(read) = timeout_at(until, shown.read(buffer)).await {
@@ -283,7 +275,7 @@ fn take(terminal: &Weak<Terminal>, buffer: &[u8], read: std::io::Result<usize>) 
     true
 }
 
-/// Cuts what was kept down to `limit` bytes, in the middle.
+/// Shortens the kept output to `limit` bytes by cutting the middle.
 fn shortened(kept: Captured, limit: usize) -> Captured {
     if kept.head.len() + kept.tail.len() <= limit {
         return kept;

@@ -1,4 +1,4 @@
-//! What Landlock holds without namespaces. The level is settled once a process, so these tests have one of their own.
+//! Landlock without namespaces. The level is set once per process, so these tests have their own.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, clippy::expect_used, reason = "the fixture asks who it is, and fails by panicking")]
@@ -18,7 +18,7 @@ use codex_wire::policy::SandboxPolicy;
 
 use crate::support::{World, workspace_write};
 
-/// Without Landlock, tests that need no particular level are on whatever level the host offers.
+/// Without Landlock, tests that need no particular level run on whatever level the host offers.
 fn settle_level() {
     has_landlock();
 }
@@ -144,7 +144,7 @@ fn a_workspace_near_the_home_works_as_ever() {
     secrets::leave_the_workspace_as_it_is();
 }
 
-/// Root may look into every process, an ordinary user may not: what works for one need not work for the other.
+/// Root may inspect every process, an ordinary user may not: what works for one need not work for the other.
 #[test]
 fn an_ordinary_user_works_on_this_level_too() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -153,14 +153,14 @@ fn an_ordinary_user_works_on_this_level_too() {
     const NOBODY: u32 = 65_534;
     // SAFETY: takes no arguments and cannot fail.
     if unsafe { libc::geteuid() } != 0 || !has_landlock() {
-        // Then the other tests of this file are run by an ordinary user.
+        // In that case an ordinary user runs the other tests of this file.
         return;
     }
     let folder = tempfile::tempdir().expect("a folder can be made");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
     let program = folder.path().join("tests");
-    // Not by this process: the children that other tests start meanwhile would hold the file open for writing for a
-    // moment, and such a file cannot be executed.
+    // A separate process copies the file: children that other tests start in the meantime would inherit a descriptor
+    // open for writing, and such a file cannot be executed.
     let current = std::env::current_exe().expect("it has a file");
     let copied = std::process::Command::new("cp").arg(current).arg(&program).status();
     assert!(copied.is_ok_and(|status| status.success()), "a file can be copied");

@@ -1,4 +1,4 @@
-//! What happens where nothing can be confined. The level is settled once a process, so this test has one of its own.
+//! Hosts that cannot confine anything. The level is set once per process, so this test has its own.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, clippy::expect_used, reason = "the fixture asks who it is, and fails by panicking")]

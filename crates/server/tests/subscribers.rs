@@ -114,6 +114,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
     let store = Arc::new(FileStore::of(home.path()));
     let config = Arc::new(ConfigSource::new(home, Env::from_iter([("TERM", "dumb")]), Overrides::default()));
     let accounts = Accounts::new(config.home(), config.env());
+    let logins = Arc::new(accounts.clone());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         store: store.clone(),
@@ -126,6 +127,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
     });
     AppServer::new(Start {
         threads: Arc::new(threads),
+        accounts: logins,
         store,
         config,
         cwd: root.to_owned(),

@@ -1,4 +1,4 @@
-//! How long it takes to decide about a command: `cargo bench -p codex-shell`.
+//! Measures how long it takes to judge a command: `cargo bench -p codex-shell`.
 
 use codex_shell::{Checkout, danger, is_known_safe, parsed_commands};
 

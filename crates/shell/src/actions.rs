@@ -1,6 +1,6 @@
-//! What a command line amounts to, for clients that show "read main.rs" in place of the command.
+//! A summary of a command line, for clients that show "read main.rs" instead of the command.
 //!
-//! This is for showing only: it is lenient where the approval of a command is strict, and decides nothing.
+//! This is for display only: it is lenient where the approval of a command is strict, and decides nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::safe::is_line_range;
 use crate::sight::{self, Word};
 use crate::understand::script;
 
-/// The steps of a command line, as they are shown to people.
+/// The steps of a command line, for display.
 ///
-/// Steps that only shape what others print, such as `| head`, are left out, and so is a change of folder, which
-/// instead goes into the paths of what is read after it.
+/// Steps that only format the output of others, such as `| head`, are left out, and so is a change of folder, which is
+/// added to the paths that are read after it.
 #[must_use]
 pub fn parsed_commands(argv: &[String]) -> Vec<ParsedCommand> {
     let Some(script) = script(argv) else {
@@ -26,7 +26,7 @@ pub fn parsed_commands(argv: &[String]) -> Vec<ParsedCommand> {
     steps.and_then(|steps| shown_steps(steps, Some(script))).unwrap_or_else(|| vec![unknown(script.to_owned())])
 }
 
-/// The steps of a command line where one unknown step makes all of it one unknown step, as newer clients have it.
+/// The steps of a command line, where one unknown step makes the whole line unknown, as newer clients expect.
 #[must_use]
 pub fn parsed_commands_or_whole(argv: &[String]) -> Vec<ParsedCommand> {
     let steps = parsed_commands(argv);
@@ -36,13 +36,13 @@ pub fn parsed_commands_or_whole(argv: &[String]) -> Vec<ParsedCommand> {
     steps
 }
 
-/// Leaves out what need not be shown; none if nothing would be left although something runs.
+/// Drops steps that need not be shown; `None` if nothing would be left although something runs.
 fn shown_steps(mut steps: Vec<Vec<String>>, script: Option<&str>) -> Option<Vec<ParsedCommand>> {
     let alone = steps.len() == 1;
     let mut folder: Option<PathBuf> = None;
     let mut shown = Vec::new();
     let cut_lines = steps.iter().any(|step| is_line_cut(step));
-    // What is said before anything is done is an announcement.
+    // An `echo` before everything else is an announcement.
     let spoken = steps.iter().take_while(|step| program(step) == "echo").count();
     steps.drain(..spoken.min(steps.len().saturating_sub(1)));
     for step in &steps {
@@ -51,7 +51,7 @@ fn shown_steps(mut steps: Vec<Vec<String>>, script: Option<&str>) -> Option<Vec<
             folder = target.map(|target| folder.unwrap_or_default().join(target));
         } else if alone || !is_shaping(step) {
             let action = action(step, folder.as_deref());
-            // On its own it is shown as it was written.
+            // On its own it is shown as written.
             if matches!(action, ParsedCommand::Unknown(_)) && (is_shaping(step) || program(step) == "sed") && alone {
                 return None;
             }
@@ -70,7 +70,7 @@ fn program(step: &[String]) -> &str {
     step.first().map_or("", String::as_str)
 }
 
-/// Tells whether a step only shapes what the others print, or does nothing.
+/// Whether a step only formats the output of the others, or does nothing.
 fn is_shaping(step: &[String]) -> bool {
     let arguments = step.get(1..).unwrap_or_default();
     match program(step) {
@@ -83,7 +83,7 @@ fn is_shaping(step: &[String]) -> bool {
     }
 }
 
-/// Tells whether a step is `sed -n 1,5p` without a file.
+/// Whether a step is `sed -n 1,5p` without a file.
 fn is_line_cut(step: &[String]) -> bool {
     matches!(step, [sed, quiet, range] if sed == "sed" && quiet == "-n" && is_line_range(range))
 }
@@ -181,7 +181,7 @@ fn found_by(cmd: String, query: Option<&str>, path: Option<&str>) -> ParsedComma
     ParsedCommand::Search(SearchCommand { cmd, query, path })
 }
 
-/// The one file that a step shows.
+/// The single file that a step shows.
 fn file_read(step: &[String]) -> Option<&str> {
     let arguments = step.get(1..).unwrap_or_default();
     let counts_bytes = arguments.iter().any(|word| word.starts_with("-c") || word.starts_with("--bytes"));
@@ -212,7 +212,7 @@ fn unknown(cmd: String) -> ParsedCommand {
     ParsedCommand::Unknown(UnknownCommand { cmd })
 }
 
-/// The part of a path that tells most: the last one, but not a name that every project has.
+/// The most telling part of a path: the last one, but not a name that every project has.
 fn short_path(path: &str) -> String {
     let trimmed = path.trim_end_matches('/');
     let telling = |part: &&str| !part.is_empty() && !matches!(*part, "build" | "dist" | "node_modules" | "src");

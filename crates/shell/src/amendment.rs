@@ -1,13 +1,13 @@
-//! What rule to offer when a command was asked about.
+//! Chooses the rule to offer in an approval request.
 
 use crate::rules::too_broad;
 use crate::safe::command_is_safe;
 use crate::understand::{Understood, script, understand};
 
-/// The words of a rule that would have let a command run, if one is worth offering.
+/// The words of a rule that would have allowed a command, if one is worth offering.
 ///
-/// For a plain command it is the command itself, with harmless ones beside it left out; for a script that is not
-/// understood, the script as a whole. Nothing is offered for what is dangerous or would need more than one rule.
+/// For a plain command it is the command itself, without harmless ones next to it; for a script that is not understood,
+/// the script as a whole. Nothing is offered for a dangerous command or one that would need more than one rule.
 #[must_use]
 pub fn propose_amendment(argv: &[String]) -> Option<Vec<String>> {
     let proposal = match understand(argv) {

@@ -1,8 +1,8 @@
-//! Whether to run a command, ask about it, or refuse it.
+//! Decides whether to run a command, ask about it, or refuse it.
 //!
 //! Invariants: with `never` nobody is asked. A rule that forbids or asks never makes anything run that would not have
-//! run without it. What runs outside the sandbox although there is one was asked for and allowed by a rule or a person who
-//! knew that.
+//! run without it. A command runs outside an available sandbox only if that was requested and then allowed by a rule or
+//! by a person who knew it.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::rules::{Circumstances, Decision, Match, Rules};
 use crate::safe::{Checkout, is_known_safe};
 use crate::understand::{Understood, understand};
 
-/// What a sandbox can do for a command.
+/// The protection that a sandbox offers for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxState {
     /// The command runs within the limits of the policy.
@@ -24,52 +24,43 @@ pub enum SandboxState {
     CannotConfine,
 }
 
-/// Everything that decides about a command.
+/// Everything that the decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The command line.
     pub argv: &'a [String],
-    /// When the user wants to be asked.
     pub approval: AskForApproval,
-    /// What the sandbox can do.
     pub sandbox: SandboxState,
-    /// Whose settings a program finds where the command starts.
+    /// Whether the settings around the working directory belong to the thread's own checkout.
     pub checkout: Checkout,
-    /// A file that the command would move another one over.
+    /// A file that the command would overwrite by moving another one.
     pub moves_over: Option<&'a Path>,
     /// Whether the model asks to leave the sandbox.
     pub escalated: bool,
-    /// What the user has decided before, for all sessions.
+    /// The user's rules for all sessions.
     pub rules: &'a Rules,
-    /// Whether the user has approved this very request for the session.
+    /// Whether the user has approved this exact request for the session.
     pub approved_before: bool,
 }
 
-/// What to do with a command, and why.
+/// The decision about a command, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Run it.
     Run {
-        /// Whether within the sandbox.
         sandboxed: bool,
-        /// Whether a rule or a person has allowed it, so that nobody needs to be asked about what is typed into it.
+        /// Whether a rule or a person has allowed it, so that input typed into it needs no approval.
         vouched: bool,
-        /// Why it runs.
         because: String,
     },
-    /// Ask a person.
     Ask {
-        /// Why to ask.
         because: String,
     },
     /// Do not run it, and tell the model.
     Refuse {
-        /// Why not.
         because: String,
     },
 }
 
-/// Decides about a command: rules first, then what was approved, then what is harmless, then the policy.
+/// Decides about a command: rules first, then earlier approvals, then harmlessness, then the policy.
 #[must_use]
 pub fn judge(question: &Question<'_>) -> Answer {
     let never = question.approval == AskForApproval::Never;
@@ -94,7 +85,7 @@ pub fn judge(question: &Question<'_>) -> Answer {
         return approved(question);
     }
     let sandboxed = question.sandbox == SandboxState::Confined;
-    // Where the model says when it wants to leave the sandbox, a person hears it, however harmless the command.
+    // Where the model says when it wants to leave the sandbox, a person is asked, however harmless the command.
     let asks_to_leave = question.escalated && question.approval == AskForApproval::OnRequest;
     if is_known_safe(question.argv, question.checkout) && !(asks_to_leave && sandboxed) {
         // It needs nothing from outside the sandbox, whatever the model thinks.
@@ -118,7 +109,7 @@ fn by_policy(question: &Question<'_>, sandboxed: bool) -> Answer {
     if question.sandbox == SandboxState::CannotConfine {
         return ask("this machine cannot confine it as the sandbox policy says".to_owned());
     }
-    // A sandbox bounds what a command destroys, but the workspace inside it can still be lost.
+    // A sandbox limits what a command can destroy, but the workspace inside it can still be lost.
     let matters = policy == AskForApproval::OnRequest || !sandboxed;
     let why = danger(question.argv).map(|danger| danger.to_string());
     let why = why.or_else(|| question.moves_over.map(|file| format!("`{}` is moved over", file.display())));
@@ -143,9 +134,9 @@ fn never(question: &Question<'_>, leaves: bool) -> Answer {
     }
 }
 
-/// Decides about text that is typed into a command for which neither a rule nor a person has vouched.
+/// Decides about text that is typed into a command which neither a rule nor a person has allowed.
 ///
-/// What the command makes of it is not known, so it is never harmless.
+/// Its effect is unknown, so it is never harmless.
 #[must_use]
 pub fn judge_typed(text: &str, approval: AskForApproval, sandbox: SandboxState) -> Answer {
     let sandboxed = sandbox == SandboxState::Confined;
@@ -164,7 +155,7 @@ pub fn judge_typed(text: &str, approval: AskForApproval, sandbox: SandboxState) 
     }
 }
 
-/// Says why a command is not known to be harmless.
+/// The reason why a command is not known to be harmless.
 fn unknown(question: &Question<'_>) -> String {
     match understand(question.argv) {
         Understood::Commands(_) if is_known_safe(question.argv, Checkout::Own) => {
@@ -179,7 +170,7 @@ fn approved(question: &Question<'_>) -> Answer {
     vouched(stays_inside(question), "it was approved for this session".to_owned())
 }
 
-/// Tells whether a command that may run outside the sandbox still runs inside.
+/// Whether a command that may run outside the sandbox still runs inside.
 fn stays_inside(question: &Question<'_>) -> bool {
     question.sandbox == SandboxState::Confined && !question.escalated
 }

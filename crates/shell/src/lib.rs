@@ -1,9 +1,9 @@
-//! Understands command lines: what they run, whether that is harmless, what the user's rules say about it, and whether
-//! to run it, ask, or refuse.
+//! Analyses command lines: what they run, whether that is harmless, what the user's rules say about it, and whether to
+//! run it, ask, or refuse.
 //!
-//! Invariants: nothing is run and nothing but rules files is read or written. A command counts as understood only
-//! if every word of it is literal and means the same in sh, bash and zsh; as harmless only if program and arguments
-//! together were proved so; and whatever is too large or too deep to check counts as neither.
+//! Invariants: nothing is run, and nothing but rules files is read or written. A command counts as understood only if
+//! every word of it is literal and means the same in sh, bash and zsh; as harmless only if program and arguments
+//! together are known to be; and anything too large or too deep to check counts as neither.
 
 mod actions;
 mod amendment;

@@ -1,20 +1,20 @@
-//! How much of a command line is looked at. Whatever is larger counts as not understood.
+//! Limits of the analysis. Anything larger counts as not understood.
 
 use std::time::Duration;
 
-/// The longest script, in bytes.
+/// The maximum length of a script, in bytes.
 pub(crate) const SCRIPT_BYTES: usize = 64 * 1024;
-/// The most commands in one script.
+/// The maximum number of commands in one script.
 pub(crate) const COMMANDS: usize = 256;
-/// The most words in one command line.
+/// The maximum number of words in one command line.
 pub(crate) const WORDS: usize = 4096;
-/// The deepest syntax tree.
+/// The maximum depth of a syntax tree.
 pub(crate) const TREE_DEPTH: usize = 200;
-/// How many scripts and wrappers may be inside each other.
+/// The maximum nesting of scripts and wrappers.
 pub(crate) const NESTING: usize = 8;
-/// How many commands, wrapped ones included, are looked at in all.
+/// The maximum number of commands analysed in total, wrapped ones included.
 pub(crate) const LOOKS: usize = 1024;
-/// The most bars in a script that the grammar is given; the time it takes grows with their square.
+/// The maximum number of bars in a script for the grammar, whose run time grows with their square.
 pub(crate) const BARS: usize = 1000;
-/// How long one script may be parsed.
+/// The time limit for parsing one script.
 pub(crate) const PARSE_TIME: Duration = Duration::from_millis(500);

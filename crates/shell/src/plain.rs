@@ -1,7 +1,7 @@
-//! The part of shell syntax that means the same in sh, bash and zsh: literal words joined by `&&`, `||`, `|`, `;` and
+//! The subset of shell syntax that means the same in sh, bash and zsh: literal words joined by `&&`, `||`, `|`, `;` and
 //! line breaks.
 //!
-//! Invariant: whatever a shell could expand, split or take for syntax is refused, so that the words read here are
+//! Invariant: anything that a shell could expand, split or treat as syntax is rejected, so the words parsed here are
 //! the words that run.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::limits;
 use crate::reason::{Reason, What};
 use crate::understand::is_among;
 
-/// A literal word and where it stands in the script.
+/// A literal word and its position in the script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlainWord {
     pub(crate) text: String,
@@ -21,7 +21,7 @@ pub(crate) struct PlainWord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlainCommand {
     pub(crate) words: Vec<PlainWord>,
-    /// Whether it reads what the command before it writes.
+    /// Whether it reads the output of the previous command.
     pub(crate) piped: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct PlainCommand {
 const KEYWORDS: &str = "! - [[ builtin case command coproc declare do done elif else end esac exec export fi float for foreach \
     function if in integer let local nocorrect noglob readonly repeat select then time typeset until while";
 
-/// Reads a script as commands of literal words.
+/// Parses a script as commands of literal words.
 pub(crate) fn commands(script: &str) -> Result<Vec<PlainCommand>, Reason> {
     if script.len() > limits::SCRIPT_BYTES {
         return Err(Reason::new(What::TooLong));
@@ -42,7 +42,7 @@ pub(crate) fn commands(script: &str) -> Result<Vec<PlainCommand>, Reason> {
     if reader.commands.is_empty() { Err(Reason::new(What::Nothing)) } else { Ok(reader.commands) }
 }
 
-/// Reads a text as the words of exactly one command.
+/// Parses a text as the words of exactly one command.
 pub(crate) fn words(text: &str) -> Result<Vec<String>, Reason> {
     let commands = commands(text)?;
     match <[_; 1]>::try_from(commands) {
@@ -74,7 +74,7 @@ impl Reader<'_> {
     }
 
     fn read(&mut self) -> Result<(), Reason> {
-        // After `&&`, `||` and `|` a command has to come; line breaks may stand between.
+        // After `&&`, `||` and `|` a command has to follow; line breaks are allowed in between.
         let mut wanted = false;
         while let Some(c) = self.peek() {
             match c {
@@ -160,15 +160,15 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Lets only those unquoted characters pass that no shell gives a meaning to.
+    /// Accepts only unquoted characters that no shell gives a meaning to.
     fn bare(&self, c: char, start: usize) -> Result<(), Reason> {
         let before = self.script.get(start..self.at).and_then(|word| word.chars().next_back());
         match c {
             '0'..='9' | 'A'..='Z' | 'a'..='z' | '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | ']' => Ok(()),
             '=' if self.words.is_empty() => self.refuse(What::Assignment),
-            // zsh takes a word that begins with `=` for the path of a program.
+            // zsh expands a word that starts with `=` to the path of a program.
             '=' if before.is_some() => Ok(()),
-            // A tilde after a letter or digit, as in `HEAD~1`, is expanded by none of them.
+            // No shell expands a tilde after a letter or digit, as in `HEAD~1`.
             '~' if before.is_some_and(|before| before.is_ascii_alphanumeric()) => Ok(()),
             '$' | '`' => self.refuse(What::Expansion),
             '<' | '>' => self.refuse(What::Redirection),
@@ -203,7 +203,7 @@ impl Reader<'_> {
                     text.extend(next);
                     self.at += 2;
                 }
-                // A dollar sign at the end of the quotes stands for itself, as in the pattern "x$".
+                // A dollar sign before the closing quote is literal, as in the pattern "x$".
                 '$' if next != Some('"') => return self.refuse(What::Expansion),
                 '`' => return self.refuse(What::Expansion),
                 _ => {

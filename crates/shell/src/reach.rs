@@ -1,13 +1,13 @@
-//! Every command that a command line may come to run, through scripts, wrappers and shells inside shells.
+//! Finds every command that a command line may run, through scripts, wrappers and nested shells.
 //!
-//! Invariant: it finds too much rather than too little. After a wrapper every later word may be where the command
-//! begins, so no option of a wrapper can hide it.
+//! Invariant: it finds too much rather than too little. After a wrapper every later word may be the start of the
+//! command, so no option of a wrapper can hide it.
 
 use crate::limits;
 use crate::sight::{self, Seen, Sight, Word};
 use crate::understand::{base_name, is_among, is_shell, script};
 
-/// Programs that run the command in their arguments, and keywords that the grammar may take for programs.
+/// Programs that run the command in their arguments, and keywords that the grammar may mistake for programs.
 const WRAPPERS: &str = "{ ( case do elif else for function if select then until while \
     ash aa-exec bash bwrap builtin busybox caffeinate chroot chrt command coproc cpulimit dash dbus-run-session \
     doas docker eatmydata entr env eval exec fakeroot faketime firejail fish flock gdb gtimeout ionice kexec ksh \
@@ -20,12 +20,12 @@ const WRAPPERS: &str = "{ ( case do elif else for function if select then until 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) words: Vec<Word>,
-    /// Whether it reads what another command writes.
+    /// Whether it reads the output of another command.
     pub(crate) piped: bool,
 }
 
 impl Reached {
-    /// The program without its folder; none if it is known only when it runs.
+    /// The program without its folder; `None` if it is known only at run time.
     pub(crate) fn program(&self) -> Option<&str> {
         let first = self.words.first()?;
         let name = base_name(first.text()?);
@@ -39,25 +39,25 @@ impl Reached {
     }
 }
 
-/// Everything that a command line may come to run.
+/// Everything that a command line may run.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     pub(crate) commands: Vec<Reached>,
-    /// Where output is redirected to.
+    /// The targets of output redirections.
     pub(crate) targets: Vec<Word>,
     /// Files that a redirection leaves empty.
     pub(crate) emptied: Vec<Word>,
-    /// Texts that a program may take for code and run.
+    /// Texts that a program may run as code.
     pub(crate) fed: Vec<String>,
-    /// Scripts in which some syntax was not known, so that commands may be missing above.
+    /// Scripts with unknown syntax, so that commands may be missing above.
     pub(crate) unread: Vec<String>,
-    /// What stands for a script that is known only when it runs.
+    /// Placeholders for scripts that are known only at run time.
     pub(crate) opaque: Vec<String>,
-    /// Whether it was too much to look at.
+    /// Whether a limit was exceeded.
     pub(crate) too_much: bool,
 }
 
-/// Finds every command that a command line may come to run.
+/// Finds every command that a command line may run.
 pub(crate) fn reach(argv: &[String]) -> Reach {
     let mut reach = Reach::default();
     if let Some(script) = script(argv) {
@@ -123,7 +123,7 @@ impl Reach {
         for start in 1..words.len() {
             let rest = words.get(start..).unwrap_or_default();
             let first = rest.first().and_then(Word::text);
-            // An unknown word counts as a command only where no earlier word can be the command.
+            // An unknown word counts as a command only if no earlier word can be the command.
             let candidate = first.map_or(!found, |first| !first.starts_with('-') || first == "-");
             found |= first.is_some_and(|first| {
                 first.starts_with(|c: char| c.is_alphabetic() || "./_~".contains(c)) && !first.contains('=')
@@ -146,7 +146,7 @@ impl Reach {
         self.scripts_of(words, nesting);
     }
 
-    /// Looks at the arguments of a wrapper as scripts, where it or something behind it takes one.
+    /// Analyses the arguments of a wrapper as scripts, if it or a program behind it takes one.
     fn scripts_of(&mut self, words: &[Word], nesting: usize) {
         let names: Vec<_> = words.iter().map(|word| word.text().map_or("", base_name)).collect();
         let takes_script = |name: &&str| {
@@ -173,7 +173,7 @@ impl Reach {
         self.inside(arguments, nesting, not_option);
     }
 
-    /// Looks at literal arguments as scripts.
+    /// Analyses literal arguments as scripts.
     fn inside(&mut self, arguments: &[Word], nesting: usize, part: fn(&str) -> Option<&str>) {
         for text in arguments.iter().filter_map(Word::text).filter_map(part) {
             if text.contains(|c: char| c.is_whitespace() || ";&|<>()$`".contains(c)) {
@@ -199,7 +199,7 @@ impl Reach {
         }
     }
 
-    /// Looks at `git submodule foreach COMMAND`, `git bisect run COMMAND` and what an alias or setting runs.
+    /// Analyses `git submodule foreach COMMAND`, `git bisect run COMMAND` and the commands of aliases and settings.
     fn behind_git(&mut self, words: &[Word], nesting: usize) {
         let texts: Vec<_> = words.iter().map(|word| word.text().unwrap_or("")).collect();
         for (at, text) in texts.iter().enumerate() {
@@ -225,12 +225,12 @@ fn after_equals(text: &str) -> Option<&str> {
     text.split_once('=').map(|(_, value)| value)
 }
 
-/// Tells whether a word is the name of a program that runs the command in its arguments.
+/// Whether a word is the name of a program that runs the command in its arguments.
 pub(crate) fn is_wrapper(word: &Word) -> bool {
     word.text().is_some_and(|text| is_among(WRAPPERS, base_name(text)))
 }
 
-/// Tells whether a program runs what it reads from its input.
+/// Whether a program runs commands from its standard input.
 pub(crate) fn reads_commands(program: &str) -> bool {
     let name = base_name(program);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

@@ -1,15 +1,14 @@
-//! Why a command line was not understood.
+//! Reasons why a command line was not understood.
 
 use std::fmt;
 
-/// What in a command line was not understood, and where.
+/// The part of a command line that was not understood, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     what: What,
     place: Option<(usize, usize)>,
 }
 
-/// The kinds of things that are not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Nothing,
@@ -38,7 +37,7 @@ impl Reason {
         Self { what, place: None }
     }
 
-    /// A reason at a byte of a script.
+    /// A reason at a byte offset of a script.
     pub(crate) fn at(what: What, script: &str, byte: usize) -> Self {
         let before = script.get(..byte).unwrap_or(script);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -46,7 +45,7 @@ impl Reason {
         Self { what, place: Some((line, column)) }
     }
 
-    /// Tells whether it was too much to look at, so that nothing is known about what it runs.
+    /// Whether a limit was exceeded, so that nothing is known about what it runs.
     pub(crate) const fn is_limit(&self) -> bool {
         matches!(self.what, What::TooLong | What::TooMany | What::TooDeep)
     }

@@ -1,7 +1,7 @@
-//! Redirections: the files that one leaves empty, and the words of a command that stand behind one.
+//! Redirections: the files that one leaves empty, and the words of a command that come after one.
 //!
-//! Writing a file is ordinary work. A redirection destroys something where the command in front of it prints nothing, as in
-//! `: > f`, `> f` and `cat /dev/null > f`.
+//! Writing a file is ordinary work. A redirection destroys data if its command prints nothing, as in `: > f`, `> f` and
+//! `cat /dev/null > f`.
 
 use tree_sitter::Node;
 
@@ -9,27 +9,27 @@ use crate::sight::{Word, command_words, word};
 use crate::tree;
 use crate::understand::base_name;
 
-/// How many commands of one group are looked at.
+/// The maximum number of commands analysed in one group.
 const GROUP: usize = 64;
 
-/// What the redirections of one statement do.
+/// The effect of the redirections of one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Redirection {
-    /// The whole command, where the grammar has taken some of its words for targets; else nothing.
+    /// The whole command, if the grammar has mistaken some of its words for targets; otherwise empty.
     pub(crate) command: Vec<Word>,
     /// The files that are empty afterwards.
     pub(crate) emptied: Vec<Word>,
 }
 
-/// One redirection as it is written.
+/// One redirection as written.
 struct Arrow<'a> {
     operator: &'a str,
     target: Word,
-    /// Words behind the target belong to the command, though the grammar takes them for further targets.
+    /// Words after the target belong to the command, although the grammar parses them as further targets.
     more: Vec<Word>,
 }
 
-/// Reads the redirections of a statement or command.
+/// Parses the redirections of a statement or command.
 pub(crate) fn redirection(node: Node<'_>, script: &str) -> Redirection {
     let mut arrows: Vec<_> = arrows(node, script);
     let body = node.child_by_field_name("body").map(redirected);
@@ -61,7 +61,7 @@ pub(crate) fn redirection(node: Node<'_>, script: &str) -> Redirection {
     Redirection { command: if words.len() > before { words } else { Vec::new() }, emptied }
 }
 
-/// The part of a statement that its redirection is about: the last of a list.
+/// The part of a statement that its redirection applies to: the last of a list.
 fn redirected(body: Node<'_>) -> Node<'_> {
     let mut body = body;
     while matches!(body.kind(), "list" | "pipeline" | "negated_command") {
@@ -93,7 +93,7 @@ fn emptied(arrow: &Arrow<'_>) -> Option<Word> {
     (writes && arrow.target.text().is_none_or(is_file)).then(|| arrow.target.clone())
 }
 
-/// Tells whether all commands of a group print nothing.
+/// Whether all commands of a group print nothing.
 fn group_is_silent(body: Node<'_>, script: &str) -> bool {
     let mut waiting = vec![body];
     let mut looked = 0;
@@ -108,13 +108,13 @@ fn group_is_silent(body: Node<'_>, script: &str) -> bool {
     true
 }
 
-/// Tells whether a command is known to print nothing.
+/// Whether a command is known to print nothing.
 fn is_silent(words: &[Word], reads_nothing: bool) -> bool {
     let Some((program, arguments)) = words.split_first() else { return true };
     let mut texts = arguments.iter().map(Word::literal);
     match program.text().map(base_name) {
         Some("" | ":" | "true" | "false") => true,
-        // Alone it redirects what comes after it, and mostly nothing does.
+        // Alone it redirects what follows it, which is usually nothing.
         Some("exec") => arguments.is_empty(),
         Some("cat") => (reads_nothing || !arguments.is_empty()) && texts.all(|text| text == Some("/dev/null")),
         Some("echo") => texts.all(|text| matches!(text, Some("" | "-n" | "-e" | "-E" | "-ne" | "-en"))),
@@ -123,7 +123,7 @@ fn is_silent(words: &[Word], reads_nothing: bool) -> bool {
     }
 }
 
-/// Tells whether a here-document has no text.
+/// Whether a here-document is empty.
 fn is_blank(document: Node<'_>, script: &str) -> bool {
     let body = tree::children(document).into_iter().find(|part| part.kind() == "heredoc_body");
     body.is_none_or(|body| tree::text(body, script).trim().is_empty())

@@ -1,7 +1,7 @@
-//! Everything in a script that may run, understood or not.
+//! Finds everything in a script that may run, understood or not.
 //!
 //! Invariant: nothing that the grammar finds is left out, whether it is in a loop, a function, a substitution or after
-//! an error. Words that are known only at run time stay in their places as unknown.
+//! an error. Words that are known only at run time keep their places as unknown.
 
 use tree_sitter::Node;
 
@@ -10,19 +10,19 @@ use crate::plain::{self, PlainCommand};
 use crate::redirection::{Redirection, redirection};
 use crate::tree;
 
-/// A word of a command, as far as it can be told.
+/// A word of a command, as far as it can be determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Word {
     /// Exactly this text.
     Literal(String),
     /// This text after the shell has expanded patterns, braces and tildes in it.
     Pattern(String),
-    /// Known only when it runs.
+    /// Known only at run time.
     Unknown,
 }
 
 impl Word {
-    /// The text, unless it is known only when it runs.
+    /// The text, unless it is known only at run time.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Literal(text) | Self::Pattern(text) => Some(text),
@@ -43,7 +43,7 @@ impl Word {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) words: Vec<Word>,
-    /// Whether it reads what another command writes.
+    /// Whether it reads the output of another command.
     pub(crate) piped: bool,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Sight {
     pub(crate) commands: Vec<Seen>,
     /// The texts of here-documents and here-strings.
     pub(crate) documents: Vec<String>,
-    /// Where output is redirected to.
+    /// The targets of output redirections.
     pub(crate) targets: Vec<Word>,
     /// Files that a redirection leaves empty.
     pub(crate) emptied: Vec<Word>,
-    /// Whether some of it has syntax that the grammar does not know.
+    /// Whether it contains syntax that the grammar does not know.
     pub(crate) broken: bool,
-    /// Whether it was too much to look at.
+    /// Whether a limit was exceeded.
     pub(crate) too_much: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn look(script: &str) -> Sight {
     let mut sight = Sight::default();
     match plain::commands(script) {
         Ok(commands) => {
-            // The plain part of the syntax is read without the grammar, which now and then joins two lines.
+            // The plain subset is parsed without the grammar, which sometimes joins two lines.
             let seen = |command: PlainCommand| Seen {
                 words: command.words.into_iter().map(|word| Word::Literal(word.text)).collect(),
                 piped: command.piped,
@@ -121,9 +121,9 @@ pub(crate) fn look(script: &str) -> Sight {
     sight
 }
 
-/// The steps of a script that is nothing but commands joined by operators; none if it is anything else.
+/// The steps of a script that consists only of commands joined by operators; `None` for any other script.
 ///
-/// Each step comes with whether it reads what the one before it writes.
+/// Each step records whether it reads the output of the previous one.
 pub(crate) fn steps(script: &str) -> Option<Vec<Seen>> {
     let tree = tree::parse(script)?;
     let mut steps = Vec::new();
@@ -156,12 +156,12 @@ pub(crate) fn steps(script: &str) -> Option<Vec<Seen>> {
     Some(steps)
 }
 
-/// The text of a word as it may be shown: braces make several words of one, so they are not.
+/// The text of a word for display, unless braces expand it to several words.
 fn shown(word: &Word) -> Option<&str> {
     word.text().filter(|text| word.literal().is_some() || !text.contains('{'))
 }
 
-/// The words of a command, without the assignments before it and the redirections around it.
+/// The words of a command, without leading assignments and redirections.
 pub(crate) fn command_words(node: Node<'_>, script: &str) -> Vec<Word> {
     tree::children(node).into_iter().filter(|child| is_word(*child)).map(|child| word(child, script)).collect()
 }
@@ -171,7 +171,7 @@ fn is_word(child: Node<'_>) -> bool {
     child.is_named() && !around || matches!(child.kind(), "$" | "==" | "=~")
 }
 
-/// The words of a command; of several, where the grammar has joined what a line break or an operator separates.
+/// The words of a command; of several, if the grammar has joined what a line break or an operator separates.
 fn commands_in(node: Node<'_>, script: &str) -> Vec<Vec<Word>> {
     let mut commands = vec![Vec::new()];
     let mut end = node.start_byte();
@@ -188,7 +188,7 @@ fn commands_in(node: Node<'_>, script: &str) -> Vec<Vec<Word>> {
     commands
 }
 
-/// The words of a command that the grammar treats in its own way, such as `export` and `[`.
+/// The words of a command that the grammar parses specially, such as `export` and `[`.
 fn loose_words(node: Node<'_>, script: &str) -> Vec<Word> {
     let children = tree::children(node);
     let words = children.iter().map(|child| match child.kind() {
@@ -212,7 +212,7 @@ fn document(node: Node<'_>, script: &str) -> String {
     texts.collect()
 }
 
-/// Reads one word as far as it is literal.
+/// Parses one word as far as it is literal.
 pub(crate) fn word(node: Node<'_>, script: &str) -> Word {
     let text = tree::text(node, script);
     match node.kind() {
@@ -236,7 +236,7 @@ pub(crate) fn word(node: Node<'_>, script: &str) -> Word {
                     Word::Unknown => return Word::Unknown,
                 }
             }
-            // `{a,b}` comes in parts none of which says that it is a brace.
+            // `{a,b}` comes in parts, none of which is marked as a brace.
             let braced = text.contains('{') && text.contains(',') || text.contains("..");
             if expands || braced && text != "{}" { Word::Pattern(whole) } else { Word::Literal(whole) }
         }
@@ -245,7 +245,7 @@ pub(crate) fn word(node: Node<'_>, script: &str) -> Word {
     }
 }
 
-/// Takes the backslashes out of unquoted text and tells whether the shell would expand the rest.
+/// Removes the backslashes from unquoted text and determines whether the shell would expand the rest.
 fn bare(text: &str) -> Word {
     let mut whole = String::with_capacity(text.len());
     let mut expands = text.starts_with('~') || text.starts_with('=');
@@ -256,7 +256,7 @@ fn bare(text: &str) -> Word {
                 Some('\n') | None => {}
                 Some(next) => whole.push(next),
             },
-            // A blank in a word is a misreading of the grammar.
+            // A blank in a word is a parse error of the grammar.
             '$' | '`' | ' ' | '\t' | '\n' => return Word::Unknown,
             _ => {
                 expands |= matches!(c, '*' | '?' | '[');
@@ -272,7 +272,7 @@ fn double_quoted(node: Node<'_>, script: &str) -> Word {
     if children.iter().any(|child| child.is_named() && child.kind() != "string_content") {
         return Word::Unknown;
     }
-    // The quotes are cut off here and not taken from the children, which may leave blanks out.
+    // The quotes are cut off here rather than taken from the children, which may omit blanks.
     let text = tree::text(node, script);
     let inside = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let mut whole = String::with_capacity(inside.len());

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::plain::{self, PlainCommand};
 use crate::reason::{Reason, What};
 
-/// Parses a script; none if it is too much or takes too long.
+/// Parses a script; `None` if it is too large or takes too long.
 pub(crate) fn parse(script: &str) -> Option<Tree> {
     let bars = script.bytes().filter(|byte| *byte == b'|').count();
     if script.len() > limits::SCRIPT_BYTES || bars > limits::BARS {
@@ -20,8 +20,8 @@ pub(crate) fn parse(script: &str) -> Option<Tree> {
     let started = Instant::now();
     let mut late = |_: &tree_sitter::ParseState| started.elapsed() > limits::PARSE_TIME;
     let options = ParseOptions::new().progress_callback(&mut late);
-    // To a shell every byte outside ASCII is part of a word. The grammar takes some of these characters for blanks, and
-    // its scanner reads out of bounds for others, so it is given letters in their places.
+    // To a shell every byte outside ASCII is part of a word. The grammar treats some of these characters as blanks, and
+    // its scanner reads out of bounds for others, so they are replaced by letters.
     let bytes: Vec<u8> = script.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
     parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))
 }
@@ -37,7 +37,7 @@ pub(crate) fn text<'a>(node: Node<'_>, script: &'a str) -> &'a str {
     script.get(node.byte_range()).unwrap_or("")
 }
 
-/// Reads a script as commands of literal words, if the grammar of bash finds the same words in the same places.
+/// Parses a script as commands of literal words, if the bash grammar finds the same words in the same places.
 pub(crate) fn plain_commands(script: &str) -> Result<Vec<PlainCommand>, Reason> {
     let commands = plain::commands(script)?;
     let tree = parse(script).ok_or(Reason::new(What::TooLong))?;
@@ -55,7 +55,7 @@ pub(crate) fn plain_commands(script: &str) -> Result<Vec<PlainCommand>, Reason> 
     if seen.len() == commands.len() { Ok(commands) } else { Err(Reason::new(What::Disagreement)) }
 }
 
-/// Collects where the words of each plain command are.
+/// Collects the positions of the words of each plain command.
 fn collect(node: Node<'_>, script: &str, depth: usize, seen: &mut Vec<Vec<Range<usize>>>) -> ControlFlow<Reason> {
     let refuse = |node: Node<'_>| ControlFlow::Break(Reason::at(What::Disagreement, script, node.start_byte()));
     if depth > limits::TREE_DEPTH {

@@ -1,19 +1,19 @@
-//! What a command line runs, as far as it can be told without running it.
+//! Determines what a command line runs, without running it.
 
 use crate::limits;
 use crate::reason::{Reason, What};
 use crate::tree;
 
-/// What a command line runs, as far as it can be told without running it.
+/// The commands of a command line, as far as they can be determined without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Understood {
-    /// These commands and no others, each as the words the program gets.
+    /// Exactly these commands, each as the words that the program gets.
     Commands(Vec<Vec<String>>),
-    /// Something in it is known only when it runs, or is too much to check.
+    /// Something in it is known only at run time, or exceeds a limit.
     No(Reason),
 }
 
-/// Reads a command line: the script of a shell as its commands, anything else as one command.
+/// Parses a command line: a shell's script as its commands, anything else as one command.
 #[must_use]
 pub fn understand(argv: &[String]) -> Understood {
     match commands(argv) {
@@ -39,7 +39,7 @@ fn commands(argv: &[String]) -> Result<Vec<Vec<String>>, Reason> {
     Ok(vec![argv.to_vec()])
 }
 
-/// The script of a command line like `bash -lc SCRIPT`, if the shell is one whose name can be trusted.
+/// The script of a command line like `bash -lc SCRIPT`, if the shell has a trusted name.
 pub(crate) fn script(argv: &[String]) -> Option<&str> {
     let [shell, option, script] = argv else { return None };
     let folder = shell.strip_suffix(base_name(shell)).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(crate) fn script(argv: &[String]) -> Option<&str> {
     (known && matches!(option.as_str(), "-c" | "-lc")).then_some(script)
 }
 
-/// Tells whether a program is a shell that takes `-c`.
+/// Whether a program is a shell that takes `-c`.
 pub(crate) fn is_shell(name: &str) -> bool {
     matches!(name, "bash" | "sh" | "zsh" | "dash" | "ksh" | "ash" | "rbash" | "mksh" | "fish")
 }
@@ -58,7 +58,7 @@ pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Tells whether a word is in a list of words with blanks between them.
+/// Whether a word is in a list of words separated by blanks.
 pub(crate) fn is_among(list: &str, word: &str) -> bool {
     !word.is_empty() && list.split(' ').any(|listed| listed == word)
 }

@@ -1,10 +1,10 @@
-//! Wrappers that run a command as it is, so that what is allowed for the command is allowed through them.
+//! Wrappers that run a command unchanged, so that a rule that allows the command also allows it through them.
 
 use crate::understand::{Understood, is_shell, script, understand};
 
-/// The command behind a wrapper; none if there is no wrapper or it changes what the command does.
+/// The command behind a wrapper; `None` if there is no wrapper or it changes what the command does.
 ///
-/// Only forms that are certain are looked through: `env` with assignments, `sudo` and `xargs` are not.
+/// Only unambiguous forms are unwrapped: `env` with assignments, `sudo` and `xargs` are not.
 pub(crate) fn unwrap(command: &[String]) -> Option<Vec<String>> {
     let (program, arguments) = command.split_first()?;
     if is_shell(program) {

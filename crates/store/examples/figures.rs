@@ -1,4 +1,4 @@
-//! What reading rollouts costs, measured: `cargo run --release -p codex-store --example figures`.
+//! Measures the cost of reading rollouts: `cargo run --release -p codex-store --example figures`.
 
 use std::error::Error;
 use std::fs::File;
@@ -14,7 +14,7 @@ use codex_wire::ids::ThreadId;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The best of some runs, and how much memory the process had at most while they ran, beyond what it had before.
+/// The best of some runs, and the additional peak memory of the process while they ran.
 fn measure<T>(name: &str, runs: u32, mut work: impl FnMut() -> Outcome<T>) -> Outcome<()> {
     std::fs::write("/proc/self/clear_refs", "5")?;
     let before = memory("VmRSS:")?;
@@ -30,14 +30,14 @@ fn measure<T>(name: &str, runs: u32, mut work: impl FnMut() -> Outcome<T>) -> Ou
     Ok(())
 }
 
-/// A figure of this process, in KB.
+/// A memory figure of this process, in KB.
 fn memory(name: &str) -> Outcome<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or("no such figure")?;
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// One turn: what the user says, a call, its output, the answer, and the events between, about 850 bytes for an item.
+/// One turn: user input, a call, its output, the answer, and the events between, about 850 bytes per item.
 fn turn(number: usize) -> String {
     let time = "\"timestamp\":\"2026-11-15T07:38:28.860Z\"";
     let output = "src/main.rs:12:    let value = \\\"quoted\\\";\\n".repeat(38);
@@ -56,7 +56,7 @@ fn turn(number: usize) -> String {
     .join("\n")
 }
 
-/// Writes a rollout of so many items, with a compaction after each so many turns.
+/// Writes a rollout with `items` items and a compaction after every `compact` turns.
 fn write_rollout(path: &Path, items: usize, compact: usize) -> Outcome<u64> {
     let mut file = BufWriter::new(File::create(path)?);
     let id = ThreadId::fresh();

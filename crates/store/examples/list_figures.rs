@@ -1,4 +1,4 @@
-//! What lists and searches over ten thousand threads cost: `cargo run --release -p codex-store --example list_figures`.
+//! Measures lists and searches over ten thousand threads: `cargo run --release -p codex-store --example list_figures`.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ fn measure<T>(name: &str, runs: u32, mut work: impl FnMut() -> Outcome<T>) -> Ou
     best.1.ok_or_else(|| "nothing ran".into())
 }
 
-/// Writes threads of past days, each of a few turns.
+/// Writes threads of past days, each with a few turns.
 fn write_threads(home: &Path) -> Outcome<()> {
     let word = "The model thinks about it and says what it found. ".repeat(6);
     let instructions = "Follow the rules of the house. ".repeat(200);
@@ -95,7 +95,7 @@ fn main() -> Outcome<()> {
         let done = index.refresh_in_background()?.join();
         Ok(done.map_err(|_| "the background thread died")??)
     })?;
-    // Folders that have just changed are read again by every list.
+    // Every list rereads folders that have just changed.
     std::thread::park_timeout(Duration::from_secs(3));
     index.list(&page)?;
     measure("first page, opened anew", 10, || Ok(ThreadIndex::open(home.path()).list(&page)?))?;

@@ -1,15 +1,16 @@
-//! Which threads this process writes, said so that other processes see it while the files of these threads are closed.
+//! Claims: the threads that this process writes, visible to other processes while the files of these threads are
+//! closed.
 //!
-//! An open file has a lock of its own, so a claim is made only when the file of an idle thread is closed
+//! An open file has its own lock, so a claim is made only when the file of an idle thread is closed
 //! ([`open_files`](crate::open_files)): most threads never need one.
 //!
-//! A lock needs an open descriptor, and a server may have ten thousand threads. So each process locks one file of its own,
-//! and a claim to a thread is one more name of that file: a hard link below `run/threads` that bears the thread's name.
-//! Whoever wants the thread finds the name taken, and the file behind it locked for as long as the process lives. When a
-//! process dies, whatever the way, its lock goes, and with it all of its claims.
+//! A lock needs an open descriptor, and a server may have ten thousand threads. So each process locks one file of its
+//! own, and a claim to a thread is another name of that file: a hard link below `run/threads` named after the thread. A
+//! process that wants the thread finds the name taken, and the file behind it locked for as long as its owner lives.
+//! When a process dies, in whatever way, its lock is released, and with it all of its claims.
 //!
-//! Invariant: of all processes that claim the threads of one home, at most one holds the claim to a thread. Commands in a
-//! sandbox see nothing of `run`, so none of them can hold a lock there.
+//! Invariant: of all processes that claim the threads of one home, at most one holds the claim to a thread. Sandboxed
+//! commands cannot see `run`, so none of them can hold a lock there.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -25,16 +26,16 @@ use crate::holder::Holder;
 use crate::open_files;
 use crate::threads::{ARCHIVED, RolloutName, SESSIONS};
 
-/// Where the claims of a home are, one name for each thread that is written.
+/// The folder of claims in a home, with one name for each written thread.
 const CLAIMS: &str = "run/threads";
-/// Where the files of the processes are that write.
+/// The folder of the writing processes' files.
 const WRITERS: &str = "run/writers";
-/// How long a claim is tried while others come and go, or remove what a dead process has left.
+/// How long to retry a claim while others come and go, or remove the leftovers of a dead process.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long to wait before the next try.
+/// The pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The right of this process to write a thread. It is given back when it is dropped.
+/// The right of this process to write a thread. It is released when dropped.
 #[derive(Debug)]
 pub(crate) struct Claim {
     writer: Arc<Writer>,
@@ -42,11 +43,11 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims the thread of a file. None if that is impossible: the file does not lie where threads of the home are, or the
-    /// file system knows no locks or no hard links. Such a file must stay open, with a lock of its own.
+    /// Claims the thread of a file. `None` if that is impossible: the file is not in the thread folders of the home, or
+    /// the file system has no locks or no hard links. Such a file must stay open, with its own lock.
     ///
     /// # Errors
-    /// Who holds the thread, if somebody does.
+    /// The holder of the thread, if there is one.
     pub(crate) fn take(home: &Path, path: &Path) -> Result<Option<Self>, Holder> {
         let Some(thread) = thread_of(home, path) else { return Ok(None) };
         let begun = Instant::now();
@@ -72,13 +73,13 @@ impl Claim {
     }
 }
 
-/// Who has claimed the thread of a file, if somebody has who lives.
+/// The live process that has claimed the thread of a file, if any.
 pub(crate) fn claimant(home: &Path, path: &Path) -> Option<Holder> {
     let thread = thread_of(home, path)?;
     claimant_of(home, &home.join(CLAIMS).join(thread.to_string()), Instant::now())
 }
 
-/// Who stands behind a claim. One of the dead is removed, with all others that they have left.
+/// The process behind a claim. A stale claim is removed, with all others of the same process.
 fn claimant_of(home: &Path, name: &Path, begun: Instant) -> Option<Holder> {
     loop {
         match look_at(name) {
@@ -86,7 +87,7 @@ fn claimant_of(home: &Path, name: &Path, begun: Instant) -> Option<Holder> {
             Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Some(holder),
             Standing::Disputed(_) => std::thread::park_timeout(PAUSE),
             Standing::Void => {
-                // What cannot be removed is void all the same.
+                // A claim that cannot be removed is void anyway.
                 let _ = sweep(home);
                 return None;
             }
@@ -99,14 +100,14 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let name = self.writer.claim(self.thread);
         if is_at(&self.writer.lock, &name) {
-            // What stays is told from a claim by the lock that is missing.
+            // A leftover name is not a valid claim without the lock.
             let _ = std::fs::remove_file(name);
         }
     }
 }
 
-/// The thread that a file is known by, if the file lies where the threads of a home are. Where that place is a link, other
-/// homes may share it, and they would not see what is claimed here.
+/// The thread of a file, if the file is in the thread folders of a home. If that folder is a link, other homes may
+/// share it, and they would not see claims here.
 fn thread_of(home: &Path, path: &Path) -> Option<ThreadId> {
     let thread = RolloutName::parse(path.file_name()?.to_str()?)?.id;
     let is_below = |home: &Path| {
@@ -114,33 +115,33 @@ fn thread_of(home: &Path, path: &Path) -> Option<ThreadId> {
         let folder = folders.iter().find(|folder| path.starts_with(folder))?;
         folder.symlink_metadata().is_ok_and(|about| about.is_dir()).then_some(())
     };
-    // Paths that clients give come with all links resolved.
+    // Paths from clients have all links resolved.
     is_below(home).or_else(|| is_below(&home.canonicalize().ok()?))?;
     Some(thread)
 }
 
-/// What there is to a claim that somebody has made.
+/// The state of a claim.
 enum Standing {
-    /// Whoever made it lives.
+    /// Its process is alive.
     Held(Holder),
-    /// Whoever made it is gone, and somebody else is about to remove it.
+    /// Its process is gone, and somebody else is about to remove it.
     Disputed(Holder),
-    /// Whoever made it is gone, and so is the claim.
+    /// Its process is gone, and so is the claim.
     Void,
-    /// It is not there any more.
+    /// It no longer exists.
     Gone,
 }
 
-/// Looks at a claim, and removes it if the process that made it is gone.
+/// Checks a claim, and removes it if its process is gone.
 fn look_at(name: &Path) -> Standing {
     let mut file = match open_files::open_if_possible(OpenOptions::new().read(true), name) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Standing::Gone,
-        // What cannot be looked at may well hold.
+        // An unreadable claim may well be valid.
         Err(_) => return Standing::Disputed(Holder::Unknown),
     };
     match file.try_lock() {
-        // While the file of a dead process is locked, nobody else removes the claims that were made with it.
+        // While the file of a dead process is locked, nobody else removes its claims.
         Ok(()) if is_at(&file, name) => {
             drop(std::fs::remove_file(name));
             return Standing::Void;
@@ -167,21 +168,21 @@ fn is_at(file: &File, path: &Path) -> bool {
     (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
-/// The file by which this process claims threads of one home.
+/// The file with which this process claims threads of one home.
 #[derive(Debug)]
 pub(crate) struct Writer {
     home: PathBuf,
     path: PathBuf,
-    /// Locked for as long as there are claims. It says which process this is, since others lock it too for a moment, once
-    /// that is gone.
+    /// Locked as long as there are claims. It contains the process id, because others also lock it for a moment once
+    /// the process is gone.
     lock: File,
 }
 
-/// The present writer of each home. It goes with the last claim.
+/// The current writer of each home. It is dropped with the last claim.
 static PRESENT: Mutex<Vec<Weak<Writer>>> = Mutex::new(Vec::new());
 
 impl Writer {
-    /// That of a home, made if there is none yet.
+    /// The writer of a home, created if there is none yet.
     pub(crate) fn of(home: &Path) -> io::Result<Arc<Self>> {
         let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
         present.retain(|writer| writer.strong_count() > 0);
@@ -205,24 +206,24 @@ impl Writer {
                 open_files::open_if_possible(OpenOptions::new().write(true).create_new(true).mode(0o600), &path)?;
             let locked = lock.try_lock();
             if locked.is_ok() && is_at(&lock, &path) {
-                // Without it others are sent away a moment too early at worst.
+                // Without it others are refused a moment too early at worst.
                 let _ = write!(lock, "{}", std::process::id());
                 return Ok(Self { home: home.to_owned(), path, lock });
             }
             drop(std::fs::remove_file(&path));
-            // Somebody who sweeps has taken the file for one that a dead process has left, a moment before it was locked.
+            // Another process that sweeps has mistaken the file for a leftover, a moment before it was locked.
             if matches!(locked, Err(TryLockError::Error(_))) || begun.elapsed() > PATIENCE {
                 return Err(io::ErrorKind::Unsupported.into());
             }
         }
     }
 
-    /// The name that stands for a claim.
+    /// The name of a claim.
     fn claim(&self, thread: ThreadId) -> PathBuf {
         self.home.join(CLAIMS).join(thread.to_string())
     }
 
-    /// Makes no more claims with this file. Those that it stands for hold.
+    /// Makes no more claims with this file. Existing ones stay valid.
     fn retire(&self) {
         let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
         present.retain(|writer| !std::ptr::eq(writer.as_ptr(), self));
@@ -235,7 +236,7 @@ impl Drop for Writer {
     }
 }
 
-/// Removes what processes have left that are gone.
+/// Removes the leftovers of dead processes.
 fn sweep(home: &Path) -> io::Result<()> {
     for entry in home.join(WRITERS).read_dir()?.flatten() {
         let path = entry.path();
@@ -246,7 +247,7 @@ fn sweep(home: &Path) -> io::Result<()> {
         let about = file.metadata()?;
         if about.nlink() > 1 {
             let claims = home.join(CLAIMS).read_dir()?.flatten().filter(|claim| claim.ino() == about.ino());
-            // Only who holds the lock replaces these, so what is still at its place stays there.
+            // Only the holder of the lock replaces these, so a claim that is still in its place stays there.
             for claim in claims.map(|claim| claim.path()).filter(|claim| is_at(&file, claim)) {
                 drop(std::fs::remove_file(claim));
             }
@@ -272,7 +273,7 @@ mod tests {
         home.join(folder).read_dir().map_or(0, Iterator::count)
     }
 
-    /// Leaves claims behind as a process does that was killed: the names are there, the lock is not.
+    /// Leaves claims behind like a killed process: the names exist, the lock does not.
     fn leave_behind(home: &Path, threads: &[ThreadId]) {
         for folder in [CLAIMS, WRITERS] {
             std::fs::create_dir_all(home.join(folder)).unwrap();
@@ -326,7 +327,7 @@ mod tests {
         leave_behind(home.path(), &[ThreadId::fresh(), thread, ThreadId::fresh()]);
         let claim = Claim::take(home.path(), &path).unwrap().unwrap();
         assert_eq!((names(home.path(), CLAIMS), names(home.path(), WRITERS)), (1, 1));
-        // What is left behind while this process has claims already is taken over one by one.
+        // Leftovers that appear while this process already has claims are taken over one by one.
         let next = ThreadId::fresh();
         leave_behind(home.path(), &[next]);
         let path = path.with_file_name(format!("rollout-2026-01-02T03-04-05-{next}.jsonl"));

@@ -1,4 +1,4 @@
-//! What goes wrong here, as callers of a store tell it apart.
+//! The errors of this crate, classified for callers of a store.
 
 use codex_log::store::{StoreError, StoreErrorKind};
 

@@ -1,27 +1,27 @@
-//! Who holds the lock of a file.
+//! Finds the holder of a file lock.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// How often the list of locks is read before a lock counts as that of a process that cannot be seen.
+/// How often the list of locks is read before a lock counts as that of an invisible process.
 const LOOKS: usize = 4;
 
-/// Whoever writes to a file that someone else wants to write.
+/// The process that writes to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// This process.
     Own,
     /// Another process of this machine.
     Process(u32),
-    /// Nobody knows: a process that cannot be seen from here, or one of another machine.
+    /// Unknown: a process that is not visible from here, or one on another machine.
     Unknown,
 }
 
 impl Holder {
-    /// Finds who holds the lock of a file, as far as the system tells.
+    /// Finds the holder of a file's lock, as far as the system reveals it.
     pub(crate) fn of(file: &File) -> Self {
         let Ok(about) = file.metadata() else { return Self::Unknown };
-        // The list is read in pieces, and a line that moves from one to another meanwhile is not seen.
+        // The list is read in pieces, and a line that moves between them is missed.
         let look = || holder(&std::fs::read_to_string("/proc/locks").ok()?, about.ino());
         match (0..LOOKS).find_map(|_| look()) {
             Some(pid) if pid == std::process::id() => Self::Own,
@@ -43,8 +43,8 @@ impl std::fmt::Display for Holder {
 
 /// The process that holds a whole-file lock on an inode, from the kernel's list of locks.
 ///
-/// The device in that list is not always the one that `stat` tells (btrfs, overlayfs), so the inode alone decides, and
-/// only if it is not found twice.
+/// The device in that list is not always the one that `stat` reports (btrfs, overlayfs), so only the inode is compared,
+/// and it must be unique.
 fn holder(locks: &str, inode: u64) -> Option<u32> {
     let mut found = locks.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1).filter(|word| *word != "->");

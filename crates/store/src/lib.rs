@@ -1,11 +1,10 @@
 //! Threads on disk: the store that keeps them as files, [`FileStore`].
 //!
-//! A thread is its rollout: a file of JSON lines that is only ever appended to. An index of all of them is kept beside
-//! them and can be made again from them at any time. The prompt history is one more file of lines, shared by all
-//! threads.
+//! A thread is its rollout: a file of JSON lines that is only ever appended to. An index of all of them is kept next to
+//! them and can be rebuilt at any time. The prompt history is another file of lines, shared by all threads.
 //!
-//! Invariant: this crate knows lines and files, never what an agent does; it has no async code, and no cache but the
-//! index and where threads lie.
+//! Invariant: this crate knows lines and files, never the agent's behaviour; it has no async code, and no cache except
+//! the index and the paths of threads.
 
 mod claim;
 mod errors;

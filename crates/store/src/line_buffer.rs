@@ -1,50 +1,50 @@
-//! Lines on their way into a file.
+//! A buffer of lines for a file.
 
 use std::io::{self, Write};
 
 use codex_log::store::{LineError, Payload, write_line};
 
-/// What lines are written to: bytes go to its end, and can be taken back from there.
+/// The file that lines are appended to, and can be truncated.
 pub(crate) trait Target: Write {
-    /// Makes sure that the file ends with a whole line, and says where that is. It should be at `expected`, unless somebody
+    /// Ensures that the file ends with a whole line, and returns its length. It should be `expected`, unless somebody
     /// else has written too.
     fn end(&mut self, expected: u64) -> io::Result<u64>;
 
-    /// Removes what lies behind `end`.
+    /// Truncates the file to `end`.
     fn cut(&mut self, end: u64) -> io::Result<()>;
 }
 
-/// Lines that wait to be written, in the order in which they were appended.
+/// Lines waiting to be written, in the order in which they were appended.
 ///
-/// Invariant: after [`LineBuffer::write_to`] all lines that were appended since the last time are in the file, or none of
-/// them is. A target that cannot even be cut keeps the beginning of them until the next write, which removes it first.
+/// Invariant: after [`LineBuffer::write_to`] either all lines appended since the last time are in the file, or none of
+/// them is. A target that cannot even be truncated keeps a part of them until the next write, which removes it first.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
-    /// How long the file is, without what is on its way.
+    /// The length of the file, without pending bytes.
     end: u64,
-    /// How many bytes behind the end are in the file already, because a line was too long to be held.
+    /// The number of bytes already written past the end, because a line was too long to buffer.
     spilled: u64,
-    /// Whether something lies behind the end that could not be cut off.
+    /// Whether there are bytes past the end that could not be truncated.
     is_torn: bool,
 }
 
-/// How much room an empty buffer keeps.
+/// The capacity that an empty buffer keeps.
 const KEPT_BYTES: usize = 1024;
-/// How many bytes are gathered before a line that is not whole goes into the file.
+/// The number of bytes that are buffered before an incomplete line is written.
 const SPILLED_BYTES: usize = 128 * 1024;
 
 impl LineBuffer {
-    /// An empty buffer for a file of such a length.
+    /// An empty buffer for a file of the given length.
     pub(crate) fn at(end: u64) -> Self {
         Self { end, ..Self::default() }
     }
 
-    /// Adds a line that bears a time, in milliseconds of Unix time. Of a line that cannot be encoded nothing is added, or, if much of it is in the
-    /// file already, a beginning that readers pass over.
+    /// Adds a line with a timestamp, in milliseconds of Unix time. If a line cannot be encoded, nothing is added, or,
+    /// if much of it is already in the file, a part that readers skip.
     ///
-    /// A long line goes into the file while it is encoded, so that it is not held as a whole. If that fails, all that waits
-    /// is given up, as after a failed [`LineBuffer::write_to`], and the error is one of input and output.
+    /// A long line is written while it is encoded, so that it is never buffered as a whole. If that fails, everything
+    /// pending is dropped, as after a failed [`LineBuffer::write_to`], and the error is an I/O error.
     pub(crate) fn append(
         &mut self,
         at_ms: i64,
@@ -65,24 +65,24 @@ impl LineBuffer {
         encoded
     }
 
-    /// Adds a line as it is.
+    /// Adds an encoded line.
     pub(crate) fn append_text(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
         self.bytes.push(b'\n');
     }
 
-    /// How long the file is, with what waits.
+    /// The length of the file, including pending bytes.
     pub(crate) fn position(&self) -> u64 {
         self.end + self.spilled + self.bytes.len() as u64
     }
 
-    /// How many bytes wait.
+    /// The number of pending bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes all that waits. After a failure nothing waits any more, and the file ends where it did before: whoever wants the
-    /// lines in it appends them again.
+    /// Writes everything pending. After a failure nothing is pending any more, and the file ends where it did before:
+    /// the caller appends the lines again if it wants them.
     pub(crate) fn write_to(&mut self, file: &mut impl Target) -> io::Result<()> {
         if self.bytes.is_empty() && self.spilled == 0 {
             return Ok(());
@@ -95,7 +95,7 @@ impl LineBuffer {
         written
     }
 
-    /// Writes what waits, which need not be whole lines.
+    /// Writes pending bytes, which need not be whole lines.
     fn spill(&mut self, file: &mut impl Target) -> io::Result<()> {
         if self.spilled == 0 {
             if self.is_torn {
@@ -120,7 +120,7 @@ impl LineBuffer {
         Ok(())
     }
 
-    /// Forgets what waits, and takes out of the file what is there of it.
+    /// Drops pending bytes, and removes what was already written of them.
     fn give_up(&mut self, file: &mut impl Target) {
         if std::mem::take(&mut self.spilled) > 0 {
             self.is_torn = file.cut(self.end).is_err();
@@ -131,13 +131,13 @@ impl LineBuffer {
     fn clear(&mut self) {
         self.bytes.clear();
         if self.bytes.capacity() > KEPT_BYTES {
-            // A thread that waits keeps no room for the long lines it has written.
+            // An idle thread keeps no capacity for the long lines it has written.
             self.bytes = Vec::new();
         }
     }
 }
 
-/// Takes the bytes of a line, and passes them on to the file when they are many.
+/// Collects the bytes of a line, and writes them to the file when they are many.
 struct Spilling<'a, W> {
     buffer: &'a mut LineBuffer,
     file: &'a mut W,
@@ -146,7 +146,7 @@ struct Spilling<'a, W> {
 
 impl<W: Target> Write for Spilling<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Pieces of an encoded line are small, except for what was encoded before.
+        // Pieces of an encoded line are small, except for parts that were encoded before.
         for piece in bytes.chunks(SPILLED_BYTES) {
             self.buffer.bytes.extend_from_slice(piece);
             if self.buffer.len() >= SPILLED_BYTES {
@@ -178,14 +178,14 @@ mod tests {
 
     use crate::{RolloutFile, RolloutLines};
 
-    /// A file of which one write goes wrong: so many bytes of it are written, then it fails.
+    /// A file with one faulty write: some of its bytes are written, then it fails.
     struct Faulty {
         file: File,
-        /// How many writes still go well.
+        /// The number of writes that still succeed.
         good: usize,
-        /// How much of the bad one is written, in percent.
+        /// The part of the faulty write that is written, in percent.
         torn: usize,
-        /// Whether all that comes later fails too, as after a crash.
+        /// Whether everything later fails too, as after a crash.
         dead: bool,
     }
 
@@ -256,8 +256,8 @@ mod tests {
         (good, bad)
     }
 
-    /// Plays a recorded run, a write for each line, with one that goes wrong; what was not written is appended again before
-    /// the next line. Returns how many went well before any failed.
+    /// Plays a recorded run, one write per line, with a faulty one; unwritten lines are appended again before the next
+    /// one. Returns the number of successful writes before the first failure.
     fn play(lines: &[String], path: &Path, mut file: Faulty) -> usize {
         let mut buffer = LineBuffer::default();
         let mut unsaved = Vec::new();

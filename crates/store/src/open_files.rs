@@ -1,11 +1,11 @@
-//! The files of threads that this process has open.
+//! The thread files that this process has open.
 //!
-//! While a file is open, its own lock keeps other writers away. Before it is closed the thread is claimed
-//! ([`Claim`]), and whoever opens a file looks for a claim once it has the lock. So there is no moment in which two
+//! While a file is open, its own lock keeps other writers away. Before it is closed the thread is claimed ([`Claim`]),
+//! and a process that opens a file checks for a claim once it has the lock. So there is no moment in which two
 //! processes can write a thread, whichever comes first.
 //!
-//! Invariant: at most [`MOST_OPEN`] of them are open, besides those that are written at this moment and those that cannot
-//! be claimed, however many threads are loaded. The ones that were used last stay open; a file in the middle of a write is
+//! Invariant: at most [`MOST_OPEN`] of them are open, besides those that are being written and those that cannot be
+//! claimed, however many threads are loaded. The most recently used ones stay open; a file in the middle of a write is
 //! never closed.
 
 use std::fs::{File, OpenOptions};
@@ -19,32 +19,32 @@ use rustix::io::Errno;
 
 use crate::claim::{Claim, Writer};
 
-/// How many files of threads stay open.
+/// The maximum number of open thread files.
 const MOST_OPEN: usize = 128;
-/// From so many open files on, what the first claim needs a descriptor for is made beforehand: when there are none left, it
-/// is too late.
+/// The number of open files from which the descriptor for the first claim is opened in advance: when there are none
+/// left, it is too late.
 const OPEN_BEFORE_CLAIMS: usize = 16;
 
-/// The open files, the one that was used last at the end.
+/// The open files, the most recently used one last.
 static OPEN: Mutex<Vec<(u64, Arc<Mutex<Held>>)>> = Mutex::new(Vec::new());
 
-/// A place among the open files, which may be empty.
+/// A slot for an open file, which may be empty.
 #[derive(Debug)]
 pub(crate) struct Slot {
     number: u64,
     held: Arc<Mutex<Held>>,
 }
 
-/// A thread's file, or else the claim to the thread. Who has it locked takes no other lock.
+/// A thread's file, or else the claim to the thread. The holder of its lock takes no other lock.
 #[derive(Debug)]
 struct Held {
     home: PathBuf,
     path: PathBuf,
     file: Option<Arc<File>>,
     claim: Option<Claim>,
-    /// Held, not used: it keeps what claims are made with.
+    /// Keeps the claim file alive.
     _writer: Option<Arc<Writer>>,
-    /// Whether nobody wants the file any more.
+    /// Whether the file is no longer needed.
     is_over: bool,
 }
 
@@ -54,17 +54,17 @@ impl Held {
     }
 }
 
-/// What became of a file that was to be closed.
+/// The result of closing a file.
 enum Closing {
     Closed,
-    /// Not now: somebody uses it, or claims the thread for a moment.
+    /// Not now: it is in use, or somebody claims the thread for a moment.
     Busy,
     /// Never: the thread cannot be claimed.
     Impossible,
 }
 
 impl Slot {
-    /// A place for the file of a thread of a home. It is open, and locked or claimed.
+    /// A slot for the file of a thread of a home. It is open, and locked or claimed.
     pub(crate) fn with(home: &Path, path: &Path, file: Arc<File>, claim: Option<Claim>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -82,20 +82,20 @@ impl Slot {
         slot
     }
 
-    /// The file, unless it was closed meanwhile. It stays open for as long as somebody holds it.
+    /// The file, unless it was closed in the meantime. It stays open as long as the result is held.
     pub(crate) fn get(&self) -> Option<Arc<File>> {
         let file = lock(&self.held).file.clone()?;
         self.use_last();
         Some(file)
     }
 
-    /// Keeps a file that was opened anew.
+    /// Keeps a reopened file.
     pub(crate) fn put(&self, file: Arc<File>) {
         lock(&self.held).file = Some(file);
         self.use_last();
     }
 
-    /// Notes that this file is used now, and closes the one that has not been used for longest if there are too many.
+    /// Marks this file as most recently used, and closes the least recently used one if there are too many.
     fn use_last(&self) {
         let mut open = open_files();
         match open.iter().rposition(|(number, _)| *number == self.number) {
@@ -113,7 +113,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut held = lock(&self.held);
-        // Somebody may be about to close it, and would claim the thread once more.
+        // Another thread may be about to close it, and would claim the thread once more.
         held.is_over = true;
         let (file, claim) = (held.file.take(), held.claim.take());
         drop(held);
@@ -123,7 +123,7 @@ impl Drop for Slot {
     }
 }
 
-/// Opens a file. When there are no descriptors left, those of idle threads make way.
+/// Opens a file. If there are no descriptors left, files of idle threads are closed.
 pub(crate) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let opened = open_if_possible(options, path);
     match &opened {
@@ -144,7 +144,7 @@ fn is_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Closes files that nobody uses, at most so many, those first that were not used for longest.
+/// Closes up to `most` unused files, the least recently used first.
 fn close_idle(most: usize) {
     let mut left = most;
     let idle: Vec<_> = open_files()
@@ -154,7 +154,7 @@ fn close_idle(most: usize) {
             is_taken
         })
         .collect();
-    // A claim takes longer than all the rest, and nobody else should wait for that.
+    // A claim takes longer than everything else, and nobody else should wait for it.
     for (number, held) in idle {
         if let Closing::Busy = close(&held) {
             let mut open = open_files();
@@ -168,7 +168,7 @@ fn close_idle(most: usize) {
 
 /// Claims a thread and closes its file.
 fn close(held: &Mutex<Held>) -> Closing {
-    // Whoever has it uses the file.
+    // The lock is held by a user of the file.
     let Ok(mut held) = held.try_lock() else { return Closing::Busy };
     if held.is_over {
         return Closing::Closed;
@@ -190,7 +190,7 @@ fn close(held: &Mutex<Held>) -> Closing {
 }
 
 fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
-    // No change can be left half done.
+    // Every critical section leaves the state consistent.
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,11 +1,11 @@
-//! The file beside a rollout that keeps what items have grown by until they are whole, see [`codex_log::draft`].
+//! The file next to a rollout that keeps the text of open items until they are complete, see [`codex_log::draft`].
 //!
-//! Its name does not end as those of rollouts do, and holds the thread's id in part only: 0.77 takes the first file whose name
-//! has the whole id for the rollout. Nobody waits for it: what cannot be written is missed only if the program dies before the
-//! items are whole.
+//! Its name does not end like that of a rollout, and contains only a part of the thread's id: 0.77 treats the first
+//! file whose name contains the whole id as the rollout. Nothing depends on it: text that cannot be written is missing
+//! only if the program dies before the items are complete.
 //!
-//! Invariants: what is left of a dead program is told by the lines of the thread or by this file, never by both; while
-//! somebody writes the thread, this file tells nobody anything.
+//! Invariants: the leftovers of a dead program are reported either by the lines of the thread or by this file, never by
+//! both; while a process writes the thread, this file is ignored.
 
 use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -27,13 +27,13 @@ use crate::rollout::{RolloutLines, ends_line};
 use crate::rollout_file::{RolloutError, RolloutFile};
 use crate::threads::{ARCHIVED, RolloutName, SESSIONS};
 
-/// Held while a file is read or taken up, so that nobody of this process sees a thread in between.
+/// Held while a file is read or moved to the rollout, so that no thread of this process sees an intermediate state.
 static TAKING_UP: Mutex<()> = Mutex::new(());
 
-/// The file of a thread that is written.
+/// The file of a thread that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct PartialFile {
-    /// Whether it may end with a part of a line, after which nothing would be read.
+    /// Whether it may end with a partial line, after which nothing would be read.
     is_broken: bool,
 }
 
@@ -56,31 +56,32 @@ fn append(rollout: &Path, lines: &[u8]) -> io::Result<()> {
     codex_files::open_with(&mut options, Links::Refused, &path_of(rollout))?.write_all(lines)
 }
 
-/// Where it lies: `rollout-5388245a0916.partial` beside `rollout-2026-01-02T03-04-05-01a1de3b-14fd-7922-828f-5388245a0916.jsonl`.
+/// Its path: `rollout-5388245a0916.partial` next to
+/// `rollout-2026-01-02T03-04-05-01a1de3b-14fd-7922-828f-5388245a0916.jsonl`.
 fn path_of(rollout: &Path) -> PathBuf {
     let stem = rollout.file_stem().unwrap_or_default().to_string_lossy();
     let id = stem.rsplit('-').next().unwrap_or_default();
     rollout.with_file_name(format!("rollout-{id}.partial"))
 }
 
-/// Removes the file beside a rollout, if there is one. One that stays tells nothing that the rollout does not.
+/// Removes the file next to a rollout, if there is one. A leftover contains nothing that the rollout does not.
 pub(crate) fn remove(rollout: &Path) {
     let _: io::Result<()> = std::fs::remove_file(path_of(rollout));
 }
 
-/// Moves the file beside a rollout with it, if there is one.
+/// Moves the file along with its rollout, if there is one.
 pub(crate) fn rename(from: &Path, to: &Path) {
-    // Without it the thread is whole but for the end of an answer.
+    // Without it the thread is complete except for the end of an answer.
     let _: io::Result<()> = std::fs::rename(path_of(from), path_of(to));
 }
 
-/// Keeps readers away from a thread that is about to be opened, if something is left of it to take up.
+/// Keeps readers away from a thread that is about to be opened, if it has leftovers.
 pub(crate) fn hold(rollout: &Path) -> Option<MutexGuard<'static, ()>> {
     path_of(rollout).symlink_metadata().ok()?;
     Some(TAKING_UP.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Puts what is left of an answer into the rollout that was opened, for good.
+/// Moves the leftovers of an answer to the opened rollout.
 pub(crate) fn take_up(file: &mut RolloutFile) {
     let path = file.path().to_owned();
     let events = broken_off(&path).unwrap_or_default();
@@ -91,23 +92,23 @@ pub(crate) fn take_up(file: &mut RolloutFile) {
         file.flush()?;
         if events.is_empty() { Ok(()) } else { file.sync()() }
     };
-    // What could not be written is tried again when the thread is opened again.
+    // If the write fails, it is retried when the thread is opened again.
     if { written }().is_ok() {
         remove(&path);
     }
 }
 
-/// What a reader of a rollout is told after its lines.
+/// The lines that a reader of a rollout gets after those of the file.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// Where these end. What comes after is the same once more, in a rollout that was opened meanwhile.
+    /// The length of the file. Later lines are duplicates, in a rollout that was opened in the meantime.
     pub(crate) end: u64,
     /// The lines that the rollout will have once the thread is opened.
     pub(crate) lines: Vec<String>,
 }
 
 impl Tail {
-    /// What is left of a thread that nobody writes; none if nothing is.
+    /// The leftovers of a thread that nobody writes; `None` if there are none.
     pub(crate) fn of(rollout: &Path) -> Option<Self> {
         let _held = hold(rollout)?;
         if is_written(rollout) {
@@ -132,7 +133,7 @@ impl LineSink for Tail {
     }
 }
 
-/// The items that nobody has ended, as they were when they were written last.
+/// The open items, as of their last write.
 fn broken_off(rollout: &Path) -> Option<Vec<Event>> {
     let file = codex_files::open(&path_of(rollout)).ok()?;
     let written = file.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -152,7 +153,7 @@ fn broken_off(rollout: &Path) -> Option<Vec<Event>> {
     Some(partial.broken_off(thread, i64::try_from(written.as_millis()).unwrap_or_default()))
 }
 
-/// Whether somebody writes a thread.
+/// Whether a process writes a thread.
 fn is_written(rollout: &Path) -> bool {
     let is_folder = |folder: &&Path| folder.ends_with(SESSIONS) || folder.ends_with(ARCHIVED);
     let home = rollout.ancestors().find(is_folder).and_then(Path::parent);

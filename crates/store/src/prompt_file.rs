@@ -1,4 +1,4 @@
-//! The prompts people have typed, one JSON line each, shared by all threads of a home.
+//! The prompt history, one JSON line per prompt, shared by all threads of a home.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,36 +12,25 @@ use codex_log::store::PromptHistoryState;
 use codex_wire::history::{HistoryEntry, HistoryLine};
 use codex_wire::ids::ThreadId;
 
-/// How often, and how long apart, the lock of another process is waited for.
+/// The number of attempts to take another process's lock, and their interval.
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
-/// When the file outgrows its limit, this share of the limit is kept, so that not every prompt trims it again.
+/// When the file exceeds its limit, it is trimmed to this share of the limit, so that not every prompt trims it again.
 const KEPT_PERCENT: u64 = 80;
 
-/// The longest prompt that is read back, and how much of the end of a file that has outgrown its limit is looked at.
+/// The maximum length of a prompt that is read, and the size of the end of an oversized file that is considered.
 const MOST_BYTES_AT_ONCE: u64 = 64 << 20;
 
-/// Why a prompt could not be kept.
+/// The reason why a prompt could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptHistoryError {
-    /// The file could not be written.
     #[error("could not write the prompt history {path}", path = .path.display())]
-    Write {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Another process held the file for too long.
+    Write { path: PathBuf, source: io::Error },
     #[error("the prompt history {path} is locked by another process", path = .path.display())]
-    Locked {
-        /// Which file.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
 }
 
-/// The file of prompts.
 #[derive(Debug, Clone)]
 pub struct PromptFile {
     path: PathBuf,
@@ -49,21 +38,21 @@ pub struct PromptFile {
 }
 
 impl PromptFile {
-    /// The history in a file of at most so many bytes.
+    /// The history in a file of at most `limit` bytes.
     #[must_use]
     pub fn new(path: PathBuf, max_bytes: Option<u64>) -> Self {
         Self { path, max_bytes }
     }
 
-    /// Looks at the file. One that is missing or cannot be read counts as empty: it must not keep a thread from
+    /// Reads the state of the file. A missing or unreadable one counts as empty: it must not keep a thread from
     /// starting.
     #[must_use]
     pub fn look(&self) -> PromptHistoryState {
         self.count().unwrap_or_default()
     }
 
-    /// The prompt at a place, counted from the oldest; none if there is none, or if the file is not the one that the
-    /// client knows.
+    /// The prompt at a position, starting with the oldest; `None` if there is none, or if the file is not the one that
+    /// the client knows.
     #[must_use]
     pub fn entry(&self, log_id: u64, offset: usize) -> Option<HistoryEntry> {
         let file = codex_files::open(&self.path).ok()?;
@@ -114,7 +103,7 @@ impl PromptFile {
         Ok(PromptHistoryState { log_id, entries })
     }
 
-    /// Takes the lock, which the end of the file's use releases.
+    /// Takes the lock, which is released when the file is closed.
     fn lock(&self, file: &File) -> Result<(), PromptHistoryError> {
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
@@ -129,7 +118,7 @@ impl PromptFile {
     }
 }
 
-/// Whether a crash has cut the last line, so that the next one would be glued to it.
+/// Whether a crash has cut the last line, so that the next one would be appended to it.
 fn ends_in_a_torn_line(file: &mut File) -> io::Result<bool> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(false);
@@ -140,7 +129,7 @@ fn ends_in_a_torn_line(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// Drops the oldest lines of a file that has outgrown its limit, in place, so that its identity stays.
+/// Drops the oldest lines of an oversized file, in place, so that its identity stays.
 fn trim(file: &mut File, limit: u64) -> io::Result<()> {
     let size = file.metadata()?.len();
     if size <= limit {
@@ -243,7 +232,7 @@ mod tests {
     fn a_lock_that_is_never_released_is_not_waited_for() {
         let (_home, history) = history(None);
         history.add(ThreadId::fresh(), "a").unwrap();
-        // Whoever may read the file can lock it.
+        // Anyone who may read the file can lock it.
         let reader = File::open(&history.path).unwrap();
         reader.lock().unwrap();
         let waiting = history.clone();

@@ -21,76 +21,38 @@ use crate::partial_file::{self, PartialFile};
 use crate::rollout::{LONGEST_LINE, is_line, last_line};
 use crate::threads::RolloutName;
 
-/// How often, and after what pause, the lock of a claimed file is tried.
+/// The number of attempts to lock a claimed file, and their interval.
 const LOCK_ATTEMPTS: usize = 4;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Why a rollout could not be made or written.
+/// The reason why a rollout could not be created or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
-    /// The folder of the day could not be made.
     #[error("could not make the folder {path}", path = .path.display())]
-    Folder {
-        /// Which folder.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file could not be made.
+    Folder { path: PathBuf, source: io::Error },
     #[error("could not make the thread's file {path}", path = .path.display())]
-    Create {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file could not be opened to go on with it.
+    Create { path: PathBuf, source: io::Error },
     #[error("could not open the thread's file {path}", path = .path.display())]
-    Open {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Someone else writes to the file.
+    Open { path: PathBuf, source: io::Error },
+    /// Another process writes to the file.
     #[error("This thread is open in {holder}. Close it, or run `codex fork {thread}`", thread = thread_name(.path))]
-    Locked {
-        /// Which file.
-        path: PathBuf,
-        /// Who.
-        holder: Holder,
-    },
-    /// The file was moved away, as when its thread is archived.
+    Locked { path: PathBuf, holder: Holder },
+    /// The file was moved, for example because its thread was archived.
     #[error("the thread's file {path} was moved away", path = .path.display())]
-    Moved {
-        /// Where it was.
-        path: PathBuf,
-    },
-    /// A line could not be written or synced.
+    Moved { path: PathBuf },
     #[error("could not write to the thread's file {path}", path = .path.display())]
-    Write {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A line could not be encoded.
+    Write { path: PathBuf, source: io::Error },
     #[error("could not encode a `{kind}` line")]
-    Encode {
-        /// The type of the line.
-        kind: String,
-        /// Why not.
-        source: serde_json::Error,
-    },
+    Encode { kind: String, source: serde_json::Error },
 }
 
 /// The file of one thread, open for appending, and locked so that nobody else appends.
 ///
-/// Lines gather in memory until [`RolloutFile::flush`] writes them at once; after a flush has returned, what was
-/// appended survives the death of this process, and after a sync that of the machine.
+/// Lines are buffered until [`RolloutFile::flush`] writes them at once; after a flush has returned, they survive the
+/// death of this process, and after a sync that of the machine.
 ///
-/// The file of a thread below a home is closed when it is idle and other threads need the descriptor. A claim keeps
-/// others of ours from writing it from then on.
+/// The file of a thread below a home is closed when it is idle and other threads need the descriptor. From then on a
+/// claim keeps our other processes from writing it.
 #[derive(Debug)]
 pub struct RolloutFile {
     appending: Appending,
@@ -100,26 +62,26 @@ pub struct RolloutFile {
 }
 
 impl RolloutFile {
-    /// Where the file of a thread that starts now belongs, below the folder of all sessions.
+    /// The path of a thread that starts now, below the sessions folder.
     #[must_use]
     pub fn place(sessions: &Path, thread: ThreadId, now: DateTime<Local>) -> PathBuf {
         sessions.join(format!("{}-{thread}.jsonl", now.format("%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S")))
     }
 
-    /// Makes the file of a new thread of a home, readable by its owner alone.
+    /// Creates the file of a new thread of a home, readable only by its owner.
     pub fn create_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
         make_folder(&path)?;
         Self::make(Some(home), path)
     }
 
-    /// Opens the file of a thread of a home that goes on. A last line that was cut off when it was written is removed.
+    /// Reopens the file of an existing thread of a home. A truncated last line is removed.
     pub fn reopen_in(home: &Path, path: PathBuf) -> Result<Self, RolloutError> {
-        // Who has claimed the thread may want the lock at any moment, so this one is not even tried.
+        // The claim's owner may need the lock at any moment, so it is not even tried.
         nobody_claims(home, &path)?;
         Self::open(Some(home), path)
     }
 
-    /// Makes a file that belongs to no home. It stays open.
+    /// Creates a file that belongs to no home. It stays open.
     pub fn create(path: PathBuf) -> Result<Self, RolloutError> {
         make_folder(&path)?;
         Self::make(None, path)
@@ -145,7 +107,7 @@ impl RolloutFile {
         let file = open_files::open(OpenOptions::new().read(true).append(true), &path).map_err(failed)?;
         let is_locked = lock(&file, &path)?;
         if let Some(home) = home {
-            // Whoever has closed the file since has claimed the thread before.
+            // A process that has closed the file since has claimed the thread first.
             nobody_claims(home, &path)?;
         }
         if !is_still_at(&file, &path) {
@@ -158,26 +120,25 @@ impl RolloutFile {
         Ok(Self { appending, pending: LineBuffer::at(end), partial: PartialFile::default(), cut_bytes })
     }
 
-    /// Whether the file is locked. It is not on file systems that have no locks.
+    /// Whether the file is locked. It is not on file systems without locks.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.appending.is_locked
     }
 
-    /// How many bytes of a torn line were removed when the file was opened.
+    /// The number of bytes of a torn line that were removed when the file was opened.
     #[must_use]
     pub fn cut_bytes(&self) -> u64 {
         self.cut_bytes
     }
 
-    /// Where the file is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.appending.path
     }
 
-    /// Adds a line to those that wait for the next flush. Of a long one most is written at once; if that fails, nothing waits
-    /// any more, as after a failed flush.
+    /// Adds a line to those that wait for the next flush. Most of a long one is written at once; if that fails, nothing
+    /// is pending any more, as after a failed flush.
     pub fn append<P: Serialize + ?Sized>(&mut self, kind: &str, payload: &P) -> Result<(), RolloutError> {
         self.line(Utc::now().timestamp_millis(), kind, payload)
     }
@@ -190,34 +151,35 @@ impl RolloutFile {
         })
     }
 
-    /// Adds a line of another rollout, as it is.
+    /// Adds a line of another rollout unchanged.
     pub(crate) fn append_text(&mut self, text: &str) {
         self.pending.append_text(text);
     }
 
-    /// How much waits for the next flush.
+    /// The number of bytes that wait for the next flush.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.pending.len()
     }
 
-    /// Writes what was appended.
+    /// Writes the appended lines.
     ///
-    /// After a failure nothing of it is in the file, and nothing waits: whoever wants it there appends it again, once there
-    /// is room.
+    /// After a failure none of them is in the file, and nothing is pending: the caller appends them again once there is
+    /// room.
     pub fn flush(&mut self) -> Result<(), RolloutError> {
         let written = self.pending.write_to(&mut self.appending);
         written.map_err(|source| RolloutError::Write { path: self.path().to_owned(), source })
     }
 
-    /// What makes everything flushed so far survive a crash of the machine. It blocks; run it off the async threads.
+    /// Returns a closure that makes everything flushed so far survive a crash of the machine. It blocks; run it off the
+    /// async threads.
     pub fn sync(&mut self) -> impl FnOnce() -> Result<(), RolloutError> + Send + 'static {
         let (file, path) = (self.appending.file(), self.path().to_owned());
         move || file.and_then(|file| file.sync_data()).map_err(|source| RolloutError::Write { path, source })
     }
 
-    /// Deletes the file of a thread that has come to nothing.
+    /// Deletes the file of a thread that came to nothing.
     pub fn delete(self) {
-        // An empty thread that stays is a lesser evil than an error about an error.
+        // A leftover empty thread is better than an error about an error.
         let _: io::Result<()> = std::fs::remove_file(self.path());
         partial_file::remove(self.path());
     }
@@ -272,7 +234,7 @@ impl Pen for RolloutFile {
 struct Appending {
     path: PathBuf,
     descriptor: Descriptor,
-    /// Which file it is: device and inode.
+    /// The identity of the file: device and inode.
     identity: (u64, u64),
     is_locked: bool,
     warning: Option<String>,
@@ -280,7 +242,7 @@ struct Appending {
 
 #[derive(Debug)]
 enum Descriptor {
-    /// Open all the time.
+    /// Always open.
     Own(Arc<File>),
     /// Open unless it has been idle for long.
     Shared(Slot),
@@ -297,7 +259,7 @@ impl Appending {
         let file = Arc::new(file);
         let descriptor = match home {
             Some(home) if is_locked => Descriptor::Shared(Slot::with(home, &path, file, None)),
-            // Where files have no locks, a claim is all there is, if there can be one.
+            // On file systems without locks, a claim is the only protection, if one is possible.
             Some(home) => match Claim::take(home, &path).map_err(locked(&path))? {
                 Some(claim) => Descriptor::Shared(Slot::with(home, &path, file, Some(claim))),
                 None => Descriptor::Own(file),
@@ -319,8 +281,8 @@ impl Appending {
         if identity(&file)? != self.identity {
             return Err(io::Error::other("another file has taken its place"));
         }
-        // The thread is ours by its claim. Whoever holds this lock pays no heed to claims: a release before them, or a
-        // command that was let read the file. None of them keeps the thread from going on.
+        // The claim makes the thread ours. A holder of this lock ignores claims: an earlier release, or a command that
+        // may read the file. Neither keeps the thread from continuing.
         self.is_locked = match lock_with_patience(&file, &self.path) {
             Ok(is_locked) => is_locked,
             Err(RolloutError::Locked { path, holder }) => {
@@ -365,7 +327,7 @@ impl Target for Appending {
     }
 }
 
-/// The name of the thread that a file belongs to, or else that of the file.
+/// The id of the thread that a file belongs to, or else the name of the file.
 fn thread_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     RolloutName::parse(&name).map_or_else(|| name.to_string(), |name| name.id.to_string())
@@ -385,7 +347,7 @@ fn nobody_claims(home: &Path, path: &Path) -> Result<(), RolloutError> {
     claimant(home, path).map_or(Ok(()), |holder| Err(locked(path)(holder)))
 }
 
-/// Locks a file of a thread that is claimed. Others of ours may have the lock for a moment, until they see the claim.
+/// Locks the file of a claimed thread. Our other processes may have the lock for a moment, until they see the claim.
 fn lock_with_patience(file: &File, path: &Path) -> Result<bool, RolloutError> {
     for _ in 0..LOCK_ATTEMPTS {
         match lock(file, path) {
@@ -396,7 +358,8 @@ fn lock_with_patience(file: &File, path: &Path) -> Result<bool, RolloutError> {
     lock(file, path)
 }
 
-/// Locks a file for its only writer. False if the file system has no locks: going on without is better than not at all.
+/// Locks a file for its only writer. False if the file system has no locks: continuing without is better than not at
+/// all.
 fn lock(file: &File, path: &Path) -> Result<bool, RolloutError> {
     match file.try_lock() {
         Ok(()) => Ok(true),
@@ -416,8 +379,8 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((about.dev(), about.ino()))
 }
 
-/// Makes a file end with a whole line and returns how many bytes of a torn one were cut off. A last line that lacks
-/// nothing but its end gets it.
+/// Makes a file end with a whole line and returns how many bytes of a torn one were removed. A last line that lacks
+/// only its line break gets it.
 fn end_last_line(mut file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let Some(start) = last_line(file, length)? else { return Ok(0) };

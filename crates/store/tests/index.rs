@@ -46,7 +46,7 @@ impl Home {
         self.folder.path()
     }
 
-    /// Writes the file of a thread that began on a day in January, as another process would.
+    /// Writes the file of a thread that started on a day in January, as another process would.
     fn begin(&self, day: u32, meta: Value, rest: &str) -> ThreadId {
         let id = ThreadId::fresh();
         let folder = self.path().join(format!("sessions/2026/01/{day:02}"));
@@ -344,7 +344,7 @@ fn a_thread_that_is_being_written_stays_where_it_is() {
     let home = Home::new();
     let thread = home.begin_saying(1, "one");
     let path = home.find(thread).path;
-    // Of a thread that is loaded the file may be closed; a release before claims has it open.
+    // The file of a loaded thread may be closed; a release without claims has it open.
     for has_claim in [true, false] {
         let writer = if has_claim {
             let writer = RolloutFile::reopen_in(home.index.home(), path.clone()).unwrap();

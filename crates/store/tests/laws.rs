@@ -15,7 +15,7 @@ fn files_keep_the_laws_of_stores() {
 
 #[test]
 fn files_keep_the_laws_however_often_a_store_is_opened() {
-    // Another process, or another part of this one, sees what is on disk and not what somebody else remembers.
+    // Another process, or another part of this one, sees the state on disk and not another one's cache.
     let home = tempfile::tempdir().unwrap();
     let (first, second) = (FileStore::of(home.path()), FileStore::of(home.path()));
     let thread = ThreadId::fresh();

@@ -1,4 +1,4 @@
-//! What clients note about threads, whoever else writes.
+//! Clients' notes about threads, with concurrent writers.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::fs;
@@ -209,7 +209,7 @@ fn a_section_is_listed_in_the_users_order_page_by_page() {
     assert_eq!(names(&first), [threads[3], threads[2]]);
     let placed = first.threads[0].section.clone().unwrap();
     assert!(placed.section.id == section && placed.since > 1_700_000_000);
-    // The thread that the page ended with moves away, and the next page goes on where it stood.
+    // The thread that the page ended with moves away, and the next page continues where it was.
     let next = |cursor: &Option<String>| ListQuery { cursor: cursor.clone(), ..inside.clone() };
     assert_eq!(names(&index.list(&next(&first.next_cursor)).unwrap()), [threads[0], threads[4]]);
     notes.move_thread(threads[2], None, None).unwrap();
@@ -263,7 +263,7 @@ fn a_thread_is_in_one_section_since_it_has_come() {
     assert_eq!(now(), Some((two.clone(), false)));
     notes.delete_section(&two).unwrap();
     assert_eq!(now(), None);
-    // Notes that cannot be read hide no thread.
+    // Unreadable notes hide no thread.
     fs::write(&path, "[").unwrap();
     assert_eq!(now(), None);
     assert_eq!(index.list(&ListQuery { limit: 9, ..ListQuery::default() }).unwrap().threads.len(), 1);

@@ -1,4 +1,4 @@
-//! What is left of an answer beside the file of its thread.
+//! Partial answers next to the file of their thread.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::fs;
@@ -30,7 +30,7 @@ fn meta(thread: ThreadId) -> Value {
     json!({"id": thread, "timestamp": "2026-01-02T03:04:05.678Z", "cwd": "/w", "originator": "o", "cli_version": "0"})
 }
 
-/// The lines of a draft of a message that has begun here.
+/// The lines of a draft of a message that has started here.
 fn draft(position: u64, text: &str) -> Vec<u8> {
     let (mut drafts, mut lines) = (Drafts::default(), Vec::new());
     let (turn, item) = (Some(TurnId::new("t")), ItemId::new("m"));
@@ -74,7 +74,7 @@ impl World {
         beside(&self.rollout())
     }
 
-    /// The texts of answers that broke off.
+    /// The texts of partial answers.
     fn left(&self) -> Vec<String> {
         left(&self.store, self.thread)
     }
@@ -141,7 +141,7 @@ fn a_line_that_was_cut_off_costs_what_was_in_it() {
     lines.extend_from_slice(br#"{"item":"m","kind":"text","index":0,"text":" a ti"#);
     fs::write(world.beside(), &lines).unwrap();
     assert_eq!(world.left(), ["once upon"]);
-    // The last line of the thread itself may be cut off too.
+    // The last line of the thread itself may be truncated too.
     let mut rollout = fs::read(world.rollout()).unwrap();
     rollout.extend_from_slice(br#"{"timestamp":"t","type":"event"#);
     fs::write(world.rollout(), &rollout).unwrap();

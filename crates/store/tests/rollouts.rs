@@ -1,4 +1,4 @@
-//! Rollouts of other releases, and broken ones, as a thread that goes on reads them.
+//! Resuming rollouts of other releases, and broken ones.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn sample(release: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/samples/rollout-{release}.jsonl"))
 }
 
-/// A file with such lines, and the folder that keeps it.
+/// A file with the given lines, and its folder.
 fn written(text: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rollout.jsonl");
@@ -36,7 +36,7 @@ fn meta() -> String {
     line("session_meta", meta)
 }
 
-/// The lines of a turn in which the user says something and the model answers.
+/// The lines of a turn with a user message and an answer.
 fn turn(text: &str) -> String {
     let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
     let answer = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]});
@@ -440,7 +440,7 @@ fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
 }
 
-/// Cuts a sample anywhere and compares what is left with the whole.
+/// Cuts a sample anywhere and compares the rest with the whole.
 fn cut_anywhere(release: &str, place: usize) {
     let whole = std::fs::read(sample(release)).unwrap();
     let place = place % (whole.len() + 1);

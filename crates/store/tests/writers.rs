@@ -1,4 +1,4 @@
-//! One writer for each thread, and what a writer is told when it cannot write.
+//! One writer per thread, and the errors of a writer that cannot write.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use codex_store::{Holder, RolloutError, RolloutFile};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
-/// Names the file that the other process is to hold, and the home that it belongs to.
+/// Names the file that the other process should hold, and its home.
 const HELD: &str = "CODEX_STORE_TEST_HELD";
 const HOME: &str = "CODEX_STORE_TEST_HOME";
 
@@ -23,7 +23,7 @@ struct Other {
 }
 
 impl Other {
-    /// Starts the test of this name once more, in a process of its own, and waits until it holds the thread.
+    /// Starts the test with this name again, in a separate process, and waits until it holds the thread.
     fn start(test: &str, path: &Path, home: Option<&Path>) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--nocapture"])
@@ -39,12 +39,12 @@ impl Other {
         Self { process }
     }
 
-    /// Whether this is the other process; it holds the thread until its standard input ends.
+    /// Whether this is the other process; it holds the thread until its standard input closes.
     fn is_here() -> bool {
         let Some(path) = std::env::var_os(HELD).map(PathBuf::from) else { return false };
         let _file = match std::env::var_os(HOME).map(PathBuf::from) {
             None => vec![RolloutFile::reopen(path).unwrap()],
-            // The file that is asked for is used first, so it is the first one to be closed.
+            // The requested file is used first, so it is the first one to be closed.
             Some(home) => {
                 let mut held = vec![RolloutFile::reopen_in(&home, path).unwrap()];
                 held.extend((0..MANY).map(|_| RolloutFile::create_in(&home, place(&home, ThreadId::fresh())).unwrap()));
@@ -73,7 +73,7 @@ fn place(home: &Path, thread: ThreadId) -> PathBuf {
     RolloutFile::place(&home.join("sessions"), thread, Local::now())
 }
 
-/// How many of these files this process has open.
+/// The number of these files that this process has open.
 fn open_below(folder: &Path) -> usize {
     let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let sessions = folder.join("sessions");
@@ -198,7 +198,7 @@ fn however_files_are_opened_and_closed_a_thread_has_one_writer() {
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), WORKERS * ROUNDS);
 }
 
-/// A thread of which one line is written, and whose file is then closed, because others were used since.
+/// A thread with one written line, whose file is then closed because others were used since.
 fn closed(home: &Path) -> (RolloutFile, Vec<RolloutFile>) {
     let mut file = RolloutFile::create_in(home, place(home, ThreadId::fresh())).unwrap();
     file.append("event_msg", &json!({"line": 1})).unwrap();

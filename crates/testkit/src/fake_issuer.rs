@@ -1,5 +1,5 @@
-//! An issuer of logins that lives in a test: codes with PKCE, codes on another device, refresh tokens that rotate, revocation,
-//! and the limits of an account.
+//! A login issuer for tests: codes with PKCE, device codes, rotating refresh tokens, revocation, and the rate limits of
+//! an account.
 //!
 //! It answers requests without a network, or serves them on the loopback interface to processes under test.
 
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::http::{RawRequest, Wire};
 
-/// An issuer. Clones share what it knows; when the last one that serves is dropped, it stops.
+/// An issuer. Clones share its state; when the last one that serves is dropped, it stops.
 #[derive(Debug, Clone)]
 pub struct FakeIssuer {
     url: String,
@@ -29,14 +29,14 @@ pub struct FakeIssuer {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The time, in seconds; the system's if nobody has set it.
+    /// The time in seconds; the system's if unset.
     now: Option<u64>,
     life: u64,
     count: usize,
-    /// Codes that were given, with the challenge and the address that belong to them.
+    /// Issued codes, with their challenge and redirect address.
     codes: BTreeMap<String, (String, String)>,
     refresh_tokens: Vec<String>,
-    /// What is answered to polls for a device before the login is granted.
+    /// The responses to device polls before the login is granted.
     polls: VecDeque<(u16, Value)>,
     has_device_login: bool,
     denial: Option<String>,
@@ -46,14 +46,12 @@ struct State {
     revoked: Vec<String>,
 }
 
-/// An answer: its status, where it sends to, and what it says.
+/// A response.
 #[derive(Debug)]
 pub struct IssuerAnswer {
-    /// The status.
     pub status: u16,
-    /// Where a browser is sent.
+    /// The redirect target.
     pub location: Option<String>,
-    /// The body.
     pub body: Value,
 }
 
@@ -64,7 +62,7 @@ impl IssuerAnswer {
 }
 
 impl FakeIssuer {
-    /// An issuer that answers at an address, if requests are brought to it. Its tokens live for an hour.
+    /// An issuer at an address that is not served. Its tokens live for an hour.
     #[must_use]
     pub fn new(url: &str) -> Self {
         let state = State { life: 3600, has_device_login: true, ..State::default() };
@@ -85,7 +83,6 @@ impl FakeIssuer {
         Self { _stop: Some(Arc::new(stop)), ..issuer }
     }
 
-    /// Its address.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -96,51 +93,51 @@ impl FakeIssuer {
         self.state().now = Some(now);
     }
 
-    /// Sets how many seconds its access tokens live.
+    /// Sets the lifetime of its access tokens in seconds.
     pub fn set_life(&self, seconds: u64) {
         self.state().life = seconds;
     }
 
-    /// What is answered to polls before a login with a code is granted.
+    /// Sets the responses to device polls before the login is granted.
     pub fn set_polls(&self, polls: &[(u16, &str)]) {
         self.state().polls = polls.iter().map(|(status, error)| (*status, json!({ "error": error }))).collect();
     }
 
-    /// Takes the login with a code away.
+    /// Disables the device login.
     pub fn without_device_login(&self) {
         self.state().has_device_login = false;
     }
 
-    /// Lets the user say no in the browser.
+    /// Simulates a user who declines in the browser.
     pub fn deny(&self, code: &str) {
         self.state().denial = Some(code.to_owned());
     }
 
-    /// What it was asked: method and path.
+    /// The requests so far: method and path.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
         self.state().requests.clone()
     }
 
-    /// How often tokens were renewed.
+    /// The number of token renewals.
     #[must_use]
     pub fn renewals(&self) -> usize {
         self.state().renewals
     }
 
-    /// The tokens that were revoked.
+    /// The revoked tokens.
     #[must_use]
     pub fn revoked(&self) -> Vec<String> {
         self.state().revoked.clone()
     }
 
-    /// Everything that it has given and that nobody else may see.
+    /// All issued secrets.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
         self.state().secrets.clone()
     }
 
-    /// Makes a refresh token void, as if another program had used it.
+    /// Invalidates a refresh token, as if another program had used it.
     pub fn void(&self, refresh_token: &str) {
         self.state().refresh_tokens.retain(|known| known != refresh_token);
     }
@@ -149,7 +146,7 @@ impl FakeIssuer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request.
+    /// Handles a request.
     #[must_use]
     pub fn answer(&self, method: &str, target: &str, is_json: bool, body: &[u8]) -> IssuerAnswer {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));

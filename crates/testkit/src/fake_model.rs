@@ -1,6 +1,6 @@
 //! A scripted model behind real HTTP, on the loopback interface.
 //!
-//! It has a thread and a clock of its own, so it works in tests without a runtime and beside processes under test.
+//! It has its own thread and clock, so it works in tests without a runtime and with processes under test.
 
 use std::{
     io,
@@ -17,18 +17,18 @@ use tokio::sync::{oneshot, watch};
 use crate::answer_wire::AnswerWire;
 use crate::http::{RawRequest, Wire};
 
-/// How long a test waits for something to happen before it gives up.
+/// How long to wait for something before a test fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many bytes of a body are gathered before they are sent; a pause in the script sends them at once.
+/// The number of bytes of a body that are collected before they are sent; a pause in the script sends them at once.
 const WRITE_SIZE: usize = 64 * 1024;
 
-/// How a fake model sends its answers.
+/// The transfer options of a fake model.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The most bytes in one chunk of a body that is sent in chunks, which is so with `keep_alive`.
+    /// The maximum chunk size of a chunked body, which is used with `keep_alive`.
     pub piece: Option<usize>,
-    /// Whether connections stay open after an answer.
+    /// Whether connections stay open after a response.
     pub keep_alive: bool,
 }
 
@@ -43,13 +43,12 @@ impl Default for Options {
 pub struct Request {
     /// The path with its query.
     pub path: String,
-    /// The headers in the order they came, with names in lower case.
+    /// The headers in order of arrival, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body.
     pub body: Vec<u8>,
-    /// The entry that answers it, counted from 1; `None` when the script was used up.
+    /// The script entry that answers it, starting at 1; `None` if the script was used up.
     pub entry: Option<usize>,
-    /// The connection it came on, counted from 1.
+    /// The connection it came on, starting at 1.
     pub connection: usize,
 }
 
@@ -60,20 +59,20 @@ impl Request {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// An HTTP server that plays a script to whoever asks at `POST …/responses`, `…/chat/completions` or `…/messages`, each in
-/// its own words. It stops when dropped.
+/// An HTTP server that plays a script for `POST …/responses`, `…/chat/completions` or `…/messages`, each in its own
+/// format. It stops when dropped.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Dropping it ends the server.
+    /// Dropping it stops the server.
     _stop: oneshot::Sender<()>,
 }
 
@@ -96,7 +95,7 @@ impl FakeModel {
         Self::with(Options::default(), script)
     }
 
-    /// Starts a server that sends its answers in a certain way.
+    /// Starts a server with transfer options.
     ///
     /// # Panics
     /// If the script is wrong or the server cannot start.
@@ -116,7 +115,7 @@ impl FakeModel {
         Self { address, shared, _stop: stop }
     }
 
-    /// The URL that paths are appended to, without a slash at its end.
+    /// The base URL, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -128,16 +127,16 @@ impl FakeModel {
         self.shared.requests.borrow().clone()
     }
 
-    /// How many connections were opened so far.
+    /// The number of connections opened so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         *self.shared.connections.borrow()
     }
 
-    /// Waits until this many requests have come, and gives them.
+    /// Waits for this many requests, and returns them.
     ///
     /// # Panics
-    /// If they do not come within ten seconds.
+    /// If they do not arrive within ten seconds.
     pub async fn wait_for_requests(&self, count: usize) -> Vec<Request> {
         wait_for(&self.shared.requests, "requests", |requests| requests.len() >= count).await
     }
@@ -192,7 +191,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) -> io::Result<()> {
 }
 
 impl Shared {
-    /// Answers requests until we close the connection; an error means that the client did.
+    /// Handles requests until we close the connection; an error means that the client did.
     async fn serve(&self, mut wire: Wire, connection: usize) -> io::Result<()> {
         loop {
             let request = wire.read_request().await?;
@@ -293,7 +292,7 @@ impl Shared {
     }
 }
 
-/// The list of the one model there is.
+/// The list with the only model.
 fn models() -> Entry {
     let mut entry = Entry::refusal(200, "");
     if let Some(plain) = &mut entry.plain {

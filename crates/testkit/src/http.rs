@@ -1,4 +1,4 @@
-//! The little HTTP/1.1 that a fake model speaks.
+//! The minimal HTTP/1.1 of the fake model.
 
 use std::{io, time::Duration};
 
@@ -11,11 +11,10 @@ use tokio::{
 #[derive(Debug)]
 pub(crate) struct Wire {
     stream: TcpStream,
-    /// What was read and not used yet.
+    /// Bytes that were read and not used yet.
     buffer: Vec<u8>,
 }
 
-/// A request as it came.
 #[derive(Debug)]
 pub(crate) struct RawRequest {
     pub(crate) method: String,
@@ -29,7 +28,7 @@ impl Wire {
         Self { stream, buffer: Vec::new() }
     }
 
-    /// Reads one request; an error of the kind `UnexpectedEof` means that the client has left.
+    /// Reads one request; the error `UnexpectedEof` means that the client has disconnected.
     pub(crate) async fn read_request(&mut self) -> io::Result<RawRequest> {
         let head_end = loop {
             if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -61,7 +60,7 @@ impl Wire {
         }
     }
 
-    /// Sends nothing for a while, for ever if no span is given, but notices when the client leaves.
+    /// Sends nothing for a while, or forever without a span, but notices when the client disconnects.
     pub(crate) async fn keep_silent(&mut self, span: Option<Duration>) -> io::Result<()> {
         let over = async {
             match span {
@@ -82,7 +81,7 @@ impl Wire {
         self.stream.write_all(bytes).await
     }
 
-    /// Writes the status line and the headers of an answer.
+    /// Writes the status line and the headers of a response.
     pub(crate) async fn write_head(&mut self, status: u16, headers: &[(String, String)]) -> io::Result<()> {
         let headers = headers.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat()).collect::<String>();
         self.write(format!("HTTP/1.1 {status} Fake\r\n{headers}\r\n").as_bytes()).await

@@ -1,6 +1,6 @@
-//! Things that tests share: a fake model that serves scripts over real HTTP, and a fake issuer of logins.
+//! Shared test code: a fake model that serves scripts over real HTTP, and a fake login issuer.
 //!
-//! Invariant: used by tests only, so it panics where a test could not go on.
+//! Invariant: used by tests only, so it panics where a test could not continue.
 
 mod answer_wire;
 mod fake_issuer;

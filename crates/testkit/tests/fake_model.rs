@@ -1,4 +1,4 @@
-//! What a fake model puts on the wire.
+//! The wire output of a fake model.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
@@ -13,7 +13,7 @@ use expect_test::{Expect, expect};
 
 const CLOSING: Options = Options { piece: None, keep_alive: false };
 
-/// Sends one request to a model that closes the connection after its answer, and shows the answer.
+/// Sends one request to a model that closes the connection after its response, and prints the response.
 #[track_caller]
 fn check(script: &str, request: &str, body: &str, expected: Expect) {
     let model = FakeModel::with(CLOSING, script);

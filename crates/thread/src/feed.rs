@@ -1,8 +1,8 @@
 //! A subscriber's queue of events.
 //!
-//! The engine never waits for a client: pushing always succeeds. A client that does not read costs memory in
-//! proportion to what the thread itself holds, because deltas of one item that wait at the end of a long queue are
-//! merged into one, and nothing else is ever merged or dropped.
+//! The engine never waits for a client: pushing always succeeds. The memory of a client that does not read is
+//! proportional to the thread's own, because deltas of one item at the end of a long queue are merged into one; nothing
+//! else is ever merged or dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,18 +13,18 @@ use codex_log::{Body, Event};
 
 use crate::encodings::Encodings;
 
-/// How many events may wait before deltas are merged.
+/// The number of queued events above which deltas are merged.
 const MERGE_ABOVE: usize = 256;
-/// How many bytes merged deltas have at least before the next one begins anew: nobody has to handle larger messages.
+/// The size at which a merged delta is complete and the next one starts, so that messages stay small.
 const MERGED_BYTES: usize = 32 * 1024;
 
-/// The reading end, held by a client's connection.
+/// The read end, held by a client's connection.
 #[derive(Debug)]
 pub struct Feed {
     shared: Arc<Shared>,
 }
 
-/// The writing end, held by the session.
+/// The write end, held by the session.
 #[derive(Debug)]
 pub struct FeedWriter {
     shared: Arc<Shared>,
@@ -45,9 +45,8 @@ struct Queue {
 /// An event as readers get it.
 #[derive(Debug, Clone)]
 pub struct Published {
-    /// The event.
     pub event: Arc<Event>,
-    /// What it is on the wire; none if nobody else gets the same event.
+    /// Its encodings for the wire; `None` if nobody else gets the same event.
     pub encodings: Option<Arc<Encodings>>,
 }
 
@@ -57,7 +56,7 @@ impl From<Arc<Event>> for Published {
     }
 }
 
-/// Makes both ends of a queue.
+/// Creates both ends of a queue.
 #[must_use]
 pub fn feed() -> (FeedWriter, Feed) {
     let shared = Arc::new(Shared::default());
@@ -65,9 +64,9 @@ pub fn feed() -> (FeedWriter, Feed) {
 }
 
 impl Feed {
-    /// Waits for the next event; none when the thread has ended and everything was read.
+    /// Waits for the next event; `None` when the thread has ended and everything was read.
     ///
-    /// Cancelling it loses nothing.
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<Arc<Event>> {
         self.next_published().await.map(|published| published.event)
     }
@@ -75,7 +74,7 @@ impl Feed {
     /// Waits for the next event like [`Feed::next`], with what it is on the wire.
     pub async fn next_published(&mut self) -> Option<Published> {
         loop {
-            // `notify_one` leaves a permit when nobody waits, so an event between the look and the wait is not missed.
+            // `notify_one` leaves a permit when nobody waits, so an event between the check and the wait is not missed.
             let closed = {
                 let mut queue = self.shared.lock();
                 if let Some(event) = queue.events.pop_front() {
@@ -90,7 +89,7 @@ impl Feed {
         }
     }
 
-    /// Puts events before all that wait.
+    /// Inserts events at the front of the queue.
     pub fn put_before(&mut self, events: Vec<Arc<Event>>) {
         let mut queue = self.shared.lock();
         for event in events.into_iter().rev() {
@@ -100,7 +99,7 @@ impl Feed {
         self.shared.arrived.notify_one();
     }
 
-    /// Takes the next event if one waits.
+    /// Takes the next event, if there is one.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
         self.try_next_published().map(|published| published.event)
     }
@@ -112,13 +111,13 @@ impl Feed {
 }
 
 impl FeedWriter {
-    /// Whether anybody will read what is queued.
+    /// Whether the read end still exists.
     #[must_use]
     pub fn is_read(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
 
-    /// Queues an event. Returns false when nobody will read it any more.
+    /// Queues an event. Returns false if nobody will read it any more.
     #[expect(clippy::must_use_candidate, reason = "a reader who left is also noticed with the next event")]
     pub fn push(&self, event: &Arc<Event>) -> bool {
         self.push_shared(event, None)
@@ -149,12 +148,12 @@ impl Drop for FeedWriter {
 
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
-        // A panic while the queue was locked cannot have left it half changed: each change is one push or pop.
+        // A panic cannot have left the queue inconsistent: each change is one push or pop.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Adds a delta to the last waiting event if that is a delta of the same kind, part and item.
+/// Appends a delta to the last queued event if that is a delta of the same kind, part and item.
 fn merge(events: &mut VecDeque<Published>, event: &Arc<Event>) -> bool {
     let Body::ItemDelta { item, delta } = &event.body else { return false };
     let Some(last) = events.back_mut() else { return false };

@@ -1,59 +1,47 @@
-//! What others ask of a thread's goal.
+//! Requests about a thread's goal.
 
 use codex_wire::goal::{Goal, GoalStatus};
 
 use crate::handle::Thread;
 use crate::request::{Closed, ThreadRequest};
 
-/// How many characters an objective may have.
+/// The maximum number of characters of an objective.
 pub const LONGEST_OBJECTIVE: usize = 4_000;
 
-/// What a client wants of a goal.
+/// A client's change to a goal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GoalChange {
-    /// What is to be reached. Another objective than the present one is a new goal.
+    /// The objective. One that differs from the current one starts a new goal.
     pub objective: Option<String>,
-    /// How far it is; a new goal is active unless something else is said.
+    /// The status; a new goal is active by default.
     pub status: Option<GoalStatus>,
-    /// How many tokens may be used for it, or `Some(None)` for as many as it takes.
+    /// The token budget, or `Some(None)` for no limit.
     pub token_budget: Option<Option<i64>>,
 }
 
-/// Why a goal cannot be set like that.
+/// The reason why a goal cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GoalError {
-    /// There is nothing in the objective.
     #[error("the objective must not be empty")]
     EmptyObjective,
-    /// The objective is longer than a model should be told again and again.
+    /// The objective is too long to be repeated to a model again and again.
     #[error("the objective has {characters} characters, {LONGEST_OBJECTIVE} are allowed")]
-    LongObjective {
-        /// How many it has.
-        characters: usize,
-    },
-    /// The budget leaves nothing to work with.
+    LongObjective { characters: usize },
     #[error("the token budget must be at least 1, not {budget}")]
-    NoBudget {
-        /// What was asked for.
-        budget: i64,
-    },
+    NoBudget { budget: i64 },
     /// The goal cannot be active any more.
     #[error("the token budget of {budget} is used up; set a larger one")]
-    BudgetUsedUp {
-        /// The budget.
-        budget: i64,
-    },
-    /// There is nothing to change.
+    BudgetUsedUp { budget: i64 },
+    /// There is no goal to change.
     #[error("the thread has no goal; set one with an objective")]
     NoGoal,
-    /// The user wants none.
+    /// Goals are disabled.
     #[error("goals are switched off: `features.goals` is false")]
     SwitchedOff,
 }
 
 impl Thread {
-    /// Sets a goal, or changes how the present one stands, and returns it. A thread that does nothing begins to work
-    /// towards a goal that is active.
+    /// Sets or changes the goal, and returns it. An idle thread starts to work towards an active goal.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -70,7 +58,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Goal { reply }).await
     }
 
-    /// Takes the goal away; false if there is none. A turn that runs goes on.
+    /// Removes the goal; false if there is none. A running turn continues.
     ///
     /// # Errors
     /// When the thread has ended.

@@ -1,4 +1,4 @@
-//! The handle by which others drive a thread.
+//! The handle that drives a thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,44 +15,43 @@ use tokio::sync::{mpsc, oneshot};
 use crate::request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
 use crate::subscription::{Cursor, Subscription};
 
-/// How many requests may wait for a thread; more make the sender wait.
+/// The capacity of a thread's request queue; senders wait when it is full.
 const WAITING_REQUESTS: usize = 64;
 
 /// A thread. Clones drive the same one; when the last is dropped, the thread stops.
 #[derive(Debug, Clone)]
 pub struct Thread {
     started: Arc<ThreadStarted>,
-    /// In boxes, because room for thirty of them is made at once and every thread has it.
+    /// Boxed, because a channel allocates room for about thirty of them per thread.
     requests: mpsc::Sender<Box<ThreadRequest>>,
 }
 
 impl Thread {
-    /// A handle on a thread that began so, and where its task receives what is asked of it.
+    /// Creates a handle with the thread's initial state, and the receiver for its task.
     #[must_use]
     pub fn new(started: Arc<ThreadStarted>) -> (Self, mpsc::Receiver<Box<ThreadRequest>>) {
         let (requests, inbox) = mpsc::channel(WAITING_REQUESTS);
         (Self { started, requests }, inbox)
     }
 
-    /// The name of the thread.
     #[must_use]
     pub fn id(&self) -> ThreadId {
         self.started.meta.id
     }
 
-    /// Whether it has ended, so that it answers nothing any more.
+    /// Whether it has ended and answers nothing any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.requests.is_closed()
     }
 
-    /// How it began.
+    /// Its initial state.
     #[must_use]
     pub fn started(&self) -> &ThreadStarted {
         &self.started
     }
 
-    /// Says something: starts a turn of that name, or joins the one that is running.
+    /// Sends input: starts a turn with this id, or joins the running one.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -65,7 +64,7 @@ impl Thread {
         self.say_once(turn, TurnInput { content, change, key: None }).await
     }
 
-    /// The same, unless it was said before under the same key.
+    /// The same, unless input with the same key was sent before.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -74,7 +73,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Say { turn, input, reply }).await
     }
 
-    /// Changes the settings of later turns, and returns what they are now.
+    /// Changes the settings of later turns, and returns the result.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -83,8 +82,8 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Configure { change, reply }).await
     }
 
-    /// Stops what runs and changes the settings, as the earliest clients did first of all. From here on the end of a turn
-    /// names the answer it came with, input takes the place of a running turn, and [`Thread::go_back`] works.
+    /// Stops the running turn and changes the settings, as the earliest clients do first. From then on the end of a
+    /// turn names its response, new input replaces a running turn, and [`Thread::go_back`] works.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -93,7 +92,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Reconfigure { change, reply }).await
     }
 
-    /// Takes the conversation back to where it was after the turn that ended with this answer.
+    /// Rewinds the conversation to the end of the turn with this response.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -101,7 +100,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::GoBack { response, reply }).await
     }
 
-    /// Sums the conversation up, in a turn of that name. A running turn makes way.
+    /// Compacts the conversation, in a turn with this id. A running turn is stopped.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -109,7 +108,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Compact { turn, reply }).await
     }
 
-    /// Has changes reviewed, in a turn of that name and a conversation of its own. A running turn makes way.
+    /// Starts a review, in a turn with this id and a separate conversation. A running turn is stopped.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -118,8 +117,8 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Review { turn, request, reply }).await
     }
 
-    /// Runs a command of the user's own, for a shell, in a turn of that name: outside the sandbox, and nobody is asked.
-    /// The model learns of it with the next thing that is said. False when a turn runs already.
+    /// Runs a user's shell command in a turn with this id: outside the sandbox, without an approval. The model sees it
+    /// with the next input. False if a turn is running.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -132,7 +131,8 @@ impl Thread {
         self.ask(|reply| ThreadRequest::RunUserShell { turn, command, timeout, reply }).await
     }
 
-    /// Puts items into the conversation with the model; false when a turn runs, whose calls and outputs they could part.
+    /// Adds items to the conversation with the model; false if a turn is running, because they could separate calls
+    /// from their outputs.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -140,7 +140,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Inject { items, reply }).await
     }
 
-    /// Answers a question; false when it does not wait for an answer any more.
+    /// Answers a question; false if it is no longer open.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -149,8 +149,8 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
     }
 
-    /// Answers the question about a call, named by the call, or by its turn when only one is asked about; false when
-    /// nothing that is meant waits for an answer.
+    /// Answers the question about a call, named by the call, or by its turn if that has only one open question; false
+    /// if no such question is open.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -159,7 +159,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
     }
 
-    /// Stops the running turn and returns when it has ended; false when none was running.
+    /// Stops the running turn and returns when it has ended; false if none was running.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -167,9 +167,9 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Interrupt { reply }).await
     }
 
-    /// Forgets the last turns; false if a turn runs or not so many are known since the last summary.
+    /// Drops the last turns; false if a turn is running or fewer turns are known since the last compaction.
     ///
-    /// Files that the turns have changed stay as they are.
+    /// Files that the turns have changed are left alone.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -177,7 +177,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::RollBack { turns, reply }).await
     }
 
-    /// The turn that runs, if one does.
+    /// The running turn, if any.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -185,7 +185,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Running { reply }).await
     }
 
-    /// What the log of the thread comes to; none while something of it is not in the file, or is kept nowhere.
+    /// The folded state of the thread's log; `None` while part of it is not in the file, or not stored at all.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -193,7 +193,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::State { reply }).await
     }
 
-    /// Reads along from here on. Whoever does is told what waits for an answer.
+    /// Subscribes from now on. The subscription lists the open questions.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -201,7 +201,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Subscribe { after: None, reply }).await
     }
 
-    /// Reads along from a place in the log, if what was said since is still known, or from here on.
+    /// Subscribes from a position in the log, if the events since are still known, or from now on.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -209,7 +209,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Subscribe { after: Some(after), reply }).await
     }
 
-    /// How many read along.
+    /// The number of subscribers.
     ///
     /// # Errors
     /// When the thread has ended.
@@ -217,14 +217,14 @@ impl Thread {
         self.ask(|reply| ThreadRequest::CountListeners { reply }).await
     }
 
-    /// Lets the running turn end, then closes the thread like [`Thread::close`].
+    /// Waits for the running turn to end, then closes the thread like [`Thread::close`].
     pub async fn finish(&self) {
         let _: Result<(), Closed> = self.ask(|reply| ThreadRequest::Finish { reply }).await;
     }
 
     /// Stops the thread and returns when everything is written. Its feeds end after their last event.
     pub async fn close(&self) {
-        // A thread that has ended already is as closed as it can be.
+        // If the thread has already ended, there is nothing to close.
         let _: Result<(), Closed> = self.ask(|reply| ThreadRequest::Close { reply }).await;
     }
 
@@ -236,9 +236,10 @@ impl Thread {
         self.ask(|reply| ThreadRequest::IsRetirable { questions, reply }).await
     }
 
-    /// Closes the thread unless a turn runs or somebody reads along; false if it goes on. Nobody can begin either between the
-    /// look and the end. A turn that only asks a person is no reason to go on: its questions are asked again when the thread
-    /// is resumed, or the turn is interrupted if they cannot be and `questions` says so.
+    /// Closes the thread unless a turn is running or it has subscribers; false if it stays open. Nothing can start
+    /// between the check and the end. A turn that only waits for a person does not keep it open: its questions are
+    /// asked again when the thread is resumed, or the turn is interrupted if that is impossible and `questions` says
+    /// so.
     ///
     /// # Errors
     /// When the thread has ended.

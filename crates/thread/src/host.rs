@@ -1,4 +1,4 @@
-//! Whoever runs threads for others.
+//! The interface of a component that runs threads.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,33 +16,34 @@ use crate::profile::ClientProfile;
 use crate::request::OpenQuestions;
 use crate::start_error::StartError;
 
-/// Something that is still to come.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Runs threads, in this process or elsewhere, and knows which are loaded.
+/// Runs threads, in this process or elsewhere, and tracks which are loaded.
 pub trait ThreadHost: Send + Sync + fmt::Debug {
-    /// Starts a thread: a new one, or one that goes on. From here on it is loaded.
+    /// Starts a new thread, or continues an existing one. From then on it is loaded.
     fn start(&self, request: StartThread) -> BoxFuture<'_, Result<StartedThread, StartError>>;
 
-    /// The loaded thread of that name.
+    /// The loaded thread with this id.
     fn get(&self, id: ThreadId) -> Option<Thread>;
 
     /// The loaded threads, oldest first.
     fn loaded(&self) -> Vec<Thread>;
 
-    /// Waits until nobody else is loading or unloading that thread. Whoever loads it holds what this returns.
+    /// Waits until nobody else is loading or unloading that thread. The caller holds the result while it loads the
+    /// thread.
     fn turn_to_open(&self, id: ThreadId) -> BoxFuture<'_, OpeningTurn>;
 
-    /// Takes a thread out of those that are loaded. It goes on for as long as somebody holds it.
+    /// Removes a thread from the loaded ones. It runs as long as somebody holds it.
     fn release(&self, id: ThreadId) -> Option<Thread>;
 
-    /// Whether a thread could be unloaded: nobody listens to it, and it does nothing or only asks a person.
+    /// Whether a thread could be unloaded: it has no subscribers, and is idle or only waits for a person.
     fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool>;
 
-    /// Unloads a thread unless it has become busy; says whether it is gone.
+    /// Unloads a thread unless it has become busy; returns whether it is gone.
     fn unload(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool>;
 
-    /// Ends all threads, each with everything written. One that does not end in time is left behind.
+    /// Closes all threads, each with everything written. One that does not end in time is abandoned.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -58,64 +59,59 @@ impl From<OwnedMutexGuard<()>> for OpeningTurn {
     }
 }
 
-/// A thread that has started.
 #[derive(Debug)]
 pub struct StartedThread {
-    /// The thread.
     pub thread: Thread,
     /// Its log, from the first event on.
     pub feed: Feed,
-    /// Whether the user wants to see what models think as they think it.
+    /// Whether the user wants to see raw reasoning as it streams.
     pub shows_raw_reasoning: bool,
 }
 
-/// What somebody wants of a thread that is to start.
+/// A request to start a thread.
 #[derive(Debug, Clone)]
 pub struct StartThread {
-    /// Where it works, seen from where the host does; there, if unset.
+    /// The working directory, relative to the host's; the host's own if unset.
     pub cwd: Option<PathBuf>,
-    /// What goes over the values of the configuration, by their keys.
+    /// Overrides of configuration values, by key.
     pub overrides: Map<String, Value>,
-    /// What the model is told in place of our own instructions.
+    /// Replaces the built-in instructions.
     pub base_instructions: Option<String>,
-    /// The program that drives it, as told to the provider; the host's own name if unset.
+    /// The name of the client program, sent to the provider; the host's own name if unset.
     pub originator: Option<String>,
-    /// What its clients expect.
     pub profile: ClientProfile,
-    /// What it begins with.
+    /// The initial history.
     pub beginning: Beginning,
 }
 
-/// What a thread begins with.
+/// The initial history of a thread.
 #[derive(Debug, Clone, Default)]
 pub enum Beginning {
-    /// Nothing: a new thread.
+    /// Empty: a new thread.
     #[default]
     New,
-    /// Its own past.
+    /// Its own history.
     Resumed {
-        /// Which thread it is.
         thread: ThreadId,
-        /// What whoever resumes it has said himself, so that what was in force before does not count.
+        /// The settings that the caller gave explicitly, which take precedence over the stored ones.
         explicit: ExplicitOverrides,
     },
-    /// The past of another thread.
+    /// The history of another thread.
     Forked {
-        /// That thread.
         thread: ThreadId,
-        /// Up to where.
+        /// The end of the copied part.
         point: ForkPoint,
         /// As above.
         explicit: ExplicitOverrides,
     },
-    /// A conversation that somebody hands over.
+    /// A conversation that the caller supplies.
     Given(Vec<ResponseItem>),
-    /// Any of these, but nothing is written: the thread lives in memory alone, and what it goes on with stays as it is.
+    /// Any of these, but nothing is written: the thread lives only in memory, and its source is unchanged.
     Unsaved(Box<Beginning>),
 }
 
 impl Beginning {
-    /// The conversation that somebody hands over, if it begins with one.
+    /// The conversation that the caller supplies, if any.
     #[must_use]
     pub fn given(self) -> Vec<ResponseItem> {
         match self {
@@ -126,16 +122,12 @@ impl Beginning {
     }
 }
 
-/// Which settings somebody has given in so many words.
+/// The settings that the caller gave explicitly.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each setting, and all combinations make sense")]
 pub struct ExplicitOverrides {
-    /// The working directory.
     pub cwd: bool,
-    /// The model.
     pub model: bool,
-    /// When a person is asked.
     pub approval_policy: bool,
-    /// What commands may touch.
     pub sandbox_policy: bool,
 }

@@ -1,9 +1,10 @@
-//! A thread as others see it: the handle that drives it, the requests that reach its task, the feeds of its log, and
-//! the trait of whoever runs threads.
+//! A thread as seen from outside: the handle that drives it, the requests to its task, the feeds of its log, and the
+//! trait of its host.
 //!
-//! Whoever serves threads to clients and whoever runs them both stand on this crate, and need not know each other.
+//! The server, which serves threads to clients, and the engine, which runs them, both build on this crate and need not
+//! know each other.
 //!
-//! Invariant: no task is spawned, no file is read and nothing is timed here. A feed never makes the thread wait.
+//! Invariant: no task is spawned, no file is read and no clock is used here. A feed never blocks the thread.
 
 pub mod encodings;
 mod feed;

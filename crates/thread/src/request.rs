@@ -1,4 +1,4 @@
-//! What a thread can be asked, as its task receives it, and what it answers.
+//! The requests to a thread's task, and their results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,66 +15,64 @@ use tokio::sync::oneshot;
 use crate::goal::{GoalChange, GoalError};
 use crate::subscription::{Cursor, Subscription};
 
-/// The thread has ended, so nothing more can be asked of it.
+/// The thread has ended and accepts no more requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the thread has ended")]
 pub struct Closed;
 
-/// What became of a user's input.
+/// The outcome of user input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnStart {
     /// It started a turn.
     Started,
     /// A turn was running; the model gets the input with its next request.
     Joined(TurnId),
-    /// The same input, by its key, has been said before, in this turn. Nothing has changed.
+    /// Input with the same key was already accepted in this turn. Nothing has changed.
     Known(TurnId),
 }
 
-/// What somebody says.
+/// User input.
 #[derive(Debug, Clone, Default)]
 pub struct TurnInput {
-    /// The pieces.
     pub content: Vec<UserInput>,
-    /// What the turn that it starts, and those after it, run under.
+    /// The settings for the turn that it starts and for later ones.
     pub change: SettingsChange,
-    /// The client's own name for it. What was said before under the same key is not said again, so a client that does
-    /// not know whether it was heard can repeat itself.
+    /// The client's idempotency key. Input with a known key is not processed again, so a client can retry if it does
+    /// not know whether its input arrived.
     pub key: Option<Arc<str>>,
 }
 
-/// What became of the wish to take the conversation back.
+/// The outcome of rewinding the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WayBack {
-    /// The conversation is where it was after that answer.
+    /// The conversation is where it was after that response.
     Gone,
-    /// No turn has ended with that answer. Nothing has changed.
+    /// No turn has ended with that response. Nothing has changed.
     Unknown,
-    /// This session keeps no points to go back to, see [`Thread::reconfigure`](crate::Thread::reconfigure). Nothing has changed.
+    /// This session keeps no bookmarks, see [`Thread::reconfigure`](crate::Thread::reconfigure). Nothing has changed.
     NotKept,
 }
 
-/// What becomes of questions of a thread that nobody listens to, if they cannot be asked again when it is resumed: those about
-/// a command that has run before, those after which the user has said something, and those of a thread that is not saved.
+/// The treatment of open questions of a thread without subscribers, if they cannot be asked again when it is resumed:
+/// those about a command that has already run, those that were followed by user input, and those of an unsaved thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenQuestions {
-    /// They wait for an answer, and the thread with them.
+    /// They stay open, and the thread stays loaded.
     Wait,
     /// Their turn is interrupted.
     Interrupt,
 }
 
-/// How a client says which question it answers.
+/// How a client identifies the question it answers.
 #[derive(Debug)]
 pub enum QuestionName {
-    /// By its own name.
     Id(QuestionId),
-    /// By the call it is about, or by its turn when only one is asked there.
+    /// By its call, or by its turn if that has only one open question.
     CallOrTurn(String),
 }
 
-/// One request of the [`Thread`](crate::Thread) to the task that owns it. The methods of the handle say what each means. A
-/// `reply` that is dropped says that the thread has ended.
+/// A request from a [`Thread`](crate::Thread) to the task that owns it. The methods of the handle document each. A
+/// dropped `reply` means that the thread has ended.
 #[derive(Debug)]
 pub enum ThreadRequest {
     Say { turn: TurnId, input: Box<TurnInput>, reply: oneshot::Sender<TurnStart> },

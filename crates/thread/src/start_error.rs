@@ -1,32 +1,30 @@
-//! Why a thread could not start.
+//! The reasons why a thread could not start.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a thread could not start: whatever went wrong, in its own words and with its own causes.
+/// The reason why a thread could not start, with its own message and causes.
 #[derive(Debug)]
 pub struct StartError {
     fault: Fault,
     error: Box<dyn Error + Send + Sync>,
 }
 
-/// Where the fault lies.
+/// The origin of the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// In what was asked for.
+    /// The request.
     Request,
-    /// With whoever runs the thread: it could not be saved, for one.
+    /// The host: for example, the thread could not be saved.
     Host,
 }
 
 impl StartError {
-    /// What went wrong.
     #[must_use]
     pub fn new(fault: Fault, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { fault, error: error.into() }
     }
 
-    /// Where the fault lies.
     #[must_use]
     pub fn fault(&self) -> Fault {
         self.fault

@@ -1,4 +1,4 @@
-//! Reading along with a thread's log.
+//! Subscriptions to a thread's log.
 
 use std::sync::Arc;
 
@@ -8,45 +8,43 @@ use codex_wire::tokens::TokenUsageInfo;
 
 use crate::feed::Feed;
 
-/// A place in a thread's log.
+/// A position in a thread's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// Which log, see [`LogName`]. Without it, the one that is loaded is meant.
+    /// The log, see [`LogName`]. Defaults to the one that is loaded.
     pub log: Option<String>,
-    /// The number of the event that was read last.
+    /// The number of the last event that was read.
     pub seq: Seq,
 }
 
-/// A place to read a thread's log from now on, and what is going on at that moment.
+/// A feed of a thread's log from now on, and the thread's current state.
 #[derive(Debug)]
 pub struct Subscription {
-    /// The log from here on.
     pub feed: Feed,
-    /// What turns run under now.
+    /// The current settings.
     pub settings: Arc<Settings>,
-    /// The turn that runs.
+    /// The running turn.
     pub running: Option<TurnId>,
-    /// The questions that wait for an answer.
+    /// The open questions.
     pub asked: Vec<Arc<Question>>,
-    /// What the thread has used; none before the first answer.
+    /// The thread's token usage; `None` before the first answer.
     pub tokens: Option<TokenUsageInfo>,
-    /// The events of a running turn before the feed that its events refer to: how the turn began, which items are not
-    /// whole, what was said last. A projection takes them in before the feed, and tells nobody.
+    /// Earlier events of a running turn that later ones refer to: the start of the turn, incomplete items, the latest
+    /// message. A projection processes them before the feed, without sending anything.
     pub standing: Vec<Arc<Event>>,
-    /// Where the feed begins.
     pub begins: FeedStart,
 }
 
-/// Where a feed begins in its log.
+/// The start of a feed in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedStart {
-    /// The name of the log.
     pub log: LogName,
-    /// The number of the event that had been published last.
+    /// The number of the last published event.
     pub last: Seq,
-    /// Whether the feed begins where the reader stopped. If not, it begins now, and what came before must be read from
+    /// Whether the feed starts where the reader stopped. If not, it starts now, and earlier events must be read from
     /// the thread's file.
     pub is_unbroken: bool,
-    /// Where the feed begins after all, if the reader first reads the thread's lines from where it stopped up to there.
+    /// Where the feed starts instead, if the reader first reads the thread's lines from where it stopped up to this
+    /// number.
     pub lines_upto: Option<Seq>,
 }

@@ -1,22 +1,20 @@
-//! A call of a tool, and what may run beside it.
+//! Tool calls, and which of them may run concurrently.
 
 use std::time::Duration;
 
 use codex_log::ItemId;
 use codex_wire::response::ResponseItem;
 
-/// A call the model made.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// What the output refers to.
+    /// The id that the output refers to.
     pub id: ItemId,
-    /// The tool.
     pub tool: String,
-    /// What the tool is given.
     pub input: ToolInput,
 }
 
-/// What a tool is given.
+/// The input of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolInput {
     /// JSON in a string.
@@ -27,23 +25,22 @@ pub enum ToolInput {
     UserShell {
         /// The command, for a shell.
         command: String,
-        /// How long it may take.
         timeout: Duration,
     },
 }
 
-/// What may run beside a call.
+/// The calls that may run concurrently with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
-    /// Nothing: later calls may depend on what it does.
+    /// None: later calls may depend on its effects.
     Alone,
-    /// Everything but a call about the same terminal, whose output would be split between the two.
+    /// All except a call about the same terminal, whose output would be split between the two.
     BesideAllButTerminal(u64),
-    /// Everything.
+    /// All.
     Beside,
 }
 
-/// The call in an item, if it is one that wants an output from us.
+/// The call in an item, if it needs an output from us.
 #[must_use]
 pub fn call_of(item: &ResponseItem) -> Option<ToolCall> {
     let call = |id: &str, tool: &str, input| ToolCall { id: ItemId::new(id), tool: tool.to_owned(), input };

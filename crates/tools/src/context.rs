@@ -1,4 +1,4 @@
-//! What calls run under: what the thread keeps for all of them, and what is settled once for each turn.
+//! The environment of calls: the state that a thread keeps for all of them, and what is determined once per turn.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,18 @@ use codex_wire::tokens::BYTES_PER_TOKEN;
 
 use crate::command::{CallLimits, LaunchContext, variables};
 
-/// How many bytes of a command's output the model gets, when the user has not said how many tokens.
+/// The default number of output bytes of a command for the model.
 const OUTPUT_BYTES: usize = 10_000;
 
-/// What the calls of a thread share.
+/// The state that the calls of a thread share.
 #[derive(Debug)]
 pub struct ThreadTools {
-    /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
-    /// The number that the next terminal is called by.
+    /// The number of the next terminal.
     next_terminal: AtomicU64,
-    /// What the writable folders were when the thread named them.
+    /// The writable folders as they were when the thread named them.
     held: HeldRoots,
-    /// What was found in the folders after commands that were allowed.
+    /// The findings in the folders after commands that were allowed.
     findings: Findings,
     /// Whether the user was told that nobody can be asked.
     is_told_of_nobody: AtomicBool,
@@ -58,8 +57,8 @@ impl ThreadTools {
         self.next_terminal.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until the folders are as the commands have left them, and what could run code in them later is disarmed.
-    /// Returns what the user is to be told of it.
+    /// Waits until commands are cleaned up and anything in the folders that could run code later is disarmed. Returns
+    /// the warnings for the user.
     pub async fn inspect_folders(&self, cwd: &Path) -> Vec<Body> {
         self.terminals.inspect();
         codex_sandbox::cleanup_done().await;
@@ -69,50 +68,40 @@ impl ThreadTools {
     }
 }
 
-/// What a turn's calls are made of.
+/// The inputs for a turn's calls.
 #[derive(Debug)]
 pub struct ToolSetup<'a> {
-    /// What the user has set.
     pub config: &'a Config,
-    /// The home folder of the program.
     pub home: &'a Home,
     /// A folder of programs that commands find before all others.
     pub programs: Option<&'a Path>,
-    /// The user's shell.
     pub shell: Option<&'a str>,
-    /// Whether terminals print as into a file unless the model wants otherwise.
+    /// Whether terminals pass output on unchanged by default.
     pub is_verbatim: bool,
-    /// What the turn runs under.
     pub settings: Arc<Settings>,
-    /// What the thread keeps.
     pub thread: Arc<ThreadTools>,
 }
 
-/// What the calls of a turn run under, from the session and never from the model.
+/// The environment of the calls of a turn, from the session and never from the model.
 #[derive(Debug)]
 pub struct ToolContext {
-    /// The settings of the turn.
     pub settings: Arc<Settings>,
-    /// The user's shell.
     pub(crate) shell: String,
-    /// Whether terminals print as into a file unless the model wants otherwise.
+    /// Whether terminals pass output on unchanged by default.
     pub(crate) is_verbatim: bool,
-    /// What calls are held to.
     pub(crate) limits: CallLimits,
-    /// The home folder of the program, where rules are.
+    /// The home folder of the program, which contains the rules.
     pub(crate) home: Home,
-    /// What commands are launched with.
     pub(crate) launch: LaunchContext,
-    /// The variables of commands of the user's own.
+    /// The variables of the user's own commands.
     pub(crate) users_env: Vec<(OsString, OsString)>,
-    /// What the thread keeps.
     pub(crate) thread: Arc<ThreadTools>,
-    /// What the patches of the turn have changed.
+    /// The changes of the turn's patches.
     diff: Mutex<Option<TurnDiff>>,
 }
 
 impl ToolContext {
-    /// Settles what the calls of a turn run under.
+    /// Determines the environment of a turn's calls.
     #[must_use]
     pub fn new(setup: ToolSetup<'_>) -> Self {
         let ToolSetup { config, home, programs, shell, is_verbatim, settings, thread } = setup;
@@ -145,13 +134,13 @@ impl ToolContext {
         }
     }
 
-    /// Finds out which folders the settings name, before any command can change what their names lead to.
+    /// Resolves the folders in the settings, before any command can redirect their names.
     pub fn hold_roots(&self) {
         drop(self.launch.profile());
         codex_sandbox::remove_left_placeholders(&self.launch.workspace, &self.launch.names);
     }
 
-    /// What the sandbox can do for commands of this turn.
+    /// The sandbox that is available for commands of this turn.
     pub(crate) fn sandbox_state(&self) -> SandboxState {
         match (self.launch.profile(), codex_sandbox::level()) {
             (None, _) => SandboxState::Unconfined,
@@ -160,14 +149,14 @@ impl ToolContext {
         }
     }
 
-    /// Why nobody can be asked, where the reviewer is somebody else than the user.
+    /// The reason why nobody can be asked, if the reviewer is not the user.
     pub(crate) fn absent_reviewer(&self) -> Option<String> {
         let reviewer = &self.settings.reviewer;
         (*reviewer != ApprovalsReviewer::User)
             .then(|| format!("the reviewer `{}` does not exist here", reviewer.as_str()))
     }
 
-    /// What the user is told once: that what would be asked about is declined.
+    /// The warning, given once, that requests for approval are declined.
     pub(crate) fn tell_of_nobody(&self) -> Option<Body> {
         let absent = self.absent_reviewer()?;
         let is_told = self.thread.is_told_of_nobody.swap(true, Ordering::Relaxed);
@@ -175,7 +164,7 @@ impl ToolContext {
         (!is_told).then_some(Body::Warning { message })
     }
 
-    /// Adds what a patch has changed to the diff of the turn, and returns it.
+    /// Adds an applied patch to the diff of the turn, and returns the diff.
     pub(crate) fn diff_with(&self, applied: &Applied) -> Option<Body> {
         let mut diff = self.diff.lock().unwrap_or_else(PoisonError::into_inner);
         let diff = diff.get_or_insert_with(|| TurnDiff::new(&self.settings.cwd));
@@ -183,7 +172,6 @@ impl ToolContext {
         diff.unified().map(|unified| Body::DiffChanged(unified.into()))
     }
 
-    /// The folder of the turn.
     pub(crate) fn cwd(&self) -> &PathBuf {
         &self.settings.cwd
     }

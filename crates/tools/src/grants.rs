@@ -1,4 +1,4 @@
-//! What earlier calls of a thread have left for later ones: what people have allowed, and the terminals that go on.
+//! State that earlier calls of a thread leave for later ones: approvals, and open terminals.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -12,27 +12,21 @@ use crate::command::{CommandRequest, OpenTerminal, Shown};
 use crate::context::ToolContext;
 use crate::{full_message, rules};
 
-/// What a person has allowed.
+/// An approval.
 #[derive(Debug)]
 pub enum Grant {
     /// This command, without asking again in this thread.
     Command(Approved),
     /// Anything that is typed into a terminal.
     Typing(u64),
-    /// Commands that begin like this, from here on and in later threads.
+    /// Commands with this prefix, from here on and in later threads.
     Rule {
-        /// How they begin.
         prefix: Vec<String>,
-        /// Where they may run.
+        /// The runs that the rule allows.
         scope: Scope,
     },
-    /// Patches below a folder, for as long as the policy stays what it is.
-    Folder {
-        /// The policy.
-        policy: SandboxPolicy,
-        /// The folder.
-        root: PathBuf,
-    },
+    /// Patches below a folder, as long as the policy stays the same.
+    Folder { policy: SandboxPolicy, root: PathBuf },
 }
 
 /// Exactly what was approved. Another folder or another policy is another question.
@@ -45,7 +39,7 @@ pub struct Approved {
 }
 
 impl Approved {
-    /// What is approved with a command.
+    /// The approval of a command.
     pub(crate) fn of(request: &CommandRequest, cx: &ToolContext) -> Self {
         Self {
             argv: request.argv.clone(),
@@ -56,39 +50,34 @@ impl Approved {
     }
 }
 
-/// Something that goes on after its call, or has gone on.
+/// A terminal that outlives its call, or its output.
 #[derive(Debug)]
 pub enum Background {
-    /// A terminal goes on.
+    /// A terminal stays open.
     Terminal(Box<OpenTerminal>),
-    /// One that does was looked at.
-    Shown {
-        /// Which one.
-        process: u64,
-        /// What it has shown.
-        shown: Shown,
-    },
+    /// An open terminal was polled.
+    Shown { process: u64, shown: Shown },
 }
 
-/// What earlier calls have left.
+/// The state left by earlier calls.
 #[derive(Debug)]
 pub struct Grants {
     pub(crate) rules: Rules,
     approved: HashSet<Approved>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
     roots: Vec<(SandboxPolicy, PathBuf)>,
-    /// The terminals that go on, by the number that the model calls them by.
+    /// The open terminals, by the number that the model uses.
     pub(crate) terminals: BTreeMap<u64, OpenTerminal>,
 }
 
 impl Grants {
-    /// What may run by the rules alone.
+    /// The initial state, with only the rules.
     #[must_use]
     pub fn by(rules: Rules) -> Self {
         Self { rules, approved: HashSet::new(), roots: Vec::new(), terminals: BTreeMap::new() }
     }
 
-    /// Whether a person has allowed just this before.
+    /// Whether a person has already allowed exactly this.
     pub(crate) fn allows(&self, approved: &Approved) -> bool {
         self.approved.contains(approved)
     }
@@ -99,7 +88,7 @@ impl Grants {
         granted.map(|(_, root)| root.clone()).collect()
     }
 
-    /// Notes what a person has allowed, and returns what the user is to be told.
+    /// Records an approval, and returns the warnings for the user.
     pub(crate) fn add(&mut self, grant: Grant, home: &Home) -> Vec<Body> {
         match grant {
             Grant::Command(approved) => {
@@ -116,7 +105,7 @@ impl Grants {
         Vec::new()
     }
 
-    /// Adds a rule. When that fails the command still runs once, as approved.
+    /// Adds a rule. If that fails, the command still runs once, as approved.
     fn amend(&mut self, prefix: &[String], scope: Scope, home: &Home) -> Vec<Body> {
         let mut warnings = Vec::new();
         match codex_shell::append_allow(&home.rules(), prefix, scope) {
@@ -126,7 +115,7 @@ impl Grants {
         warnings.into_iter().map(|message| Body::Warning { message }).collect()
     }
 
-    /// Notes what goes on, and returns what is to be told of it.
+    /// Records a terminal, and returns the events for the log.
     pub(crate) fn keep(&mut self, background: Background) -> Vec<Body> {
         match background {
             Background::Terminal(open) => {
@@ -137,7 +126,7 @@ impl Grants {
         }
     }
 
-    /// Takes what a terminal has shown.
+    /// Adds the output of a terminal.
     pub(crate) fn shown(&mut self, process: u64, shown: &Shown) -> Vec<Body> {
         let Some(open) = self.terminals.get_mut(&process) else { return Vec::new() };
         let mut told: Vec<Body> = open.take(shown).into_iter().collect();

@@ -1,7 +1,7 @@
-//! Pictures on disk, as a model gets them: data URLs.
+//! Images on disk as data URLs for a model.
 //!
-//! Invariant: a picture takes memory three times over while it is encoded, so only a few are at once, in all threads of the
-//! program together, and those of one message are bounded too. None is waited for longer than a while.
+//! Invariant: an image takes three times its memory while it is encoded, so only a few are encoded at once, over all
+//! threads of the program, and the images of one message are bounded too. Reading has a time limit.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,16 +15,16 @@ use codex_wire::response::ContentItem;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// The largest picture that is sent. Providers refuse larger ones.
+/// The maximum size of an image. Providers reject larger ones.
 const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
-/// How large the pictures of one message may be together.
+/// The maximum total size of the images of one message.
 pub const MAX_BYTES_TOGETHER: u64 = 64 * 1024 * 1024;
-/// How many messages with pictures are made at once.
+/// The number of messages with images that are built at once.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
-/// How long it may take to read what a message refers to, the wait for others included.
+/// The time limit for reading the files of a message, including the wait for others.
 const READING_TIME: Duration = Duration::from_secs(30);
 
-/// Does work on files of the user's or the model's choice where blocking is allowed. None if it takes too long.
+/// Runs work on files chosen by the user or the model on a blocking thread. `None` if it takes too long.
 pub async fn read_beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     read_within(&AT_ONCE, work).await
 }
@@ -45,8 +45,7 @@ async fn read_within<T: Send + 'static>(
     timeout(READING_TIME, reading).await.ok().flatten()
 }
 
-/// Whether the pictures on disk in an input may be sent together; an error that says why not. It looks at files; run it off
-/// the async threads.
+/// Checks whether the images on disk in an input may be sent together. Reads files; run it off the async threads.
 ///
 /// # Errors
 /// When they are too large together.
@@ -55,7 +54,7 @@ pub fn check_pictures(content: &[UserInput], cwd: &Path) -> Result<(), String> {
         UserInput::LocalImage { path } => Some(cwd.join(path)),
         _ => None,
     });
-    // What is too large alone is not sent, so it does not count.
+    // An image that is too large alone is not sent, so it does not count.
     let sizes = paths.filter_map(|path| Some(path.metadata().ok()?.len())).filter(|size| *size <= MAX_IMAGE_BYTES);
     if sizes.sum::<u64>() > MAX_BYTES_TOGETHER { Err(too_large_together()) } else { Ok(()) }
 }
@@ -64,14 +63,13 @@ fn too_large_together() -> String {
     format!("the pictures of one message may have {} MiB together", MAX_BYTES_TOGETHER >> 20)
 }
 
-/// A picture on disk that is sent alone, or a note that says why it cannot be.
+/// A single image on disk, or a note that says why it cannot be sent.
 #[must_use]
 pub fn one_image(path: &Path) -> ContentItem {
     local_image(path, &mut MAX_BYTES_TOGETHER.clone())
 }
 
-/// A picture on disk as a part of a message, which takes up some of what is left for pictures, or a note that says why it
-/// cannot be one.
+/// An image on disk as a part of a message, charged to the remaining budget, or a note that says why it cannot be sent.
 #[must_use]
 pub fn local_image(path: &Path, left: &mut u64) -> ContentItem {
     match read_image(path, left) {
@@ -82,16 +80,16 @@ pub fn local_image(path: &Path, left: &mut u64) -> ContentItem {
     }
 }
 
-/// Tells why a file cannot be sent as a picture, for those who want to know before anything is said.
+/// Checks whether a file can be sent as an image, before anything is sent.
 ///
 /// # Errors
-/// If it cannot be read, is no picture or is too large.
+/// If it cannot be read, is not an image or is too large.
 pub fn check_image(path: &Path) -> Result<(), String> {
     let mut left = MAX_IMAGE_BYTES;
     read_image(path, &mut left).map(drop)
 }
 
-/// A text in the place of a picture.
+/// A text in place of an image.
 #[must_use]
 pub fn note(text: String) -> ContentItem {
     ContentItem::InputText { text: text.into() }
@@ -111,7 +109,7 @@ fn read_image(path: &Path, left: &mut u64) -> Result<(&'static str, Vec<u8>), St
     Ok((kind, bytes))
 }
 
-/// Tells a picture by its first bytes; a file's name is anybody's claim.
+/// Detects the image type from its first bytes; file names are not reliable.
 fn image_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

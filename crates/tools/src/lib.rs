@@ -1,7 +1,7 @@
-//! What the agent can do: the tools a model is offered, and the commands and patches that its calls become.
+//! The abilities of the agent: the tools offered to a model, and the commands and patches of its calls.
 //!
-//! Invariant: what a call does is decided by machines without I/O; nothing runs and nothing is written that was not judged
-//! first. Nothing here knows of models, of stored threads, or of clients.
+//! Invariant: state machines without I/O decide what a call does; nothing runs and nothing is written that was not
+//! judged first. Nothing here knows models, stored threads, or clients.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 pub mod call;
@@ -18,7 +18,7 @@ pub mod registry;
 pub mod rules;
 mod specs;
 
-/// An error with its causes, since clients get one line.
+/// An error with its causes on one line, for clients.
 #[must_use]
 pub fn full_message(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();

@@ -1,7 +1,7 @@
-//! The one door for every call, the user's own included: gate, begin, ask, run, gate.
+//! The lifecycle of every call, the user's own included: gate, begin, ask, run, gate.
 //!
-//! Invariants: nothing begins that the gate does not let in; a question is answered at most once, and by its name; a call
-//! ends exactly once, and what it leaves for later calls is kept here and nowhere else.
+//! Invariants: nothing begins that the gate does not admit; a question is answered at most once, and by its id; a call
+//! ends exactly once, and the state that it leaves for later calls is kept here and nowhere else.
 
 #[cfg(test)]
 mod tests;
@@ -21,39 +21,39 @@ use crate::context::{ThreadTools, ToolContext};
 use crate::grants::{Background, Grant, Grants};
 use crate::registry::Registry;
 
-/// What a call gives to the model.
+/// The output of a call for the model.
 pub type ToolOutput = FunctionCallOutputPayload;
 
-/// A call that has begun: a machine, and the edge that does what the machine decides. Dropping it cancels it.
+/// A call in progress: a state machine, and the code that performs its effects. Dropping it cancels it.
 pub trait Call: Send {
-    /// What to do first.
+    /// The first effects.
     fn begun(&mut self) -> Vec<Effect>;
-    /// Takes the answer to the question that it asked last.
+    /// Handles the answer to its latest question.
     fn answered(&mut self, answer: Answer) -> Vec<Effect>;
-    /// Waits for whatever comes next. Cancelling it loses nothing.
+    /// Waits for the next effects. Cancel safe.
     fn next(&mut self) -> BoxFuture<'_, Vec<Effect>>;
-    /// The turn stops: its last events, and its output if there is more to say than that it was cut off.
+    /// The turn stops: returns its last events, and its output if there is more to report than that it was aborted.
     fn stop(&mut self) -> Vec<Effect>;
-    /// Whether a stop has to wait for it, because half of what it does is worse than a moment's patience.
+    /// Whether a stop has to wait for it, because half of its work is worse than a short wait.
     fn must_finish(&self) -> bool {
         false
     }
-    /// Whether it has done nothing yet, so that it may begin again in another run of the program.
+    /// Whether it has done nothing yet, so that it may start again in another run of the program.
     fn may_begin_again(&self) -> bool {
         false
     }
 }
 
-/// What a call wants to be done, in order.
+/// The effects of a call, in order.
 #[derive(Debug)]
 pub enum Effect {
     /// Append to the log.
     Emit(Body),
     /// Ask a person.
     Ask(Question),
-    /// Note what a person has allowed.
+    /// Record an approval.
     Grant(Grant),
-    /// Keep what goes on after the call.
+    /// Keep a terminal after the call.
     Keep(Background),
     /// The call is over; this goes to the model.
     End(ToolOutput),
@@ -61,29 +61,29 @@ pub enum Effect {
     EndTurn,
 }
 
-/// What a session is told of its calls.
+/// The events of calls for a session.
 #[derive(Debug)]
 pub enum CallEvent {
-    /// Something for the log.
+    /// An event for the log.
     Emit(Body),
-    /// A call is over, and the model gets this.
+    /// A call is over, with its output for the model.
     Ended(ItemId, ToolOutput),
     /// A person has stopped the turn when asked about a call.
     TurnStopped,
 }
 
-/// Who may say no to any call before it begins, and sees what each gives.
+/// Can refuse any call before it begins, and sees the output of each.
 pub trait Gate: Send + Sync {
-    /// Lets a call in, or says why not. The model is told.
+    /// Admits a call, or returns the reason for refusing it. The model is told.
     ///
     /// # Errors
     /// When the call must not begin.
     fn enter(&self, call: &ToolCall, cx: &ToolContext) -> Result<(), String>;
-    /// Sees what a call gives to the model.
+    /// Sees the output of a call for the model.
     fn leave(&self, call: &ItemId, output: ToolOutput) -> ToolOutput;
 }
 
-/// A gate that is open to everybody.
+/// A gate that admits everything.
 #[derive(Debug, Default)]
 pub struct OpenGate;
 
@@ -97,7 +97,7 @@ impl Gate for OpenGate {
     }
 }
 
-/// A running call with the question that it waits for.
+/// A running call and its open question.
 struct RunningCall {
     id: ItemId,
     call: Box<dyn Call>,
@@ -105,52 +105,49 @@ struct RunningCall {
     question: Option<OpenQuestion>,
 }
 
-/// A question without an answer.
+/// An open question.
 struct OpenQuestion {
     asked: Arc<Question>,
-    /// When it counts as answered with a no, and how long that is from when it was asked.
+    /// The time when it counts as declined, and the duration from when it was asked.
     due: Option<(Pin<Box<Sleep>>, Duration)>,
 }
 
-/// What a running call came back with.
+/// The result of a running call.
 enum Arrived {
     Effects(Vec<Effect>),
     /// Nobody has answered in time.
     Unanswered(Duration),
 }
 
-/// The calls of a thread, and what they have left behind.
+/// The calls of a thread, and the state that they leave.
 pub struct Lifecycle {
     registry: Arc<Registry>,
     gate: Arc<dyn Gate>,
     thread: Arc<ThreadTools>,
     grants: Grants,
-    /// Calls in the order they began.
+    /// Calls in the order of their start.
     running: Vec<RunningCall>,
     /// Whether nobody answers any more.
     is_unanswered: bool,
 }
 
 impl Lifecycle {
-    /// No calls yet.
     #[must_use]
     pub fn new(registry: Arc<Registry>, gate: Arc<dyn Gate>, grants: Grants) -> Self {
         Self { registry, gate, thread: Arc::default(), grants, running: Vec::new(), is_unanswered: false }
     }
 
-    /// What the calls of the thread share.
+    /// The state that the calls of the thread share.
     #[must_use]
     pub fn thread(&self) -> &Arc<ThreadTools> {
         &self.thread
     }
 
-    /// The tools.
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// Begins a call.
     pub fn begin(&mut self, call: ToolCall, cx: &Arc<ToolContext>) -> Vec<CallEvent> {
         let id = call.id.clone();
         if let Err(why) = self.gate.enter(&call, cx) {
@@ -162,12 +159,12 @@ impl Lifecycle {
         self.perform(&id, effects)
     }
 
-    /// Waits for whatever comes next. Cancelling it loses nothing.
+    /// Waits for the next events. Cancel safe.
     pub async fn next(&mut self) -> Vec<CallEvent> {
         if self.running.is_empty() {
             return std::future::pending().await;
         }
-        // Earlier calls go first. What one of them streams is bounded, so no other waits for long.
+        // Earlier calls go first. Their output is bounded, so no other call waits for long.
         let ((id, arrived), ..) = select_all(self.running.iter_mut().map(|call| Box::pin(call.next()))).await;
         match arrived {
             Arrived::Effects(effects) => self.perform(&id, effects),
@@ -175,7 +172,7 @@ impl Lifecycle {
         }
     }
 
-    /// Answers a question; none when nothing waits for it.
+    /// Answers a question; `None` if it is not open.
     pub fn answer(&mut self, question: &QuestionId, answer: Answer) -> Option<Vec<CallEvent>> {
         let asks = |call: &&mut RunningCall| call.question.as_ref().is_some_and(|open| open.asked.id == *question);
         let running = self.running.iter_mut().find(asks)?;
@@ -198,13 +195,13 @@ impl Lifecycle {
         !self.running.is_empty() && self.running.iter().all(|call| call.question.is_some())
     }
 
-    /// Whether all calls may begin again in another run of the program.
+    /// Whether all calls may start again in another run of the program.
     #[must_use]
     pub fn may_begin_again(&self) -> bool {
         self.running.iter().all(|call| call.call.may_begin_again())
     }
 
-    /// Waits for a call that must not be cut off.
+    /// Waits for a call that must not be aborted.
     pub async fn finish(&mut self) -> Vec<CallEvent> {
         let Some(running) = self.running.iter_mut().find(|call| call.call.must_finish()) else { return Vec::new() };
         let (id, effects) = (running.id.clone(), running.call.next().await);
@@ -229,14 +226,14 @@ impl Lifecycle {
         self.running.clear();
     }
 
-    /// Looks after what goes on at the end of a turn: terminals whose commands have ended, and the folders.
+    /// Cleans up at the end of a turn: terminals whose commands have ended, and the folders.
     pub async fn end_turn(&mut self, cwd: &Path) -> Vec<Body> {
         let mut told = self.grants.look_after_terminals(&self.thread).await;
         told.extend(self.thread.inspect_folders(cwd).await);
         told
     }
 
-    /// Ends what goes on, because the thread ends.
+    /// Ends all terminals, because the thread ends.
     pub fn end_thread(&mut self) -> Vec<Body> {
         self.grants.end_terminals(&self.thread)
     }

@@ -1,9 +1,9 @@
 //! Commands that a person runs outside of all threads.
 //!
-//! Nobody is asked about them: who sends one has decided. They run in the same sandbox and with the same variables as
-//! the commands of a model.
+//! They need no approval: the client that sends one has decided. They run in the same sandbox and with the same
+//! variables as the model's commands.
 //!
-//! Invariant: a command ends, with all of its processes, when what stands for it is dropped.
+//! Invariant: a command ends, with all of its processes, when its handle is dropped.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,9 +19,9 @@ use tokio::time::Instant;
 
 use crate::command::variables;
 
-/// How much is read at once.
+/// The size of the read buffer.
 const READ_BYTES: usize = 32 * 1024;
-/// How long output is awaited after the end, should a process of another user hold the pipe.
+/// How long to wait for output after the end, in case a process of another user holds the pipe.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A command to run.
@@ -29,71 +29,67 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct OneOff {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it starts. Under a policy that lets it write, this is the workspace.
+    /// The working directory, which is also the workspace under a policy that allows writing.
     pub cwd: PathBuf,
-    /// Variables to set, or to take away where there is no value.
+    /// Variables to set, or to remove if there is no value.
     pub env: BTreeMap<String, Option<String>>,
-    /// What it may do; what the configuration says if unset.
+    /// The sandbox policy; the configured one if unset.
     pub policy: Option<SandboxPolicy>,
-    /// What it reads from and writes to.
     pub streams: Streams,
 }
 
-/// What a command reads from and writes to.
+/// The streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// It has nothing to read.
+    /// No input.
     Output,
-    /// It reads what is given to it.
+    /// Input and output.
     InputAndOutput,
     /// A terminal for all.
     Terminal {
-        /// Its height in characters.
+        /// The height in characters.
         rows: u16,
-        /// Its width in characters.
+        /// The width in characters.
         cols: u16,
     },
 }
 
-/// What a command reads.
+/// The input of a command.
 pub type Input = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// What a command writes.
+/// The output of a command.
 type Output = Box<dyn AsyncRead + Send + Unpin>;
 
-/// A command that was started.
 pub struct Started {
-    /// The command.
     pub process: Process,
-    /// What it reads, if it reads anything. Dropping it ends the input, but not that of a terminal.
+    /// Its input, if it has any. Dropping it closes the input, but not that of a terminal.
     pub input: Option<Input>,
     /// Its terminal, if it has one.
     pub terminal: Option<Pty>,
 }
 
-/// A command that runs. Dropping it ends all of its processes.
+/// A running command. Dropping it kills all of its processes.
 pub struct Process {
     running: Running,
     out: Source,
     err: Source,
     exit: Option<i32>,
-    /// Why it was ended, if nobody wanted that.
+    /// The reason why it was killed without a request.
     reason: Option<String>,
-    /// Until when output is awaited.
+    /// The time until which output is awaited.
     until: Option<Instant>,
     findings: Findings,
 }
 
-/// What a command does next.
+/// The next step of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// It prints something.
     Printed(Stream, Vec<u8>),
-    /// It ends, with the code that a shell would show.
+    /// It ended, with the code that a shell would report.
     Ended(i32),
 }
 
-/// A stream with a buffer of its own.
+/// A buffered stream.
 struct Source {
     reader: Option<Output>,
     buffer: Vec<u8>,
@@ -155,7 +151,7 @@ impl Started {
 }
 
 impl Process {
-    /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
+    /// Waits for output, and after that for the end. Cancel safe.
     pub async fn next(&mut self) -> Step {
         while self.exit.is_none() || self.out.is_open() || self.err.is_open() {
             let until = self.until;
@@ -184,7 +180,7 @@ impl Process {
         Step::Ended(self.exit.unwrap_or_default())
     }
 
-    /// Ends all processes of the command. What it has printed until then still comes.
+    /// Kills all processes of the command. Its earlier output still arrives.
     pub fn kill(&mut self) {
         self.running.kill();
     }
@@ -205,11 +201,11 @@ impl Source {
         self.reader.is_some()
     }
 
-    /// The next piece; none at the end.
+    /// The next chunk; `None` at the end.
     async fn read(&mut self) -> Option<Vec<u8>> {
         let reader = self.reader.as_mut()?;
         self.buffer.reserve(READ_BYTES);
-        // A read that is cancelled has put nothing into the buffer.
+        // A cancelled read has put nothing into the buffer.
         let length = reader.read_buf(&mut self.buffer).await.unwrap_or(0);
         if length == 0 {
             self.reader = None;

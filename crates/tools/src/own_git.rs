@@ -1,6 +1,6 @@
 //! `git` as the engine runs it for itself, outside of every sandbox.
 //!
-//! Invariant: neither the program nor the folder that it works in is in a place that sandboxed commands can write.
+//! Invariant: neither the program nor its working folder is in a place that sandboxed commands can write.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ pub use codex_workspace::git::{Applied, Checkout, DiffToRemote, GitError};
 
 use codex_config::project_doc::repository_root;
 
-/// Why `git` cannot be run.
+/// The reason why `git` cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum NoGit {
-    /// There is no program that is to be trusted.
+    /// There is no trusted program.
     #[error("no git on PATH outside of workspaces and temporary folders")]
     NotFound,
     /// There is no folder for it to work in.
@@ -22,7 +22,7 @@ pub enum NoGit {
     Folder(#[from] HomeError),
 }
 
-/// `git`, ready to run. What it leaves is gone when this is dropped.
+/// `git`, ready to run. Its temporary files are removed when this is dropped.
 #[derive(Debug)]
 pub struct OwnGit {
     runner: Runner,
@@ -30,7 +30,7 @@ pub struct OwnGit {
 }
 
 impl OwnGit {
-    /// Finds the program, which must not lie where commands can write.
+    /// Finds the program, which must not be in a place that commands can write.
     pub fn find(home: &Home, env: &Env, writable: &[PathBuf]) -> Result<Self, NoGit> {
         let programs = Programs::new(env, writable);
         let program = programs.find("git").ok_or(NoGit::NotFound)?;
@@ -44,13 +44,12 @@ impl OwnGit {
         Ok(Self { runner, folder })
     }
 
-    /// Where it works.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What a checkout has that no remote has.
+    /// The unpushed changes of a checkout.
     pub fn diff_to_remote(&self, cwd: &Path) -> Result<DiffToRemote, GitError> {
         codex_workspace::git::git_diff_to_remote(cwd, &self.runner)
     }
@@ -67,15 +66,15 @@ impl OwnGit {
     }
 }
 
-/// Where programs keep the settings of the user. A relative folder would be one of the checkout.
+/// The folder of the user's settings. A relative one would be inside the checkout.
 fn settings_folder(env: &Env) -> Option<PathBuf> {
     let own = env.get("XDG_CONFIG_HOME").map(PathBuf::from);
     let usual = || env.get("HOME").map(|home| PathBuf::from(home).join(".config"));
     own.or_else(usual).filter(|folder| folder.is_absolute())
 }
 
-/// The folders that commands may write that work in `cwd`, but for temporary ones; with the whole project, whose other
-/// parts are workspaces at other times.
+/// The writable folders of commands in `cwd`, except temporary ones; with the whole project, whose other parts are
+/// workspaces at other times.
 #[must_use]
 pub fn writable_folders(cwd: &Path, policy: Option<&SandboxPolicy>) -> Vec<PathBuf> {
     let mut folders = vec![cwd.to_owned()];

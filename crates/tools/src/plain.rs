@@ -1,4 +1,4 @@
-//! The calls that need no permission: plans, pictures, and tools that nobody knows.
+//! Calls that need no permission: plans, images, and unknown tools.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::lifecycle::{Call, Effect, ToolOutput};
 use crate::registry::{Offer, Tool};
 use crate::specs;
 
-/// A call that asks nobody: it is over at once, or after a while.
+/// A call without questions: it ends at once, or after a while.
 enum PlainCall {
     Over(Vec<Effect>),
     Later(BoxFuture<'static, Vec<Effect>>),
@@ -54,12 +54,12 @@ fn said(text: impl Into<String>) -> Effect {
     Effect::End(ToolOutput::Text(text.into()))
 }
 
-/// A call that cannot begin. The model is told why.
+/// A refused call. The model is told why.
 pub(crate) fn refused(why: String) -> Box<dyn Call> {
     Box::new(PlainCall::Over(vec![said(why)]))
 }
 
-/// What the model is told of a call that nobody takes.
+/// The output of a call to an unknown tool.
 fn unsupported(call: &ToolCall) -> Box<dyn Call> {
     let tool = &call.tool;
     refused(match call.input {
@@ -68,7 +68,7 @@ fn unsupported(call: &ToolCall) -> Box<dyn Call> {
     })
 }
 
-/// Tools that nobody knows. They are answered at once.
+/// Unknown tools. Their calls are answered at once.
 pub(crate) struct UnknownTool;
 
 impl Tool for UnknownTool {
@@ -89,8 +89,8 @@ impl Tool for UnknownTool {
     }
 }
 
-/// The tool by which the model says how a goal stands. The goal is the session's, which takes such calls while there is one;
-/// what comes here comes without a goal.
+/// The tool for reporting on a goal. The goal belongs to the session, which handles such calls while there is one;
+/// calls that arrive here have no goal.
 pub(crate) struct UpdateGoalTool;
 
 impl Tool for UpdateGoalTool {
@@ -102,7 +102,7 @@ impl Tool for UpdateGoalTool {
         call.tool == "update_goal"
     }
 
-    /// Later calls find another goal.
+    /// Later calls see another goal.
     fn concurrency(&self, _: &ToolCall) -> Concurrency {
         Concurrency::Alone
     }
@@ -112,7 +112,7 @@ impl Tool for UpdateGoalTool {
     }
 }
 
-/// The search that the provider runs by itself. No call of it comes here.
+/// The provider's own web search. No call of it arrives here.
 pub(crate) struct WebSearchTool;
 
 impl Tool for WebSearchTool {
@@ -145,7 +145,7 @@ impl Tool for UpdatePlanTool {
         call.tool == "update_plan"
     }
 
-    /// Plans are shown in the order in which they were made.
+    /// Plans are shown in order.
     fn concurrency(&self, _: &ToolCall) -> Concurrency {
         Concurrency::Alone
     }
@@ -164,7 +164,7 @@ struct ViewImageArguments {
     path: PathBuf,
 }
 
-/// The tool that shows the model a picture.
+/// The tool that shows the model an image.
 pub(crate) struct ViewImageTool;
 
 impl Tool for ViewImageTool {

@@ -1,6 +1,6 @@
-//! The tools that there are, from wherever they come.
+//! The available tools, from all sources.
 //!
-//! Invariant: a snapshot never changes. What a model is told of the tools and what its calls reach come from the same one.
+//! Invariant: a snapshot never changes. The tool list sent to a model and the dispatch of its calls use the same one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,40 +17,40 @@ use crate::lifecycle::Call;
 use crate::patching::ApplyPatchTool;
 use crate::plain::{UnknownTool, UpdateGoalTool, UpdatePlanTool, ViewImageTool, WebSearchTool};
 
-/// Something that a model, or the user, can call.
+/// A tool that a model or the user can call.
 pub trait Tool: Send + Sync {
-    /// What a model is told of it, where it is offered.
+    /// Its specification for a model, if it is offered.
     fn spec(&self, offer: Offer) -> Option<ToolSpec>;
-    /// Whether a call is for it, offered or not: models call what they were trained with.
+    /// Whether a call is for it, offered or not: models call tools that they were trained with.
     fn takes(&self, call: &ToolCall) -> bool;
-    /// What may run beside a call.
+    /// The calls that may run concurrently with a call.
     fn concurrency(&self, call: &ToolCall) -> Concurrency;
-    /// Begins a call. It never waits and never fails: what is wrong is told to the model.
+    /// Begins a call. It never waits and never fails: errors are reported to the model.
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call>;
 }
 
-/// Which tools a model is offered.
+/// The tools that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offer {
-    /// The tool by which commands are run.
+    /// The tool for running commands.
     pub shell: ShellForm,
     /// The form of patches.
     pub patch: PatchForm,
     /// Whether the provider searches the web.
     pub searches_web: bool,
-    /// Whether it works towards a goal.
+    /// Whether there is a goal.
     pub has_goal: bool,
 }
 
-/// Where tools come from.
+/// A source of tools.
 pub trait ToolSource: Send + Sync {
-    /// A number that grows whenever the tools change.
+    /// A version that increases whenever the tools change.
     fn version(&self) -> u64;
-    /// The tools, in the order in which a model is told of them.
+    /// The tools, in the order in which a model sees them.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 }
 
-/// The tools of the program itself.
+/// The built-in tools.
 #[derive(Debug, Default)]
 pub struct BuiltIn;
 
@@ -82,14 +82,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The tool that a call is for.
+    /// The tool that handles a call.
     #[must_use]
     pub fn find(&self, call: &ToolCall) -> &dyn Tool {
         let found = self.tools.iter().find(|tool| tool.takes(call));
         found.map_or(&UnknownTool, |tool| &**tool)
     }
 
-    /// What a model is told. All threads with equal lists share them, and their encoding.
+    /// The specifications for a model. All threads with equal lists share them, and their encoding.
     #[must_use]
     pub fn list(&self, offer: Offer) -> Arc<ToolList> {
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,14 +105,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The tools of these sources.
     #[must_use]
     pub fn new(sources: Vec<Arc<dyn ToolSource>>) -> Self {
         let current = Mutex::new(Arc::new(taken(&sources)));
         Self { sources, current }
     }
 
-    /// The tools as they are now.
+    /// The current tools.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +139,7 @@ fn version(sources: &[Arc<dyn ToolSource>]) -> u64 {
 }
 
 fn taken(sources: &[Arc<dyn ToolSource>]) -> Snapshot {
-    // A source that changes meanwhile has a higher number the next time.
+    // A source that changes in the meantime has a higher version the next time.
     let version = version(sources);
     let tools = sources.iter().flat_map(|source| source.tools()).collect();
     Snapshot { version, tools, lists: Mutex::default() }

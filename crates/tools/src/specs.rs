@@ -1,4 +1,4 @@
-//! What a model is told of each tool of the program itself. It is made once for all threads.
+//! The specifications of the built-in tools. They are built once for all threads.
 
 use std::sync::{Arc, LazyLock};
 
@@ -108,7 +108,7 @@ pub(crate) static SHELL_COMMAND: LazyLock<ToolSpec> = LazyLock::new(|| {
     )
 });
 
-/// The patch as free text, for models that were trained to write it so.
+/// The patch as free text, for models that were trained to write it that way.
 pub(crate) static APPLY_PATCH_TEXT: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::Custom(Arc::new(CustomTool {
         name: "apply_patch".into(),

@@ -1,46 +1,37 @@
-//! Where a server listens, as a URL.
+//! The address of a server, as a URL.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     /// Standard input and output.
     Stdio,
-    /// A Unix socket; without a path the one in the home folder.
+    /// A Unix socket; without a path, the one in the home folder.
     Unix(Option<PathBuf>),
-    /// WebSocket, one message a text frame.
+    /// WebSocket, one message per text frame.
     Ws(SocketAddr),
-    /// TCP, one message a line.
+    /// TCP, one message per line.
     Tcp(SocketAddr),
-    /// gRPC, one message a message.
+    /// gRPC, one message per stream message.
     Grpc(SocketAddr),
 }
 
-/// Why a text is no address.
+/// The reason why a text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It begins with nothing that is known.
+    /// The scheme is unknown.
     #[error("{text} is no address; there are stdio://, unix://PATH, ws://IP:PORT, tcp://IP:PORT and grpc://IP:PORT")]
-    Scheme {
-        /// What was given.
-        text: String,
-    },
+    Scheme { text: String },
     /// The path of a socket is not absolute.
     #[error("the path in {text} is not absolute; an absolute one has three slashes, as in unix:///run/codex.sock")]
-    Relative {
-        /// What was given.
-        text: String,
-    },
-    /// There is no IP address with a port.
+    Relative { text: String },
+    /// The IP address or the port is missing.
     #[error("{text} does not name an IP address and a port, as in 127.0.0.1:8080")]
-    Host {
-        /// What was given.
-        text: String,
-    },
+    Host { text: String },
 }
 
 impl Address {
@@ -53,7 +44,7 @@ impl Address {
         }
     }
 
-    /// Whether clients must bring a token.
+    /// Whether clients must present a token.
     #[must_use]
     pub fn needs_token(&self) -> bool {
         self.ip().is_some()
@@ -82,7 +73,7 @@ impl FromStr for Address {
     }
 }
 
-/// Reads an IP address with a port. The one name that is known means this machine, so that no resolver decides who listens.
+/// Parses an IP address with a port. The one accepted name means this machine, so that no resolver decides who listens.
 fn host(text: &str, rest: &str) -> Result<SocketAddr, AddressError> {
     let wrong = || AddressError::Host { text: text.to_owned() };
     let rest = rest.strip_suffix('/').unwrap_or(rest);

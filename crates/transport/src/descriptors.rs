@@ -1,4 +1,4 @@
-//! Descriptors: whether they are about to run out, and whom that is told.
+//! Detects and reports a shortage of descriptors.
 
 use std::fs::File;
 use std::io;
@@ -9,17 +9,17 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::Notify;
 
-/// How many descriptors are left when they count as short, unless that is too large a part of them all.
+/// The number of free descriptors that counts as a shortage, unless that is too large a share of all.
 const RESERVE: u64 = 64;
-/// The largest part of all descriptors that counts as short.
+/// The largest share of all descriptors that counts as a shortage: one in this many.
 const LARGEST_PART: u64 = 4;
 
-/// Tells whoever can free descriptors that they run short.
+/// Notifies a receiver that can free descriptors about a shortage.
 #[derive(Debug, Clone, Default)]
 pub struct Shortage(Arc<Notify>);
 
 impl Shortage {
-    /// Waits until descriptors run short. What was reported while nobody waited counts, once.
+    /// Waits for a shortage. A report while nobody waited counts, once.
     pub async fn reported(&self) {
         self.0.notified().await;
     }
@@ -35,7 +35,8 @@ pub(crate) fn is_shortage(error: &io::Error) -> bool {
     Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
 }
 
-/// Whether hardly any descriptors are left, as the number of the newest one tells: the lowest free one is always taken.
+/// Whether hardly any descriptors are left, judging by the number of the newest one: the lowest free number is always
+/// used.
 pub(crate) fn are_short(newest: &impl AsFd) -> bool {
     let number = u64::try_from(newest.as_fd().as_raw_fd()).unwrap_or_default();
     getrlimit(Resource::Nofile).current.is_some_and(|limit| is_in_reserve(number, limit))
@@ -45,7 +46,7 @@ fn is_in_reserve(number: u64, limit: u64) -> bool {
     number >= limit.saturating_sub(RESERVE.min(limit / LARGEST_PART))
 }
 
-/// A descriptor that is given up to tell a client that there are no more.
+/// A spare descriptor that is given up to tell a client that there are no more.
 #[derive(Debug)]
 pub(crate) struct Spare(Option<File>);
 
@@ -56,7 +57,7 @@ impl Spare {
         spare
     }
 
-    /// Gives the descriptor up.
+    /// Gives up the descriptor.
     pub(crate) fn release(&mut self) {
         self.0 = None;
     }

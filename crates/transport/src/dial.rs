@@ -1,4 +1,4 @@
-//! Connecting to a server, whatever it listens on.
+//! Connects to a server over any transport.
 
 use std::io;
 use std::time::Duration;
@@ -23,58 +23,33 @@ use crate::pipe::{Lines, PIPE_BYTES, write_line};
 use crate::token::Token;
 use crate::{Address, Reader, Writer, grpc, tcp, unix};
 
-/// The longest answer to the line that carries the token.
+/// The maximum length of the response to the token.
 const ANSWER_BYTES: u64 = 4096;
 
-/// How long a server may take to let us in.
+/// How long a server may take to accept us.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// There is nothing to connect to.
     #[error("{address} is no socket that one can connect to")]
-    NoSocket {
-        /// Where.
-        address: Address,
-    },
+    NoSocket { address: Address },
     /// Nobody listens there, or the system refused.
     #[error("could not connect to {address}")]
-    Connect {
-        /// Where.
-        address: Address,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Somebody else listens there.
+    Connect { address: Address, source: io::Error },
+    /// A process of another user listens there.
     #[error("{address} belongs to another user")]
-    Foreign {
-        /// Where.
-        address: Address,
-    },
+    Foreign { address: Address },
     /// The server needs a token and there is none.
     #[error("{address} needs a token")]
-    NoToken {
-        /// Where.
-        address: Address,
-    },
-    /// The server does not let us in.
+    NoToken { address: Address },
     #[error("{address} has refused the connection: {why}")]
-    Refused {
-        /// Where.
-        address: Address,
-        /// What it said.
-        why: String,
-    },
-    /// The server took too long.
+    Refused { address: Address, why: String },
     #[error("{address} did not answer in time")]
-    Late {
-        /// Where.
-        address: Address,
-    },
+    Late { address: Address },
 }
 
-/// Connects to a server and shows it the token. What comes back is lines, whatever carries them.
+/// Connects to a server and presents the token. The result is a stream of lines, whatever the transport.
 pub async fn dial(address: &Address, token: Option<&Token>) -> Result<(Reader, Writer), DialError> {
     let late = |_| DialError::Late { address: address.clone() };
     timeout(PATIENCE, Dial { address, token }.connect()).await.map_err(late)?
@@ -121,7 +96,7 @@ impl Dial<'_> {
 
     async fn stream(&self, ip: std::net::SocketAddr) -> Result<TcpStream, DialError> {
         let stream = TcpStream::connect(ip).await.map_err(|source| self.failed(source))?;
-        // Without it small messages wait for each other.
+        // Without it, small messages wait for each other.
         let _: io::Result<()> = stream.set_nodelay(true);
         Ok(stream)
     }
@@ -153,7 +128,7 @@ impl Dial<'_> {
         let (input, output) = tokio::io::split(far);
         let (sink, stream) = socket.split();
         tokio::spawn(async move {
-            // The server closes when it has said everything; until then it is read.
+            // The server closes the connection after its last message; until then it is read.
             tokio::join!(write_frames(input, sink), read_frames(stream, output));
         });
         Ok(halves(near))
@@ -163,7 +138,7 @@ impl Dial<'_> {
         let broken = |error: h2::Error| self.failed(io::Error::other(error));
         let (client, connection) = h2::client::handshake(stream).await.map_err(broken)?;
         tokio::spawn(async move {
-            // What goes wrong is told by the streams of the connection.
+            // Errors are reported by the streams of the connection.
             let _: Result<(), h2::Error> = connection.await;
         });
         let uri = self.address.to_string().replacen("grpc", "http", 1) + grpc::PATH;
@@ -205,7 +180,7 @@ fn halves(stream: DuplexStream) -> (Reader, Writer) {
     (Box::new(input), Box::new(output))
 }
 
-/// What a server has said instead of letting us in.
+/// The server's reason for refusing us.
 fn explain(error: tungstenite::Error) -> String {
     match error {
         tungstenite::Error::Http(response) => {

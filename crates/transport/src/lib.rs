@@ -1,14 +1,14 @@
 //! Sockets that carry JSON messages: Unix sockets, WebSocket, TCP and gRPC, to listen on and to connect to.
 //!
-//! Whatever the socket, both sides see a stream of bytes with one message a line:
+//! Over any socket, both sides see a stream of bytes with one message per line:
 //!
 //! ```text
-//! socket ─▶ who is it? ─▶ slot ─▶ frames to lines ─▶ service(reader, writer) ─▶ lines to frames ─▶ socket
+//! socket ─▶ authenticate ─▶ slot ─▶ frames to lines ─▶ service(reader, writer) ─▶ lines to frames ─▶ socket
 //! ```
 //!
-//! Invariant: nothing here knows what the messages say. Nobody reaches the service who has not shown that they may, every
-//! wait for a stranger has a deadline, and what a stranger can make this program keep is a few kilobytes. However many
-//! strangers come, they take no room from clients, and clients over IP addresses take none from those over Unix sockets.
+//! Invariant: nothing here knows the contents of messages. No unauthenticated peer reaches the service, every wait for
+//! one has a deadline, and each can make this program keep only a few kilobytes. However many of them connect, they
+//! take no room from clients, and clients over IP addresses take none from those over Unix sockets.
 
 mod address;
 mod descriptors;
@@ -33,8 +33,8 @@ pub use listener::{BindError, Listener, Options, Service};
 pub use token::{Token, TokenError};
 pub use unix::{SocketError, is_welcome, owner};
 
-/// What a client says, in lines.
+/// The messages from a client, in lines.
 pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// What a client is told, in lines.
+/// The messages to a client, in lines.
 pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;

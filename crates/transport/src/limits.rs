@@ -1,7 +1,7 @@
-//! How much clients may take up.
+//! Limits on connections.
 //!
-//! Strangers, clients over Unix sockets and clients over IP addresses have room of their own each, so none of them takes room
-//! from another. Whoever has not shown yet what it came for can be made to give its place up.
+//! Unauthenticated connections, clients over Unix sockets and clients over IP addresses have separate room, so none of
+//! them takes room from another. A connection that has not sent a request yet can be evicted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,26 +11,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// How long whoever has just come keeps its place among strangers. A client that has the token has shown it by then; others
-/// wait in the kernel's queue meanwhile.
+/// How long a new connection keeps its place among the unauthenticated ones. A client with the token has presented it
+/// by then; others wait in the kernel's queue in the meantime.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// What a connection may take.
+/// The limits of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many at one listener may be about to show who they are. When one more comes, the oldest goes.
+    /// The maximum number of unauthenticated connections at one listener. When one more arrives, the oldest is closed.
     pub strangers: usize,
-    /// How long a client may take to show who it is.
+    /// The time limit for authentication.
     pub handshake: Duration,
-    /// How long a client that has said nothing yet keeps its place when there is no other left.
+    /// How long a silent client keeps its place when there is no other left.
     pub quiet: Duration,
-    /// How long a client may read nothing while something is there to read.
+    /// How long a client may read nothing while messages are waiting.
     pub stall: Duration,
-    /// How often a client is asked whether it is still there, where the protocol can.
+    /// The interval of pings, if the protocol has them.
     pub ping: Duration,
-    /// How long nothing may be heard from a client that is asked.
+    /// The maximum silence of a client that is pinged.
     pub silence: Duration,
-    /// How many bytes a message may have, where messages have a length of their own.
+    /// The maximum size of a message, if messages have an explicit length.
     pub message_bytes: usize,
 }
 
@@ -48,14 +48,14 @@ impl Default for Limits {
     }
 }
 
-/// What clients come over.
+/// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Unix,
     Ip,
 }
 
-/// Room for so many clients over Unix sockets and for as many over IP addresses, over all listeners that share it.
+/// Room for a number of clients over Unix sockets and for as many over IP addresses, shared by all listeners.
 #[derive(Debug, Clone)]
 pub struct Slots {
     unix: Places,
@@ -63,13 +63,13 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Room for so many clients over Unix sockets, and for as many over IP addresses.
+    /// Room for `most` clients over Unix sockets, and for as many over IP addresses.
     #[must_use]
     pub fn new(connections: usize) -> Self {
         Self { unix: Places::new(connections), ip: Places::new(connections) }
     }
 
-    /// Room for a client. Where there is none left, one that has said nothing for so long makes way.
+    /// Takes room for a client. If there is none left, a client that has been silent for `quiet` is evicted.
     pub(crate) fn serve(&self, way: Way, quiet: Duration) -> Result<Place, Full> {
         let places = self.of(way);
         places.take(quiet).ok_or(Full { way, most: places.lock().most })
@@ -113,7 +113,7 @@ pub(crate) struct Places(Arc<Mutex<Seats>>);
 #[derive(Debug)]
 struct Seats {
     most: usize,
-    /// Numbers grow, so the oldest comes first.
+    /// Numbers increase, so the oldest comes first.
     taken: BTreeMap<u64, Seat>,
     next: u64,
 }
@@ -121,14 +121,14 @@ struct Seats {
 #[derive(Debug)]
 struct Seat {
     since: Instant,
-    /// Whether nobody can be made to give it up any more.
+    /// Whether it can no longer be evicted.
     is_kept: bool,
-    /// Whoever has the place learns from its end that it has lost it.
+    /// Dropped to tell the holder that the place is lost.
     _held: oneshot::Sender<()>,
 }
 
 impl Seats {
-    /// The oldest place that can be lost.
+    /// The oldest place that can be evicted.
     fn oldest(&self) -> Option<(u64, Instant)> {
         self.taken.iter().find(|(_, seat)| !seat.is_kept).map(|(number, seat)| (*number, seat.since))
     }
@@ -144,7 +144,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a free place, or that of the one who has had its own for longest without keeping it, if for at least so long.
+    /// Takes a free place, or evicts the oldest one that is not kept, if it is at least `patience` old.
     pub(crate) fn take(&self, patience: Duration) -> Option<Place> {
         let mut places = self.lock();
         if places.taken.len() >= places.most {
@@ -159,12 +159,12 @@ impl Places {
         Some(Place { keeper: Keeper { places: self.clone(), number }, lost })
     }
 
-    /// Takes a place for a stranger.
+    /// Takes a place for an unauthenticated connection.
     pub(crate) fn take_among_strangers(&self) -> Option<Place> {
         self.take(GRACE)
     }
 
-    /// Waits until a stranger would find a place.
+    /// Waits until there is a place for an unauthenticated connection.
     pub(crate) async fn vacancy(&self) {
         loop {
             let since = {
@@ -178,7 +178,7 @@ impl Places {
         }
     }
 
-    /// Takes the place of the oldest away, where descriptors are short.
+    /// Evicts the oldest, for lack of descriptors.
     pub(crate) fn drop_oldest(&self) {
         let mut places = self.lock();
         if let Some((oldest, _)) = places.oldest() {
@@ -187,7 +187,7 @@ impl Places {
     }
 }
 
-/// A place that somebody has until this is dropped, or until it is lost to another.
+/// A place, held until this is dropped or evicted.
 #[derive(Debug)]
 pub(crate) struct Place {
     keeper: Keeper,
@@ -195,12 +195,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// What keeps the place for good.
+    /// A handle that makes the place permanent.
     pub(crate) fn keeper(&self) -> Keeper {
         self.keeper.clone()
     }
 
-    /// Ends when the place is lost.
+    /// Resolves when the place is lost.
     pub(crate) async fn lost(&mut self) {
         // Nothing is ever sent.
         let _: Result<(), _> = (&mut self.lost).await;
@@ -213,7 +213,7 @@ impl Drop for Place {
     }
 }
 
-/// Keeps a place for good.
+/// Makes a place permanent.
 #[derive(Debug, Clone)]
 pub(crate) struct Keeper {
     places: Places,
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(clients.each_mut().map(is_lost), [false, true]);
         third.keeper().keep();
         drop(clients);
-        // What was lost is given back once.
+        // An evicted place is returned only once.
         assert!(slots.serve(Way::Unix, QUIET).is_ok());
         let fourth = slots.serve(Way::Unix, QUIET).unwrap();
         fourth.keeper().keep();

@@ -1,4 +1,4 @@
-//! Listening: who comes shows who it is, gets a slot, and is served.
+//! Listening: a new connection authenticates, gets a slot, and is served.
 
 use std::future::Future;
 use std::io;
@@ -20,68 +20,51 @@ use crate::token::Token;
 use crate::unix::{self, SocketError, UnixSocket};
 use crate::{Address, Reader, Writer, grpc, tcp, ws};
 
-/// How many may wait in the kernel's queue. A client whose first packet finds it full tries again only after a second.
+/// The length of the kernel's accept queue. A client whose first packet finds it full retries only after a second.
 const BACKLOG: u32 = 4096;
 /// How long clients may take to leave when the server ends.
 const GOODBYES: Duration = Duration::from_secs(5);
-/// How long nobody is accepted when the system has no room for another socket.
+/// The pause before accepting again when the system has no room for another socket.
 const BREATHER: Duration = Duration::from_millis(100);
-/// How often that is tried before whoever waits at a Unix socket is told that there is no room.
+/// The number of attempts before clients waiting at a Unix socket are told that there is no room.
 const TRIES: u32 = 20;
 const NO_DESCRIPTORS: &str = "too many files are open (see ulimit -n); retry later";
 
-/// How a server listens.
+/// The options of a listener.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What clients bring who cannot be told by their user.
+    /// The token for clients that cannot be identified by their user.
     pub token: Option<Token>,
     /// Room for connections, shared by all listeners of a server.
     pub slots: Slots,
-    /// What a connection may take.
     pub limits: Limits,
-    /// Who is told that descriptors run short.
+    /// The receiver of descriptor shortages.
     pub shortage: Shortage,
-    /// Whether other machines may reach it.
+    /// Whether other machines may connect.
     pub allows_remote: bool,
 }
 
-/// Why nothing is listened on.
+/// The reason why listening failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Other machines could reach it.
     #[error("{address} can be reached from other machines")]
-    Remote {
-        /// Where.
-        address: Address,
-    },
-    /// There is no token, and whoever can reach the port could do anything.
+    Remote { address: Address },
+    /// There is no token, so anybody who can reach the port could do anything.
     #[error("{address} needs a token")]
-    NoToken {
-        /// Where.
-        address: Address,
-    },
-    /// There is nothing to listen on.
+    NoToken { address: Address },
     #[error("{address} is no socket")]
-    NoSocket {
-        /// Where.
-        address: Address,
-    },
+    NoSocket { address: Address },
     /// The Unix socket is unusable.
     #[error(transparent)]
     Socket(#[from] SocketError),
-    /// The system refused.
     #[error("could not listen on {address}")]
-    Bind {
-        /// Where.
-        address: Address,
-        /// What the system said.
-        source: io::Error,
-    },
+    Bind { address: Address, source: io::Error },
 }
 
-/// What serves clients, each as lines in and lines out.
+/// Serves clients, each as lines in and lines out.
 pub trait Service: Clone + Send + Sync + 'static {
-    /// Serves one client until it leaves. Dropping the future is the client's leaving too.
+    /// Serves one client until it leaves. Dropping the future also disconnects the client.
     fn serve(&self, input: Reader, output: Writer) -> impl Future<Output = ()> + Send;
 }
 
@@ -95,24 +78,24 @@ where
     }
 }
 
-/// A client that has come and not yet shown who it is.
+/// A connection that has not authenticated yet.
 pub(crate) struct Client {
     pub(crate) token: Option<Token>,
     pub(crate) limits: Limits,
     pub(crate) slots: Slots,
-    /// Its place among strangers.
+    /// Its place among the unauthenticated connections.
     pub(crate) waiting: Place,
-    /// Where it came in.
+    /// The local address it connected to.
     pub(crate) door: Option<SocketAddr>,
 }
 
-/// A socket that is listened on.
+/// A listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     address: Address,
     options: Options,
-    /// Room for those who have not shown who they are.
+    /// Room for unauthenticated connections.
     strangers: Places,
     spare: Spare,
 }
@@ -161,7 +144,7 @@ impl Listener {
         Self { socket, address, options, strangers, spare: Spare::new() }
     }
 
-    /// Where it listens, with the port that the system has chosen.
+    /// The address, with the port that the system has chosen.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
@@ -179,7 +162,7 @@ impl Listener {
                         failures = 0;
                         self.spare.restore();
                         self.admit(stream, &service, &mut clients);
-                        // Whoever was accepted before has its turn before the next one is.
+                        // Connections that were accepted before get their turn before the next one.
                         yield_now().await;
                     }
                     Err(error) => {
@@ -193,12 +176,12 @@ impl Listener {
             }
         }
         drop(self);
-        // Those who take too long are cut off when the set is dropped.
+        // Slow ones are cut off when the set is dropped.
         let all_left = async { while clients.join_next().await.is_some() {} };
         let _: Result<(), _> = timeout(GOODBYES, all_left).await;
     }
 
-    /// Waits for somebody, once there is room for a stranger where strangers can come. Cancelling it loses nobody.
+    /// Waits for a connection, once there is room for an unauthenticated one where those can arrive. Cancel safe.
     async fn accept(&self) -> io::Result<Stream> {
         match &self.socket {
             Socket::Unix(socket) => socket.accept().await.map(Stream::Unix),
@@ -209,7 +192,7 @@ impl Listener {
         }
     }
 
-    /// Attends to whoever has come.
+    /// Handles a new connection.
     fn admit<S: Service>(&self, stream: Stream, service: &S, clients: &mut JoinSet<()>) {
         let Options { token, slots, limits, shortage, .. } = &self.options;
         match stream {
@@ -232,8 +215,8 @@ impl Listener {
         }
     }
 
-    /// Waits after a failure, since a client has left already or too many files are open. Those who are here go on, and what
-    /// can be given up for others is.
+    /// Waits after a failure, because a client has already left or too many files are open. Existing clients continue,
+    /// and whatever can be given up is released.
     async fn make_room(&mut self, error: &io::Error, failures: u32) {
         if !descriptors::is_shortage(error) {
             return sleep(BREATHER).await;
@@ -256,13 +239,13 @@ impl Listener {
 /// Listens on an IP address.
 fn listen(ip: SocketAddr) -> io::Result<TcpListener> {
     let socket = if ip.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // A port that was listened on a moment ago can be listened on again.
+    // Allows listening again on a port that was just closed.
     socket.set_reuseaddr(true)?;
     socket.bind(ip)?;
     socket.listen(BACKLOG)
 }
 
-/// Attends to a client in the language of the address it came to.
+/// Serves a connection in the protocol of its address.
 async fn attend<S: Service>(stream: TcpStream, address: Address, client: Client, service: S) {
     peer::prepare(&stream);
     match address {
@@ -288,8 +271,8 @@ async fn serve_unix<S: Service>(stream: UnixStream, limits: Limits, slots: Slots
     }
 }
 
-/// Serves a client that has a place, until it leaves or has to make way. What it says comes with a look at whether it is gone,
-/// for when that ends.
+/// Serves an admitted client until it leaves or is evicted. Its input comes with a check whether it is gone, for the
+/// end of the input.
 pub(crate) async fn host<S, R, F>(service: &S, (input, is_gone): (R, F), output: Writer, mut place: Place)
 where
     S: Service,

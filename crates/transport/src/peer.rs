@@ -1,4 +1,4 @@
-//! What the kernel knows of the other side of a connection.
+//! The kernel's knowledge of the other side of a connection.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,27 +8,26 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
 
-/// How long nothing may come over a connection before the kernel asks whether the other side is still there, how often it
-/// asks then, and how many questions may stay unanswered.
+/// The idle time before the kernel probes a connection, the interval of its probes, and how many may stay unanswered.
 const QUIET: Duration = Duration::from_secs(60);
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(15);
 const QUESTIONS: u32 = 4;
-/// How long the other side may take to acknowledge what was sent to it.
+/// How long the other side may take to acknowledge data.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_MS: u32 = 120_000;
 
-/// Whether the other side has closed both directions, so that nothing said to it is heard. One that has only said everything
-/// has not; over TCP that looks the same until something is said to it.
+/// Whether the other side has closed both directions, so that nothing sent to it is received. One that has only
+/// finished sending has not; over TCP that looks the same until something is sent to it.
 pub(crate) fn has_hung_up(socket: &impl AsFd) -> bool {
     let mut sockets = [PollFd::new(socket, PollFlags::HUP | PollFlags::ERR)];
-    // Both are told whether or not one asks for them.
+    // Both events are reported even if not requested.
     poll(&mut sockets, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
         && sockets[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-/// Prepares a connection: small messages do not wait for each other, and a machine that vanishes without a word is noticed.
+/// Configures a connection: small messages do not wait for each other, and a vanished machine is noticed.
 pub(crate) fn prepare(stream: &TcpStream) {
-    // Whatever of it the system does not know, the connection works without.
+    // The connection works without the options that the system does not support.
     let _: io::Result<()> = stream.set_nodelay(true);
     let _: rustix::io::Result<()> = watch(stream);
 }

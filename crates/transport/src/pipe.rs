@@ -1,4 +1,4 @@
-//! Between lines and frames, and between this program and a client that does not read.
+//! Converts between lines and frames, and handles clients that do not read.
 
 use std::future::Future;
 use std::io;
@@ -13,14 +13,14 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::limits::Keeper;
 
-/// How many bytes wait between frames and lines, in either direction.
+/// The buffer size between frames and lines, in each direction.
 pub(crate) const PIPE_BYTES: usize = 64 * 1024;
 
-/// How long the one direction of a connection may take to end once the other has.
+/// How long one direction of a connection may take to end once the other has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Writes a message as a line. Ends of lines within it can only be space between its parts, since a JSON text has none in
-/// its strings.
+/// Writes a message as a line. Line breaks within it can only be white space between its parts, because JSON strings
+/// contain none.
 pub(crate) async fn write_line<W: AsyncWrite + Unpin>(output: &mut W, message: &[u8]) -> io::Result<()> {
     let mut line = Vec::with_capacity(message.len() + 1);
     line.extend(message.iter().map(|byte| if *byte == b'\n' || *byte == b'\r' { b' ' } else { *byte }));
@@ -28,22 +28,22 @@ pub(crate) async fn write_line<W: AsyncWrite + Unpin>(output: &mut W, message: &
     output.write_all(&line).await
 }
 
-/// Reads messages, one a line.
+/// Reads messages, one per line.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     input: BufReader<R>,
     limit: usize,
-    /// The beginning of a line whose end has not come yet.
+    /// The start of an incomplete line.
     begun: Vec<u8>,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    /// Reads lines of up to so many bytes.
+    /// Reads lines of up to `limit` bytes.
     pub(crate) fn new(input: R, limit: usize) -> Self {
         Self { input: BufReader::with_capacity(PIPE_BYTES, input), limit, begun: Vec::new() }
     }
 
-    /// The next line that is not empty, without its end; none at the end of the input. Cancelling it loses nothing.
+    /// The next non-empty line without its end; `None` at the end of the input. Cancel safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let room = self.limit.saturating_add(1).saturating_sub(self.begun.len());
@@ -64,7 +64,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Runs both until one of them has ended, and then the other for so long at most.
+/// Runs both until one of them has ended, and then the other for at most `rest`.
 pub(crate) async fn together(one: impl Future<Output = ()>, other: impl Future<Output = ()>, rest: Duration) {
     let (mut one, mut other) = (std::pin::pin!(one), std::pin::pin!(other));
     let is_first = tokio::select! {
@@ -72,16 +72,16 @@ pub(crate) async fn together(one: impl Future<Output = ()>, other: impl Future<O
         () = &mut other => false,
     };
     let left = async { if is_first { other.await } else { one.await } };
-    // What takes longer is cut off.
+    // Anything slower is cut off.
     let _: Result<(), _> = timeout(rest, left).await;
 }
 
-/// What a client says. The end of it is an error where the client is gone, for then it hears no answers either; and once the
-/// client has said a whole line, it keeps its place.
+/// The input of a client. Its end is an error if the client is gone, because then it receives no responses either.
+/// After its first complete line, the client's place is permanent.
 pub(crate) struct Voice<R, F> {
     input: R,
     is_gone: F,
-    /// None once the place is kept.
+    /// `None` once the place is permanent.
     keeper: Option<Keeper>,
 }
 
@@ -113,7 +113,7 @@ impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for Voice<R, F> 
     }
 }
 
-/// An output that fails when nothing of it is read for too long.
+/// An output that fails when nothing is read for too long.
 #[derive(Debug)]
 pub(crate) struct Patient<W> {
     output: W,
@@ -126,7 +126,7 @@ impl<W> Patient<W> {
         Self { output, patience, waiting: None }
     }
 
-    /// Passes a result on, or fails if there is none and the patience is at its end.
+    /// Passes a result on, or fails if there is none and the time is up.
     fn bounded<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
             self.waiting = None;

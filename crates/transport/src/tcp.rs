@@ -1,4 +1,4 @@
-//! TCP: the first line carries the token, then it is lines as over standard input and output.
+//! TCP: the first line carries the token; after that it is lines, as over standard input and output.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::listener::{Client, Service, host};
 use crate::peer;
 use crate::pipe::Patient;
 
-/// The code for what the client did wrong.
+/// The error code for a client error.
 const INVALID_REQUEST: i64 = -32600;
-/// The code for a server that is full for now.
+/// The error code for a server that is full.
 const OVERLOADED: i64 = -32001;
-/// The longest first line.
+/// The maximum length of the first line.
 const FIRST_LINE_BYTES: u64 = 4096;
-/// How much is read on from a client that was refused, and for how long.
+/// How much is read from a refused client, and for how long.
 const DRAINED_BYTES: u64 = 64 * 1024;
 const DRAINING: Duration = Duration::from_secs(1);
 /// The method of the first line.
 pub(crate) const AUTHENTICATE: &str = "authenticate";
 
-/// What the first line must say.
+/// The contents of the first line.
 #[derive(Deserialize)]
 struct First<'a> {
     #[serde(default, borrow)]
@@ -39,7 +39,7 @@ struct Params {
     token: String,
 }
 
-/// An answer to the first line.
+/// The response to the first line.
 #[derive(Serialize)]
 struct Answer<'a> {
     id: Option<&'a serde_json::value::RawValue>,
@@ -52,7 +52,7 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Empty {}
 
-/// Why a client is not served, as an error of JSON-RPC.
+/// The reason why a client is refused, as a JSON-RPC error.
 #[derive(Serialize)]
 pub(crate) struct Refusal {
     code: i64,
@@ -60,13 +60,13 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// A mistake of the client.
+    /// A client error.
     fn invalid(message: &str) -> Self {
         Self { code: INVALID_REQUEST, message: message.to_owned() }
     }
 }
 
-/// Serves a client that has just come.
+/// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
     let Client { token, limits, slots, mut waiting, .. } = client;
     let (input, output) = stream.into_split();
@@ -104,24 +104,24 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     }
 }
 
-/// What a client is told for whom there is no room.
+/// The error for a client without room.
 pub(crate) fn overloaded(why: impl ToString) -> Refusal {
     Refusal { code: OVERLOADED, message: why.to_string() }
 }
 
-/// Answers with an error, as the last word.
+/// Sends an error as the last message.
 pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
     output: &mut W,
     id: Option<&serde_json::value::RawValue>,
     error: Refusal,
 ) {
     tracing::debug!(code = error.code, message = error.message, "a client is refused");
-    // Whoever does not hear it learns it from the end of the connection.
+    // A client that does not receive it notices the end of the connection.
     let _: std::io::Result<()> = say(output, &Answer { id, result: None, error: Some(error) }).await;
     let _: std::io::Result<()> = output.shutdown().await;
 }
 
-/// Reads on for a moment: closing a socket with something unread would take back what was just said.
+/// Keeps reading for a moment: closing a socket with unread data would discard the response.
 async fn drain<R: AsyncRead + Unpin>(input: R, mut waiting: Place) {
     let (mut rest, mut nowhere) = (input.take(DRAINED_BYTES), tokio::io::sink());
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The secret that clients bring who cannot be told by their user.
+//! The secret of clients that cannot be identified by their user.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -9,40 +9,25 @@ use std::path::{Path, PathBuf};
 use codex_files::Links;
 use subtle::ConstantTimeEq as _;
 
-/// How many random bytes are in a token of our own.
+/// The number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 32;
-/// The lengths a token may have: one that can be guessed is none.
+/// The allowed lengths of a token: one that can be guessed is no protection.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=1024;
 
-/// A secret. It is in no debug text and in no error.
+/// A secret. It never appears in debug output or in errors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// Its file could not be read.
     #[error("could not read the token file {path}", path = .path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Its file could not be written.
+    Read { path: PathBuf, source: io::Error },
     #[error("could not write the token file {path}", path = .path.display())]
-    Write {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Others can read or change it.
+    Write { path: PathBuf, source: io::Error },
+    /// Others can read or change the file.
     #[error("the token file {path} belongs to somebody else or can be read by others; chmod 600 it", path = .path.display())]
-    Exposed {
-        /// Which file.
-        path: PathBuf,
-    },
+    Exposed { path: PathBuf },
     /// It is too short, too long, or has characters that a header cannot carry.
     #[error("a token has {} to {} visible characters without spaces", LENGTHS.start(), LENGTHS.end())]
     Unfit,
@@ -55,7 +40,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Takes a text as a token.
+    /// Validates a text as a token.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if LENGTHS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -65,7 +50,7 @@ impl Token {
         }
     }
 
-    /// Reads a token from a file that nobody else can read. It is no link.
+    /// Reads a token from a file that nobody else can read and that is not a link.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
         let failed = |source| TokenError::Read { path: path.to_owned(), source };
         let opened = codex_files::open_with(OpenOptions::new().read(true), Links::Refused, path);
@@ -80,7 +65,7 @@ impl Token {
         Self::new(&text)
     }
 
-    /// Reads a token from a file, or makes one and writes it there if there is none yet.
+    /// Reads a token from a file, or generates one and writes it there if there is none yet.
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
         match Self::read(path) {
             Err(TokenError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
@@ -93,7 +78,7 @@ impl Token {
                 writeln!(file, "{}", token.0).map_err(failed)?;
                 Ok(token)
             }
-            // Another server was faster, and its token is as good.
+            // Another server was faster, and its token is just as good.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Self::read(path),
             Err(error) => Err(failed(error)),
         }
@@ -106,13 +91,13 @@ impl Token {
         Ok(Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()))
     }
 
-    /// Whether that is the token. It takes as long for a text that is nearly right as for one that is all wrong.
+    /// Compares in constant time.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 
-    /// Whether a header `Authorization` carries the token.
+    /// Whether an `Authorization` header carries the token.
     #[must_use]
     pub(crate) fn authorizes(&self, header: Option<&http::HeaderValue>) -> bool {
         let text = header.and_then(|value| value.to_str().ok());
@@ -126,7 +111,7 @@ impl Token {
         &self.0
     }
 
-    /// A header `Authorization` that carries it.
+    /// An `Authorization` header that carries it.
     pub(crate) fn header(&self) -> Option<http::HeaderValue> {
         let mut value = http::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
         value.set_sensitive(true);

@@ -1,4 +1,4 @@
-//! Unix sockets: only their owner can reach them, and both sides look at who the other is.
+//! Unix sockets: only their owner can reach them, and both sides check the other's user.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek as _, Write};
@@ -12,74 +12,46 @@ use codex_files::Links;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 
-/// The longest path that a socket's address holds.
+/// The maximum path length in a socket address.
 const PATH_BYTES: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
-/// How long a server may take to answer the knock that tells whether it lives.
+/// How long a server may take to accept the connection that tests whether it is alive.
 const KNOCK: Duration = Duration::from_secs(1);
-/// How often the lock is tried, since whoever asks for the owner holds it for a moment.
+/// The number of attempts to take the lock, because a process that looks up the owner holds it for a moment.
 const LOCK_TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// Why there is no socket.
+/// The reason why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Its path does not fit into an address.
     #[error("the path of a socket has at most {PATH_BYTES} bytes; {path} is longer", path = .path.display())]
-    TooLong {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Its folder cannot be used.
+    TooLong { path: PathBuf },
     #[error("the folder {path} could not be made or looked at", path = .path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Folder { path: PathBuf, source: io::Error },
     /// Somebody else could put another socket in its place.
     #[error("the folder {path} is not safe for a socket: {why}", path = .path.display())]
-    Unsafe {
-        /// The folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// Something lies there that is none of ours.
+    Unsafe { path: PathBuf, why: &'static str },
+    /// The path exists and is not our socket.
     #[error("{path} is there already and is no socket of this user", path = .path.display())]
-    Occupied {
-        /// The path.
-        path: PathBuf,
-    },
-    /// A server listens there.
+    Occupied { path: PathBuf },
     #[error("a server listens on {path} already", path = .path.display())]
-    InUse {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The system refused.
+    InUse { path: PathBuf },
     #[error("could not listen on {path}", path = .path.display())]
-    Bind {
-        /// The path.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Bind { path: PathBuf, source: io::Error },
 }
 
-/// Whether a user may speak to a server of another: only the same one may, and root, who can do anything anyway.
+/// Whether a user may connect to a server of another: only the same user and root, who can do anything anyway.
 #[must_use]
 pub fn is_welcome(peer: u32, own: u32) -> bool {
     peer == own || peer == 0
 }
 
-/// Whether the other side of a socket is somebody to speak to.
+/// Whether the other side of a socket is trusted.
 pub(crate) fn is_trusted(stream: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();
     stream.peer_cred().is_ok_and(|peer| is_welcome(peer.uid(), own))
 }
 
-/// The process that listens on a socket, by the lock that it holds; none if there is none.
+/// The process that listens on a socket, according to its lock; `None` if there is none.
 #[must_use]
 pub fn owner(path: &Path) -> Option<i32> {
     let mut file = open_lock(path, false).ok()?;
@@ -92,18 +64,18 @@ pub fn owner(path: &Path) -> Option<i32> {
     text.trim().parse().ok().filter(|pid| *pid > 1)
 }
 
-/// A socket that is listened on. Its file goes when it is dropped.
+/// A listening socket. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct UnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Which file it is, so that none of somebody else is removed.
+    /// The identity of the file, so that nobody else's is removed.
     file: (u64, u64),
     lock: File,
 }
 
 impl UnixSocket {
-    /// Listens on a path. A socket that nobody listens on any more is replaced.
+    /// Listens on a path. A stale socket is replaced.
     pub(crate) async fn bind(path: &Path) -> Result<Self, SocketError> {
         let path = checked(path)?;
         let failed = |source| SocketError::Bind { path: path.clone(), source };
@@ -131,15 +103,15 @@ impl Drop for UnixSocket {
     fn drop(&mut self) {
         let is_ours = std::fs::symlink_metadata(&self.path).is_ok_and(|it| (it.dev(), it.ino()) == self.file);
         if is_ours {
-            // It is gone either way for those who look whether anybody listens.
+            // If this fails, clients still notice that nobody listens.
             let _: io::Result<()> = std::fs::remove_file(&self.path);
         }
-        // The file of the lock stays: removing it would let two hold it.
+        // The lock file stays: removing it would let two processes hold the lock.
         let _: io::Result<()> = self.lock.set_len(0);
     }
 }
 
-/// Checks the folder of a socket, makes it if it is missing, and gives the path without links in it.
+/// Checks the folder of a socket, creates it if it is missing, and returns the path without links.
 fn checked(path: &Path) -> Result<PathBuf, SocketError> {
     let occupied = || SocketError::Occupied { path: path.to_owned() };
     let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(occupied)?;
@@ -156,7 +128,7 @@ fn checked(path: &Path) -> Result<PathBuf, SocketError> {
     let parent = parent.canonicalize().map_err(failed)?;
     for folder in parent.ancestors() {
         let mode = std::fs::metadata(folder).map_err(failed)?.mode();
-        // In a folder with the sticky bit nobody can move what belongs to others.
+        // In a folder with the sticky bit nobody can move the files of others.
         if mode & 0o002 != 0 && mode & 0o1000 == 0 {
             return is_unsafe(folder, "everybody may write to it");
         }
@@ -191,7 +163,7 @@ async fn lock(path: &Path) -> Result<File, SocketError> {
     Err(SocketError::InUse { path: path.to_owned() })
 }
 
-/// Removes a socket that nobody listens on. Nothing else is removed.
+/// Removes a stale socket and nothing else.
 async fn clear(path: &Path) -> Result<(), SocketError> {
     let failed = |source| SocketError::Bind { path: path.to_owned(), source };
     let metadata = match std::fs::symlink_metadata(path) {
@@ -202,7 +174,7 @@ async fn clear(path: &Path) -> Result<(), SocketError> {
     if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(SocketError::Occupied { path: path.to_owned() });
     }
-    // Another program may listen there that knows nothing of our lock.
+    // A program that does not know our lock may listen there.
     match timeout(KNOCK, UnixStream::connect(path)).await {
         Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path).map_err(failed)
@@ -254,7 +226,7 @@ mod tests {
         assert!(matches!(UnixSocket::bind(&path).await, Err(SocketError::InUse { .. })));
         assert!(UnixStream::connect(&path).await.is_ok());
         drop(first);
-        // A program that is killed leaves its socket behind.
+        // A killed program leaves its socket behind.
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         drop(UnixSocket::bind(&path).await.unwrap());

@@ -1,7 +1,8 @@
-//! WebSocket: one message a text frame, for programs and never for web pages.
+//! WebSocket: one message per text frame, for programs and never for web pages.
 //!
-//! A page can make a browser connect to any port of this machine. So whoever names an origin is refused, whoever calls this
-//! machine by a name that others control is refused, and everybody else needs the token in a header, which no page can set.
+//! A page can make a browser connect to any port of this machine. So a request with an origin is refused, a request
+//! with a host name that others control is refused, and everybody else needs the token in a header, which no page can
+//! set.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -33,26 +34,26 @@ use crate::listener::{Client, Service, host};
 use crate::pipe::{LAST_WORDS, Lines, PIPE_BYTES, together, write_line};
 use crate::token::Token;
 
-/// How many bytes the head of a request may have.
+/// The maximum size of a request's headers, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
-/// How long a client may take to take leave.
+/// How long a client may take for the closing handshake.
 const LEAVE_TAKING: Duration = Duration::from_secs(1);
 
-/// What is known of a client while it asks to be let in.
+/// The state of a client before it is admitted.
 #[derive(Clone)]
 struct Reception {
     token: Option<Token>,
     door: Option<SocketAddr>,
     slots: Slots,
     limits: Limits,
-    /// Where the connection goes when the client is let in.
+    /// Receives the connection when the client is admitted.
     inside: Arc<Mutex<Option<oneshot::Sender<LetIn>>>>,
 }
 
-/// A client that was let in, and its room.
+/// An admitted client and its place.
 type LetIn = (WebSocket, Place);
 
-/// Serves a client that has just come.
+/// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
     let Client { token, limits, slots, mut waiting, door } = client;
     let (inside, let_in) = oneshot::channel();
@@ -68,7 +69,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         .with_upgrades();
     let entrance = async { connection.await.ok().zip(let_in.await.ok()) };
     let entered = tokio::select! {
-        // The deadline holds for all that is said before a client is let in, however slowly it is said.
+        // The deadline covers everything before a client is admitted, however slowly it arrives.
         entered = timeout(limits.handshake, entrance) => entered.ok().flatten(),
         () = waiting.lost() => None,
     };
@@ -99,7 +100,7 @@ async fn guard(State(reception): State<Reception>, request: Request, next: Next)
     next.run(request).await
 }
 
-/// Whether a client calls this machine by a name that nobody else can give it.
+/// Whether a client uses a host name for this machine that nobody else controls.
 pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -143,25 +144,25 @@ async fn upgrade(
     let most = reception.limits.message_bytes;
     upgrade.max_message_size(most).max_frame_size(most).on_upgrade(async move |socket| {
         if let Some(inside) = inside {
-            // Nobody waits for it when the client took too long.
+            // Nobody waits for it if the client took too long.
             let _: Result<(), LetIn> = inside.send((socket, place));
         }
     })
 }
 
-/// Passes frames on as lines and lines as frames until either side has said everything.
+/// Forwards frames as lines and lines as frames until either side is done.
 async fn converse<S: Service>(socket: WebSocket, limits: Limits, place: Place, service: S) {
     let (sink, stream) = socket.split();
     let (near, far) = duplex(PIPE_BYTES);
     let (from_service, to_service) = tokio::io::split(near);
     let (input, output) = tokio::io::split(far);
-    // Unless the client ends it, the server does.
+    // The server closes the connection, unless the client does.
     let code = AtomicU16::new(close_code::AWAY);
     let reading = async {
         code.store(read(stream, to_service, limits).await, Ordering::Relaxed);
         std::future::pending::<()>().await;
     };
-    // Who has said goodbye hears nothing more.
+    // A client that has sent a close frame receives nothing more.
     let serving = host(&service, (input, |_: &ReadHalf<DuplexStream>| true), Box::new(output), place);
     let exchange = async {
         tokio::select! {
@@ -169,11 +170,11 @@ async fn converse<S: Service>(socket: WebSocket, limits: Limits, place: Place, s
             () = reading => {}
         }
     };
-    // Whatever ends first, the last word is written, and what the client has said is read.
+    // Whichever ends first, remaining messages are written and the client's input is read.
     together(write(sink, from_service, &code, limits), exchange, LAST_WORDS).await;
 }
 
-/// Passes frames on until the client has said everything, and says how to close.
+/// Forwards frames until the client is done, and returns the close code.
 async fn read<W: AsyncWrite + Unpin>(mut stream: SplitStream<WebSocket>, mut output: W, limits: Limits) -> u16 {
     let code = loop {
         match timeout(limits.silence, stream.next()).await {
@@ -190,7 +191,7 @@ async fn read<W: AsyncWrite + Unpin>(mut stream: SplitStream<WebSocket>, mut out
             Err(_) => break close_code::POLICY,
         }
     };
-    // The service learns that nothing more comes.
+    // Signals the end of the input to the service.
     let _: std::io::Result<()> = output.shutdown().await;
     code
 }
@@ -203,7 +204,7 @@ fn code_of(error: axum::Error) -> u16 {
     }
 }
 
-/// Passes lines on until the service has said everything, and closes.
+/// Forwards lines until the service is done, and closes.
 async fn write<R: AsyncRead + Unpin>(
     mut sink: SplitSink<WebSocket, Message>,
     input: R,
@@ -228,7 +229,7 @@ async fn write<R: AsyncRead + Unpin>(
     };
     let goodbye = Message::Close(Some(CloseFrame { code: reason, reason: Utf8Bytes::default() }));
     let leaving = async {
-        // A goodbye of the client is answered by the library, and then only has to be written.
+        // The library answers the client's close frame; it only has to be flushed.
         if sink.send(goodbye).await.is_err() {
             let _: Result<(), axum::Error> = sink.close().await;
         }

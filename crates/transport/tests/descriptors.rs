@@ -1,4 +1,4 @@
-//! A server that has no descriptors left. It has a process of its own, since it uses all of them up.
+//! A server without free descriptors. It has its own process, because it uses up all of them.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -17,7 +17,7 @@ fn take_all() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-/// Everything that a client is told, as long as the server does not take too many pauses.
+/// Everything that a client receives, as long as the server does not pause too often.
 async fn told(mut client: UnixStream) -> String {
     let mut told = String::new();
     let reading = timeout(Duration::from_secs(60), client.read_to_string(&mut told));

@@ -1,6 +1,6 @@
-//! Another user knocks at a Unix socket. As root the test becomes one; otherwise it checks who would be welcome.
+//! Another user connects to a Unix socket. As root the test becomes one; otherwise it checks who would be accepted.
 //!
-//! It runs itself as the other user, so it has a `main` of its own.
+//! It runs itself as the other user, so it has its own `main`.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
@@ -32,7 +32,7 @@ fn main() {
     runtime.expect("a runtime can be made").block_on(check(folder.path(), own));
 }
 
-/// What comes of knocking.
+/// The result of connecting.
 fn knock(path: &Path) -> &'static str {
     let mut stream = match UnixStream::connect(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return "no way",
@@ -40,7 +40,7 @@ fn knock(path: &Path) -> &'static str {
         Ok(stream) => stream,
     };
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("it can be set");
-    // The server may have hung up already.
+    // The server may have disconnected already.
     let _: std::io::Result<()> = stream.write_all(b"hello\n");
     let mut heard = String::new();
     match stream.read_to_string(&mut heard) {
@@ -65,7 +65,7 @@ async fn check(folder: &Path, own: u32) {
     assert_eq!(run(folder, &socket, own).await, "welcome", "its owner");
     if own == 0 {
         assert_eq!(run(folder, &socket, OTHER).await, "no way", "another user before a closed folder");
-        // Even where the modes let others through, the server looks at who they are.
+        // Even if the modes let others through, the server checks their user.
         for (path, mode) in [(folder.to_owned(), 0o755), (folder.join("run"), 0o755), (socket.clone(), 0o666)] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("it can be changed");
         }
@@ -76,16 +76,16 @@ async fn check(folder: &Path, own: u32) {
     serving.await.expect("it does not panic");
 }
 
-/// Knocks as a user.
+/// Connects as a user.
 async fn run(folder: &Path, socket: &Path, user: u32) -> String {
-    // The other user may not reach the folder that this program lies in.
+    // The other user may not be able to reach this program's folder.
     let program = tempfile::Builder::new()
         .permissions(PermissionsExt::from_mode(0o755))
         .tempdir_in(folder.parent().expect("it has one"));
     let program = program.expect("a folder can be made");
     let (knocker, socket) = (program.path().join("knock"), socket.to_owned());
-    // Not by this process: a child that is started meanwhile would hold the file open for writing for a moment, and such a
-    // file cannot be executed.
+    // A separate process copies the file: a child that is started in the meantime would inherit a descriptor open for
+    // writing, and such a file cannot be executed.
     let copied = Command::new("cp").arg(std::env::current_exe().expect("it has a path")).arg(&knocker).status();
     assert!(copied.is_ok_and(|status| status.success()), "it can be copied");
     let output = tokio::task::spawn_blocking(move || {

@@ -1,11 +1,11 @@
-//! Changes of files as people read them: what happens to which file, how much, and lines with their numbers.
+//! Human-readable diffs: the operation on each file, its size, and numbered lines.
 
 use std::path::Path;
 
 use crate::style::add;
 use crate::{Span, Style, visible};
 
-/// What is done to a file.
+/// The operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The text is that of the new file.
@@ -16,7 +16,7 @@ pub enum Kind {
     Update,
 }
 
-/// A line of a change: its number, and how it begins.
+/// A line of a change, with its number.
 #[derive(Debug, Clone, Copy)]
 enum Line<'a> {
     Added(Option<usize>, &'a str),
@@ -24,11 +24,11 @@ enum Line<'a> {
     Kept(Option<usize>, &'a str),
     /// Lines in between are left out.
     Gap,
-    /// Something about the lines around it.
+    /// A remark about the lines around it.
     Remark(&'a str),
 }
 
-/// Shows a change of one file.
+/// Renders the change of one file.
 #[must_use]
 pub fn change(kind: Kind, name: &str, text: &str) -> Vec<Span> {
     let lines = lines(kind, text);
@@ -65,7 +65,7 @@ pub fn change(kind: Kind, name: &str, text: &str) -> Vec<Span> {
     out
 }
 
-/// Shows what `git diff` prints.
+/// Renders the output of `git diff`.
 #[must_use]
 pub fn of_git(diff: &str) -> Vec<Span> {
     let mut out = Vec::new();
@@ -84,7 +84,7 @@ pub fn of_git(diff: &str) -> Vec<Span> {
             (Some(old), Some(new)) if old != new => (Kind::Update, format!("{old} -> {new}")),
             (Some(old), Some(_)) => (Kind::Update, old),
             (None, None) => {
-                // Nothing but a mode, a name or bytes has changed.
+                // Only a mode, a name or binary content has changed.
                 let text = head.strip_prefix("diff --git ").unwrap_or(head);
                 text.lines().for_each(|line| add(&mut out, Style::Dim, &format!("{}\n", seen(line))));
                 continue;
@@ -105,7 +105,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-/// A path as seen from a folder; as it is, if it lies elsewhere.
+/// A path relative to a folder; unchanged if it is elsewhere.
 #[must_use]
 pub fn relative(path: &Path, folder: &Path) -> String {
     let inside = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty());
@@ -120,7 +120,7 @@ fn lines(kind: Kind, text: &str) -> Vec<Line<'_>> {
     }
 }
 
-/// The lines of a unified diff. Numbers come from the heads of its hunks.
+/// The lines of a unified diff. Numbers come from the hunk headers.
 fn hunks(text: &str) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut at: Option<(usize, usize)> = None;
@@ -146,7 +146,7 @@ fn hunks(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Where the hunk begins in the old file and in the new one: `@@ -1,2 +3,4 @@`.
+/// The start of a hunk in the old file and in the new one: `@@ -1,2 +3,4 @@`.
 fn starts(head: &str) -> Option<(usize, usize)> {
     let number = |mark: char| {
         let word = head.split_whitespace().find_map(|word| word.strip_prefix(mark))?;
@@ -155,7 +155,7 @@ fn starts(head: &str) -> Option<(usize, usize)> {
     Some((number('-')?, number('+')?))
 }
 
-/// Text that hides nothing; tabs are as wide as they are.
+/// Escapes invisible characters; tabs are kept.
 fn seen(text: &str) -> String {
     text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }

@@ -1,7 +1,7 @@
-//! The line that is being typed: a machine from keys to text and cursor.
+//! The line editor: a state machine from keys to text and cursor.
 //!
-//! Invariant: nothing is drawn and nothing is read here. The text is bounded, and holds no character that a terminal
-//! would obey but the ends of lines.
+//! Invariant: nothing is drawn and nothing is read here. The text is bounded, and contains no control character except
+//! line breaks.
 
 use std::borrow::Cow;
 
@@ -10,50 +10,50 @@ use unicode_width::UnicodeWidthChar;
 use crate::key::Key;
 use crate::printable;
 
-/// How many bytes can be typed or pasted.
+/// The maximum number of bytes that can be typed or pasted.
 pub const MOST_BYTES: usize = 1024 * 1024;
 
 /// Pastes of more characters or lines than this are shown as a chip.
 const CHIP_CHARS: usize = 1000;
 const CHIP_LINES: usize = 10;
 
-/// The character that stands for the first paste, and how many pastes can be in the line. No script has them.
+/// The character that stands for the first paste, and the maximum number of pastes. No script uses these characters.
 const FIRST_CHIP: u32 = 0x0010_f000;
 const MOST_CHIPS: usize = 1024;
 
-/// What a key comes to, beyond the text.
+/// The effect of a key, beyond the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edit {
-    /// The text or the cursor may be another.
+    /// The text or the cursor may have changed.
     Changed,
-    /// The text is done.
+    /// The text is complete.
     Submit,
-    /// An earlier prompt is wanted.
+    /// Go to an earlier prompt.
     Older,
-    /// A later prompt is wanted.
+    /// Go to a later prompt.
     Newer,
-    /// The input is at its end: Ctrl-D in an empty line.
+    /// End of input: Ctrl-D on an empty line.
     End,
-    /// The key means nothing here.
+    /// The key has no meaning here.
     Ignored,
     /// The text would be too long.
     Full,
 }
 
-/// The line that is being typed. It may have several lines.
+/// The text that is being typed. It may have several lines.
 #[derive(Debug, Default)]
 pub struct Editor {
     text: String,
-    /// Where the next character goes, in bytes.
+    /// The cursor, as a byte offset.
     cursor: usize,
-    /// What was cut last.
+    /// The last cut.
     cut: String,
-    /// Large pastes. A character of its own stands in the text for each, so that it is moved over and cut as one.
+    /// Large pastes. Each is represented by a single character in the text, so that it is moved over and cut as one.
     pastes: Vec<String>,
 }
 
 impl Editor {
-    /// The text as it is shown, with a chip for each large paste, and the place of the cursor in it.
+    /// The displayed text, with a chip for each large paste, and the cursor position in it.
     #[must_use]
     pub fn shown(&self) -> (String, usize) {
         let (before, after) = self.text.split_at(self.cursor);
@@ -62,7 +62,7 @@ impl Editor {
         (shown + &self.with_pastes(after, |paste| chip(paste).into()), cursor)
     }
 
-    /// The text as it will be sent.
+    /// The text to send.
     #[must_use]
     pub fn text(&self) -> String {
         self.with_pastes(&self.text, Cow::Borrowed)
@@ -79,7 +79,7 @@ impl Editor {
         shown
     }
 
-    /// Takes the text away.
+    /// Takes the text.
     pub fn take(&mut self) -> String {
         let text = self.text();
         self.cursor = 0;
@@ -89,14 +89,14 @@ impl Editor {
         text
     }
 
-    /// Puts another text in its place, with the cursor behind it.
+    /// Replaces the text and puts the cursor at its end.
     pub fn replace(&mut self, text: &str) {
         self.take();
         self.text = without_chips(&printable(text));
         self.cursor = self.text.len();
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Edit {
         match key {
             Key::Enter => return Edit::Submit,
@@ -144,7 +144,7 @@ impl Editor {
         Edit::Changed
     }
 
-    /// Puts back what was cut, with the pastes in it.
+    /// Inserts the last cut, with the pastes in it.
     fn yank(&mut self) -> Edit {
         if self.bytes() + self.with_pastes(&self.cut, Cow::Borrowed).len() > MOST_BYTES {
             return Edit::Full;
@@ -159,7 +159,7 @@ impl Editor {
         self.cursor += text.len();
     }
 
-    /// How much is kept: what was pasted can be put back, so it counts until the text is taken.
+    /// The number of bytes kept: a cut paste can be inserted again, so it counts until the text is taken.
     fn bytes(&self) -> usize {
         self.text().len().max(self.text.len() + self.pastes.iter().map(String::len).sum::<usize>())
     }
@@ -176,13 +176,13 @@ impl Editor {
         }
     }
 
-    /// The place before the character that ends here, with all that is drawn on top of it.
+    /// The position before the grapheme that ends here.
     fn before(&self, place: usize) -> usize {
         let mut characters = self.text[..place].char_indices().rev();
         characters.find(|(_, c)| stands_alone(*c)).map_or(0, |(at, _)| at)
     }
 
-    /// The place behind the character that begins here, with all that is drawn on top of it.
+    /// The position after the grapheme that starts here.
     fn after(&self, place: usize) -> usize {
         let mut characters = self.text[place..].char_indices().skip(1);
         characters.find(|(_, c)| stands_alone(*c)).map_or(self.text.len(), |(at, _)| place + at)
@@ -234,12 +234,12 @@ impl Editor {
     }
 }
 
-/// Whether a character is not drawn on top of the one before it.
+/// Whether a character is not combined with the previous one.
 fn stands_alone(c: char) -> bool {
     c == '\n' || c.width() != Some(0)
 }
 
-/// What a large paste is shown as.
+/// The displayed form of a large paste.
 fn chip(paste: &str) -> String {
     let digits = paste.chars().count().to_string();
     let grouped: Vec<&str> =
@@ -252,7 +252,7 @@ fn chip_number(c: char) -> Option<usize> {
     (number < MOST_CHIPS).then_some(number)
 }
 
-/// Text in which no character stands for a paste.
+/// Removes the characters that stand for pastes.
 fn without_chips(text: &str) -> String {
     text.chars().map(|c| if chip_number(c).is_some() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Types a script and shows the text with the cursor in it, and what the last key came to.
+    /// Types a script and prints the text with the cursor in it, and the effect of the last key.
     #[track_caller]
     fn check(script: &str, expected: Expect) {
         let mut editor = Editor::default();
@@ -355,7 +355,7 @@ mod tests {
         editor.press(&Key::Ctrl('y'));
         editor.press(&Key::Ctrl('y'));
         assert_eq!(editor.take(), format!("a{large}b{large}b"));
-        // What was cut can still be put back.
+        // A cut can still be inserted.
         editor.press(&Key::Ctrl('y'));
         assert_eq!(editor.text(), format!("{large}b"));
         editor.replace("c\u{10f000}");
@@ -388,7 +388,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is pressed, the cursor stands between characters and the text holds nothing a terminal would obey.
+        /// Whatever is pressed, the cursor is between characters and the text contains no control characters.
         #[test]
         fn the_cursor_always_stands_between_characters(script in r"([a-zé日\u{301}\x1b]|<(bs|del|left|right|up|down|home|end|wordleft|wordright|newline|c-u|c-k|c-w|c-y|m-d)>){0,60}") {
             let mut editor = Editor::default();

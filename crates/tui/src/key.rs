@@ -1,13 +1,13 @@
 //! Keys, by one name each.
 
-/// A key, or what a terminal sends as if it were one.
+/// A key, or something that a terminal sends like one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     Char(char),
     Ctrl(char),
     Alt(char),
     Enter,
-    /// A new line that sends nothing.
+    /// A line break that does not send the message.
     NewLine,
     Backspace,
     Delete,

@@ -1,9 +1,9 @@
-//! What a terminal shows and what keys do, without a terminal: styled text, rows of a width, Markdown, diffs, the line
-//! that is being typed, pages and pickers.
+//! Terminal output and key handling, without a terminal: styled text, rows of a given width, Markdown, diffs, the line
+//! editor, pages and pickers.
 //!
-//! Invariants: nothing here opens, reads or writes a terminal or a file, so everything can be tested by its values and drawn by any user
-//! interface. Text of others becomes a [`Span`] only through [`printable`] or [`visible`], so that a terminal obeys
-//! none of it.
+//! Invariants: nothing here opens, reads or writes a terminal or a file, so everything can be tested by value and drawn
+//! by any user interface. Foreign text becomes a [`Span`] only through [`printable`] or [`visible`], which escape
+//! control sequences.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 

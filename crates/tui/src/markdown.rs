@@ -1,42 +1,42 @@
-//! Markdown as it streams in: headings, emphasis, code and lists, as styled text.
+//! Renders Markdown as it streams in: headings, emphasis, code and lists, as styled text.
 //!
-//! Invariants: what comes in pieces is shown as if it had come at once. Nothing is lost but the marks themselves, and
-//! what is no mark is shown as it came. Text is held back only while it may be part of a mark, and never for more than
-//! `MOST_HELD` bytes of a line that has begun.
+//! Invariants: text that arrives in pieces is rendered as if it had arrived at once. Only the marks themselves are
+//! dropped, and everything else is shown unchanged. Text is held back only while it may be part of a mark, and never
+//! for more than `MOST_HELD` bytes of a started line.
 
 use crate::style::add;
 use crate::{Span, Style, printable};
 
-/// How far the end of an emphasis is looked for.
+/// The maximum distance to the end of an emphasis.
 const MOST_HELD: usize = 1024;
 
-/// The longest line of dashes that is a rule.
+/// The longest line of dashes that counts as a rule.
 const LONGEST_RULE: usize = 200;
 
-/// What stands before code, and before what is quoted.
+/// The prefixes of code and of quotes.
 const CODE_INDENT: &str = "    ";
 const QUOTE: &str = "│ ";
 
-/// Markdown that is being written.
+/// A Markdown renderer.
 #[derive(Debug)]
 pub struct Markdown {
-    /// How ordinary text looks.
+    /// The style of ordinary text.
     base: Style,
-    /// What stands before every line.
+    /// The prefix of every line.
     gutter: &'static str,
-    /// What came and is not decided yet.
+    /// Received text that is not rendered yet.
     held: String,
     place: Place,
-    /// The character before what is held, within its line.
+    /// The character before the held text, within its line.
     before: Option<char>,
-    /// The fence that the code stands in: its character and how often it stands there.
+    /// The open code fence: its character and length.
     fence: Option<(char, usize)>,
 }
 
-/// Where the next character goes.
+/// The parser state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The beginning of a line, of which nothing is known yet.
+    /// The start of a line, not classified yet.
     Start,
     /// A line of text in a style.
     Text(Style),
@@ -44,32 +44,31 @@ enum Place {
     Code,
 }
 
-/// What a line begins with.
+/// The classification of a line.
 enum Begin {
-    /// It takes more to tell.
+    /// More text is needed.
     Unknown,
-    /// The line begins code, or ends it. It shows nothing itself.
+    /// The line opens or closes a code block. It is not rendered itself.
     Fence(Option<(char, usize)>),
-    /// The line is a rule.
     Rule,
-    /// So many bytes are a mark, which shows this; then text comes.
+    /// A mark of this many bytes, rendered as this span, followed by text.
     Text(usize, Option<Span>, Style),
 }
 
 impl Markdown {
-    /// Markdown whose ordinary text has a style, with something before every line.
+    /// A renderer with the given style for ordinary text, and a prefix for every line.
     #[must_use]
     pub fn new(base: Style, gutter: &'static str) -> Self {
         Self { base, gutter, held: String::new(), place: Place::Start, before: None, fence: None }
     }
 
-    /// Takes more text, and writes what is decided.
+    /// Adds text, and renders what is complete.
     pub fn push(&mut self, text: &str, out: &mut Vec<Span>) {
         self.held.push_str(&printable(text));
         self.advance(false, out);
     }
 
-    /// Writes what is left. The next text begins anew.
+    /// Renders the rest. The next text starts over.
     pub fn finish(&mut self, out: &mut Vec<Span>) {
         self.advance(true, out);
         *self = Self::new(self.base, self.gutter);
@@ -97,7 +96,7 @@ impl Markdown {
         rest.clone_into(&mut self.held);
     }
 
-    /// Begins a line, and tells how many bytes of it are used up; none if it takes more to tell how it begins.
+    /// Classifies a line, and returns how many bytes were consumed; `None` if more text is needed.
     fn begin(&mut self, line: &str, is_whole: bool, out: &mut Vec<Span>) -> Option<usize> {
         let begin = match self.fence {
             Some(fence) => within_fence(line, is_whole, fence),
@@ -124,7 +123,7 @@ impl Markdown {
         }
     }
 
-    /// Writes what is decided of a line, and tells how many bytes that was.
+    /// Renders the complete part of a line, and returns its length in bytes.
     fn text(&mut self, line: &str, is_whole: bool, out: &mut Vec<Span>) -> usize {
         let Place::Text(base) = self.place else {
             add(out, Style::Code, line);
@@ -136,7 +135,7 @@ impl Markdown {
     }
 }
 
-/// What a line within a fence is.
+/// Classifies a line within a code block.
 fn within_fence(line: &str, is_whole: bool, (mark, count): (char, usize)) -> Begin {
     let text = line.trim_matches(' ');
     if text.chars().all(|c| c == mark) {
@@ -150,7 +149,7 @@ fn within_fence(line: &str, is_whole: bool, (mark, count): (char, usize)) -> Beg
     Begin::Text(0, Some(Span::new(Style::Gutter, CODE_INDENT)), Style::Code)
 }
 
-/// What a line begins with where there is no code.
+/// Classifies a line outside of code blocks.
 fn block(line: &str, is_whole: bool, base: Style) -> Begin {
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
@@ -187,7 +186,7 @@ fn item(indent: usize, mark: &str, length: usize, base: Style) -> Begin {
     Begin::Text(indent + length, Some(Span::new(Style::Hang, format!("{}{mark} ", " ".repeat(indent)))), base)
 }
 
-/// A rule, or what may become one.
+/// A rule, or a possible start of one.
 fn dashes(text: &str, is_whole: bool) -> Option<Begin> {
     let first = text.chars().next()?;
     let may_be = text.len() <= LONGEST_RULE && text.chars().all(|c| c == first || c == ' ');
@@ -198,7 +197,7 @@ fn dashes(text: &str, is_whole: bool) -> Option<Begin> {
     }
 }
 
-/// An item with a number, or what may become one.
+/// A numbered item, or a possible start of one.
 fn numbered(text: &str, indent: usize, is_whole: bool, base: Style) -> Option<Begin> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, after) = text.split_at(digits);
@@ -218,24 +217,24 @@ struct Inline {
     base: Style,
     /// The character before it.
     before: Option<char>,
-    /// Whether the line ends behind it.
+    /// Whether the line ends after it.
     is_whole: bool,
 }
 
-/// What stands at a place.
+/// The markup at a position.
 enum Mark {
-    /// So many bytes of ordinary text.
+    /// Ordinary text of this many bytes.
     None(usize),
-    /// It takes more to tell.
+    /// More text is needed.
     Unknown,
-    /// Text within marks of so many bytes on either side, and what the text is.
+    /// Text between marks of this length, and its style.
     Around { marks: usize, end: usize, style: Style },
-    /// A character that is none of the marks.
+    /// An escaped character.
     Escaped(usize),
 }
 
 impl Inline {
-    /// Writes what is decided, and tells how many bytes that was.
+    /// Renders the complete part, and returns its length in bytes.
     fn write(&self, line: &str, out: &mut Vec<Span>) -> usize {
         let (mut at, mut done) = (0, 0);
         while let Some(c) = line[at..].chars().next() {
@@ -268,14 +267,14 @@ impl Inline {
         at
     }
 
-    /// An emphasis within what is set apart already.
+    /// The style of an emphasis within styled text.
     fn with(&self, style: Style) -> Style {
         if matches!(self.base, Style::Heading | Style::Bold) { self.base } else { style }
     }
 
-    /// Whether more of the line may tell.
+    /// Whether more of the line may decide.
     fn may_wait(&self, line: &str, at: usize) -> bool {
-        // A few more bytes tell whether a mark that begins just within reach ends there.
+        // A few more bytes decide whether a mark that starts just within reach ends there.
         !self.is_whole && line.len() - at < MOST_HELD + 8
     }
 
@@ -309,7 +308,7 @@ impl Inline {
         self.around(line, (at, c, count), ends, if count == 1 { Style::Italic } else { Style::Bold })
     }
 
-    /// Looks for the mark that ends what the one at a place begins: as long, and with the right neighbours.
+    /// Searches for the closing mark: the same length, and valid neighbours.
     fn around(
         &self,
         line: &str,
@@ -324,7 +323,7 @@ impl Inline {
             if after.is_none() && self.may_wait(line, start) {
                 return Mark::Unknown;
             }
-            // Three may end what is set apart within this, and this.
+            // Three may close both this and an emphasis within it.
             let is_fitting = length == count || (length == 3 && c != '`');
             if is_fitting && place > start + count && ends(line[..place].chars().next_back(), after) {
                 return Mark::Around { marks: count, end: place + length - count.min(length), style };
@@ -335,7 +334,7 @@ impl Inline {
     }
 }
 
-/// How often a character stands from a place on.
+/// The number of repetitions of a character at a position.
 fn run(line: &str, at: usize, c: char) -> usize {
     line[at..].chars().take_while(|other| *other == c).count()
 }
@@ -456,7 +455,7 @@ mod tests {
     }
 
     proptest! {
-        /// However text comes in, it is shown as if it had come at once.
+        /// However text is split, it is rendered as if it had arrived at once.
         #[test]
         fn pieces_make_no_difference(text in "([a-c]| |\n|\\*|\\*\\*|_|`|```\n|# |- |1\\. |> |~|\\\\|日){0,40}", cuts in proptest::collection::vec(0usize..40, 0..6)) {
             let whole = rendered([text.as_str()]);

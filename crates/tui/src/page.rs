@@ -1,6 +1,6 @@
-//! How a thread looks to a person: one place for `exec`, `demo` and the chat, whatever they read it from.
+//! Renders a thread for people: shared by `exec`, `demo` and the chat, whatever their source.
 //!
-//! Invariant: text of a model or a repository reaches the ink only through [`printable`].
+//! Invariant: text from a model or a repository is written only through [`printable`].
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use codex_wire::plan::StepStatus;
 
 pub use crate::{Ink, Style, printable, visible};
 
-/// Ink that goes straight to an output.
+/// Writes directly to an output.
 #[derive(Debug)]
 pub struct Direct<W> {
     pub output: W,
@@ -25,7 +25,7 @@ impl<W: Write> Ink for Direct<W> {
     }
 }
 
-/// The kind of text the cursor stands in.
+/// The kind of text at the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Within {
     Nothing,
@@ -34,7 +34,7 @@ pub enum Within {
     Output,
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended<'a> {
     /// With an exit status.
@@ -43,7 +43,7 @@ pub enum Ended<'a> {
     Declined(&'a str),
 }
 
-/// What is done to a file.
+/// The operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Add,
@@ -51,12 +51,12 @@ pub enum Change {
     Update,
 }
 
-/// A thread as text that grows.
+/// A rendered thread that grows.
 #[derive(Debug)]
 pub struct Page<I> {
     pub ink: I,
     within: Within,
-    /// The command that began last. The end of any other names it, because several may run side by side.
+    /// The latest command. The end of any other names it, because several may run concurrently.
     newest: Option<String>,
 }
 
@@ -66,19 +66,19 @@ impl<I: Ink> Page<I> {
         Self { ink, within: Within::Nothing, newest: None }
     }
 
-    /// More of a message, of thoughts or of what a command prints.
+    /// Adds to a message, reasoning or command output.
     pub fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
         self.enter(within)?;
         self.write(if within == Within::Message { Style::Plain } else { Style::Dim }, text)
     }
 
-    /// The kind of text the cursor stands in.
+    /// The kind of text at the cursor.
     #[must_use]
     pub fn within(&self) -> Within {
         self.within
     }
 
-    /// Ends the text the cursor stands in, unless the next piece belongs to it.
+    /// Ends the text at the cursor, unless the next piece belongs to it.
     pub fn enter(&mut self, within: Within) -> io::Result<()> {
         if self.within != within && self.within != Within::Nothing {
             self.ink.write(Style::Plain, "\n\n")?;
@@ -87,7 +87,7 @@ impl<I: Ink> Page<I> {
         Ok(())
     }
 
-    /// What the user said, in pieces.
+    /// Renders user input, in pieces.
     pub fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Bold, "> ")?;
@@ -97,7 +97,7 @@ impl<I: Ink> Page<I> {
         self.ink.write(Style::Plain, "\n\n")
     }
 
-    /// A command begins.
+    /// Renders the start of a command.
     pub fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.newest = Some(id.to_owned());
@@ -106,7 +106,7 @@ impl<I: Ink> Page<I> {
         self.end_line()
     }
 
-    /// A command has ended. `is_open` tells whether the last line that it printed has no end.
+    /// Renders the end of a command. `is_open` tells whether the last line of its output is incomplete.
     pub fn command_end(
         &mut self,
         (id, line): (&str, &str),
@@ -129,7 +129,7 @@ impl<I: Ink> Page<I> {
         self.ink.write(Style::Plain, "\n\n")
     }
 
-    /// What is done to a file: the new text, the old text, or the difference, by kind.
+    /// Renders the change of a file: the new text, the old text, or the diff, by kind.
     pub fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         let what = match change {
@@ -151,14 +151,14 @@ impl<I: Ink> Page<I> {
         })
     }
 
-    /// What came of a patch.
+    /// Renders the outcome of a patch.
     pub fn changed(&mut self, failure: Option<&str>) -> io::Result<()> {
         let (style, text) = failure.map_or((Style::Dim, "applied"), |failure| (Style::Red, failure));
         self.write(style, &format!("  {text}"))?;
         self.ink.write(Style::Plain, "\n\n")
     }
 
-    /// The plan.
+    /// Renders the plan.
     pub fn plan<'a>(
         &mut self,
         why: Option<&str>,
@@ -182,14 +182,14 @@ impl<I: Ink> Page<I> {
         self.end_line()
     }
 
-    /// A line of our own.
+    /// Writes a line of our own.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(Style::Dim, text)?;
         self.end_line()
     }
 
-    /// Something the person should know.
+    /// Writes a notice.
     pub fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
         self.enter(Within::Nothing)?;
         self.write(style, &format!("{what}: "))?;
@@ -197,7 +197,7 @@ impl<I: Ink> Page<I> {
         self.end_line()
     }
 
-    /// Text whose further lines are indented, so that none of them is taken for something else.
+    /// Writes text with further lines indented, so that none of them looks like something else.
     fn hanging(&mut self, style: Style, text: &str) -> io::Result<()> {
         for (at, line) in text.split('\n').enumerate() {
             if at > 0 {
@@ -209,18 +209,18 @@ impl<I: Ink> Page<I> {
         Ok(())
     }
 
-    /// Text as it is, but for what a terminal would obey.
+    /// Writes text without control sequences.
     pub fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
         self.ink.write(style, &printable(text))
     }
 
-    /// The end of a line.
+    /// Ends a line.
     pub fn end_line(&mut self) -> io::Result<()> {
         self.ink.write(Style::Plain, "\n")
     }
 }
 
-/// What a person wants to know before anything happens, in rows of what and which.
+/// The header before a thread, as rows of labels and values.
 #[must_use]
 pub fn heading(rows: &[(&str, String)]) -> String {
     let mut heading = format!("codex {}\n", env!("CARGO_PKG_VERSION"));

@@ -1,11 +1,11 @@
-//! What does not fit a screen, shown a page at a time.
+//! Shows long text one page at a time.
 
 use std::collections::VecDeque;
 
 use crate::wrap::rows;
 use crate::{Row, Span, Style};
 
-/// Text in pages, of which some were shown.
+/// Text in pages, some of which were shown.
 #[derive(Debug, Default)]
 pub struct Pages {
     rest: VecDeque<Row>,
@@ -15,7 +15,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Text in pages of a width and a height.
+    /// Splits text into pages of a given width and height.
     #[must_use]
     pub fn new(text: &[Span], width: usize, height: usize) -> Self {
         let mut lines: Vec<Row> = vec![Row::new()];
@@ -33,7 +33,7 @@ impl Pages {
                 put(&mut lines, piece);
             }
         }
-        // What ends in an end of line has no line behind it.
+        // Text that ends with a line break has no further line.
         lines.pop_if(|last| last.is_empty());
         let rest: VecDeque<Row> = lines.iter().flat_map(|line| rows(line, width)).collect();
         let height = height.max(1);
@@ -48,13 +48,13 @@ impl Pages {
         taken.into_iter().flat_map(|row| row.into_iter().chain([Span::new(Style::Plain, "\n")])).collect()
     }
 
-    /// Whether all of it was shown.
+    /// Whether all pages were shown.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// How many pages were shown, and of how many.
+    /// The number of pages shown, and the total.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         (self.shown, self.count)

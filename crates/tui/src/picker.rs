@@ -1,35 +1,32 @@
-//! A list to pick from: arrows move, typing searches, a number goes to an entry.
+//! A list to pick from: arrows move, typing searches, a number selects an entry.
 
 use crate::key::Key;
 use crate::wrap::row_columns;
 use crate::{Row, Span, Style, printable};
 
-/// What can be picked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What is told of it first, such as when it was written.
+    /// A leading note, such as the time of the last change.
     pub note: String,
-    /// What it is called.
     pub title: String,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picked {
     /// Nothing yet.
     Open,
-    /// The entry with this number, counted from 0.
+    /// The index of the picked entry.
     Entry(usize),
-    /// Nothing is picked.
+    /// Cancelled.
     Nothing,
 }
 
-/// A list to pick from.
 #[derive(Debug, Default)]
 pub struct Picker {
     entries: Vec<Entry>,
     query: String,
-    /// The place of the chosen one among those that are shown.
+    /// The position of the selection among the visible entries.
     at: usize,
 }
 
@@ -39,13 +36,13 @@ impl Picker {
         Self { entries, ..Self::default() }
     }
 
-    /// What was typed.
+    /// The search text.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Picked {
         let count = self.found().len();
         match key {
@@ -74,7 +71,7 @@ impl Picker {
         self.at = self.number().unwrap_or(0);
     }
 
-    /// The entry that was named by its number.
+    /// The entry selected by its number.
     fn number(&self) -> Option<usize> {
         self.query
             .trim()
@@ -84,7 +81,7 @@ impl Picker {
             .map(|n| n - 1)
     }
 
-    /// The entries that fit what was typed, by their numbers.
+    /// The indices of the entries that match the search text.
     fn found(&self) -> Vec<usize> {
         if self.number().is_some() {
             return (0..self.entries.len()).collect();
@@ -101,7 +98,7 @@ impl Picker {
         self.found().get(self.at).copied()
     }
 
-    /// The rows around the chosen one that fit a width and a height.
+    /// The rows around the selection that fit the given width and height.
     #[must_use]
     pub fn rows(&self, width: usize, height: usize) -> Vec<Row> {
         let found = self.found();
@@ -125,7 +122,7 @@ impl Picker {
     }
 }
 
-/// A text on one line that takes up so many columns at most.
+/// Shortens text to one line of at most `columns` columns.
 fn cut(text: &str, columns: usize) -> String {
     let line = printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
     let width = |text: &str| row_columns(&[Span::new(Style::Plain, text)]);

@@ -1,8 +1,8 @@
-//! Questions that one key answers.
+//! Approval prompts that are answered with one key.
 //!
-//! Invariant: a key counts only if it was pressed after the choices were shown. What was typed before is thrown away, and
-//! while somebody types the choices are not shown at all. What does not fit the screen is shown a page at a time, and
-//! nothing can be allowed before its last page was.
+//! Invariant: a key counts only if it was pressed after the choices were shown. Earlier input is discarded, and the
+//! choices are not shown while the user is typing. Text that does not fit the screen is paged, and nothing can be
+//! approved before its last page was shown.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,24 +15,24 @@ use crate::key::Key;
 use crate::pages::Pages;
 use crate::{Ink, Row, Span, Style, visible};
 
-/// How long nothing must have been typed before the choices are shown.
+/// How long the keyboard must be idle before the choices are shown.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// The longest command that a person can be expected to have read. A longer one can only be refused.
+/// The longest command that a person can be expected to read. A longer one can only be declined.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// How many rows of the screen a page leaves free, for the keys and what was there before.
+/// The number of rows that a page leaves free, for the keys and earlier output.
 const BESIDE_PAGE: usize = 3;
 
-/// What stands before each row of what is decided about, so that none of it looks like a line of ours.
+/// The prefix of each row of the request, so that none of it looks like a line of ours.
 const GUTTER: &str = "  | ";
 
-/// How a question comes to be open for an answer.
+/// The progress of a prompt towards accepting an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arming {
-    /// Somebody may still be typing.
+    /// The user may still be typing.
     Quiet { until: Instant },
-    /// What was typed is being thrown away.
+    /// Earlier input is being discarded.
     Discarding { number: u64 },
     /// The choices can be shown.
     Ready,
@@ -46,7 +46,7 @@ impl Arming {
         Self::Quiet { until: now + QUIET }
     }
 
-    /// When [`Arming::wake`] wants to be called.
+    /// The time of the next [`Arming::wake`].
     #[must_use]
     pub fn deadline(self) -> Option<Instant> {
         match self {
@@ -55,34 +55,34 @@ impl Arming {
         }
     }
 
-    /// Whether the choices are to be seen.
+    /// Whether the choices should be visible.
     #[must_use]
     pub fn has_choices(self) -> bool {
         matches!(self, Self::Ready | Self::Open { .. })
     }
 
-    /// What is to be seen is drawn since then.
+    /// Records when the choices were drawn.
     pub fn drawn(&mut self, since: Instant) {
         if *self == Self::Ready {
             *self = Self::Open { since };
         }
     }
 
-    /// The time has come. `discard` throws away what was typed.
+    /// Handles the timer. `discard` drops earlier input.
     pub fn wake(&mut self, now: Instant, discard: impl FnOnce() -> u64) {
         if self.deadline().is_some_and(|until| until <= now) {
             *self = Self::Discarding { number: discard() };
         }
     }
 
-    /// What was typed is gone.
+    /// Records that earlier input is gone.
     pub fn discarded(&mut self, which: u64) {
         if *self == (Self::Discarding { number: which }) {
             *self = Self::Ready;
         }
     }
 
-    /// A key was pressed at a time. Tells whether it counts.
+    /// Handles a key press and returns whether it counts.
     pub fn pressed(&mut self, at: Instant) -> bool {
         match self {
             Self::Open { since } => *since <= at,
@@ -94,22 +94,22 @@ impl Arming {
     }
 }
 
-/// Questions that wait for an answer, and how far the first one is.
+/// Open prompts, and the state of the first one.
 #[derive(Debug)]
 pub struct Asking {
     waiting: VecDeque<Question>,
     pub arming: Arming,
-    /// What the first question is about.
+    /// The text of the first prompt.
     pages: Pages,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 #[derive(Debug)]
 pub enum Pressed {
     Nothing,
-    /// More is to be seen.
+    /// There is another page.
     More(Vec<Span>),
-    /// The question is answered.
+    /// The prompt is answered.
     Decided(Question, Decision),
 }
 
@@ -134,27 +134,27 @@ impl Asking {
         self.waiting.front()
     }
 
-    /// Puts a question behind those that are open. Tells whether it is the first.
+    /// Queues a prompt. Returns whether it is the first.
     pub fn add(&mut self, question: Question) -> bool {
         self.waiting.push_back(question);
         self.waiting.len() == 1
     }
 
-    /// Takes back questions that no longer matter. Tells whether another is the first now.
+    /// Withdraws obsolete prompts. Returns whether another one is first now.
     pub fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> bool {
         let was_first = self.waiting.front().is_some_and(&is_over);
         self.waiting.retain(|question| !is_over(question));
         was_first
     }
 
-    /// Begins with the first question, and gives the first page of what it is about.
+    /// Starts the first prompt, and returns the first page of its text.
     pub fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
         self.pages = Pages::new(about, width, height.saturating_sub(BESIDE_PAGE));
         self.arming = Arming::begin(now);
         self.pages.next_page()
     }
 
-    /// The keys that mean something now, in words.
+    /// The available keys, as text.
     #[must_use]
     pub fn choices(&self) -> Row {
         let Some(question) = self.first().filter(|_| self.arming.has_choices()) else {
@@ -169,7 +169,7 @@ impl Asking {
         row
     }
 
-    /// Takes a key that was pressed at a time.
+    /// Handles a key with the time of its press.
     pub fn press(&mut self, key: &Key, at: Instant) -> Pressed {
         if !self.arming.pressed(at) {
             return Pressed::Nothing;
@@ -188,7 +188,7 @@ impl Asking {
     }
 }
 
-/// What a person decides.
+/// A person's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     Accept,
@@ -202,7 +202,7 @@ impl Decision {
         matches!(self, Self::Decline | Self::Cancel)
     }
 
-    /// The answer to the server.
+    /// The response to the server.
     #[must_use]
     pub fn answer(self) -> Value {
         json!({"decision": match self {
@@ -213,7 +213,7 @@ impl Decision {
         }})
     }
 
-    /// What is left of it on the page.
+    /// The line that stays on the page.
     #[must_use]
     pub fn past(self) -> &'static str {
         match self {
@@ -225,12 +225,12 @@ impl Decision {
     }
 }
 
-/// Something that a person is asked about.
+/// A request for approval.
 #[derive(Debug)]
 pub struct Question {
     pub id: RequestId,
     subject: Subject,
-    /// Whether it can be allowed: what cannot be shown whole cannot.
+    /// Whether it can be approved: one that cannot be shown in full cannot.
     may_be_allowed: bool,
 }
 
@@ -256,8 +256,7 @@ struct ChangesAsked {
 }
 
 impl Question {
-    /// Reads a question of the server; none if it is of a kind that is not known. `is_whole` tells whether an item was
-    /// shown whole.
+    /// Parses a server request; `None` for an unknown kind. `is_whole` tells whether an item was shown in full.
     pub fn read(
         id: RequestId,
         method: &str,
@@ -277,7 +276,7 @@ impl Question {
         Ok(Self { id, subject, may_be_allowed })
     }
 
-    /// The patch that is asked about.
+    /// The patch in question.
     #[must_use]
     pub fn patch(&self) -> Option<&str> {
         match &self.subject {
@@ -286,7 +285,7 @@ impl Question {
         }
     }
 
-    /// What is asked about, in full.
+    /// The request in full.
     #[must_use]
     pub fn describe(&self) -> Vec<Span> {
         let mut shown = Vec::new();
@@ -324,7 +323,7 @@ impl Question {
         shown
     }
 
-    /// The keys that answer, in words.
+    /// The available keys, as text.
     #[must_use]
     pub fn choices(&self) -> Row {
         let mut row = Vec::new();
@@ -336,7 +335,7 @@ impl Question {
         row
     }
 
-    /// What a key means.
+    /// The meaning of a key.
     #[must_use]
     pub fn decide(&self, key: &Key) -> Option<Decision> {
         match key {
@@ -353,9 +352,9 @@ fn refusals() -> impl Iterator<Item = Span> {
     choice("n", "no  ").into_iter().chain(choice("esc", "no, and stop"))
 }
 
-/// Why somebody is asked, on one line.
+/// The reason for the request, on one line.
 fn why(reason: &str) -> String {
-    // What a client of the protocol is told, said to a person.
+    // Protocol texts, rephrased for people.
     match reason {
         "the patch writes outside of what the sandbox lets it write" => {
             "The sandbox does not allow writing here".into()
@@ -364,12 +363,12 @@ fn why(reason: &str) -> String {
     }
 }
 
-/// Text that cannot be taken for a line of ours.
+/// Text that cannot be mistaken for a line of ours.
 fn on_one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// A key and what it means.
+/// A key and its meaning.
 #[must_use]
 pub fn choice(key: &str, meaning: &str) -> [Span; 2] {
     [Span::new(Style::Bold, format!("[{key}] ")), Span::new(Style::Plain, meaning)]
@@ -450,7 +449,7 @@ mod tests {
         assert!(matches!(asking.press(&Key::Char(' '), now), Pressed::Nothing));
         assert!(matches!(asking.press(&Key::Char('y'), now), Pressed::Decided(_, Decision::Accept)));
         assert!(asking.is_empty());
-        // It can be refused at any time.
+        // It can be declined at any time.
         asking.add(command("a\nb\nc\nd\ne"));
         let about = asking.first().unwrap().describe();
         asking.begin(&about, (40, 6), now);

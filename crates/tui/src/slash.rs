@@ -1,6 +1,5 @@
-//! Commands of the chat itself: lines that begin with a slash.
+//! The chat's own commands: lines that start with a slash.
 
-/// What can be asked of the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Slash {
     Help,
@@ -11,15 +10,15 @@ pub enum Slash {
     Diff,
     Status,
     Init,
-    /// Of what is not committed, or of what the words name.
+    /// Reviews the uncommitted changes, or those that the words name.
     Review(Option<String>),
     Resume(Option<String>),
     Quit,
-    /// It is none of them.
+    /// An unknown command.
     Unknown(String),
 }
 
-/// What there is, for people.
+/// The commands, for display.
 pub const HELP: &[(&str, &str)] = &[
     ("/new", "start a new thread"),
     ("/resume [THREAD]", "resume another thread"),
@@ -34,7 +33,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("!COMMAND", "run a command yourself, without the sandbox; the model sees its output"),
 ];
 
-/// What keys do, for people.
+/// The keys, for display.
 pub const KEYS: &[(&str, &str)] = &[
     ("Enter", "send; while the model works, what you send joins its turn"),
     ("Ctrl-J, Alt-Enter", "new line"),
@@ -46,7 +45,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl-L", "clear the screen"),
 ];
 
-/// Reads a line; none if it is for the model. A path is no command, and neither is a comment.
+/// Parses a line; `None` if it is for the model. Neither a path nor a comment is a command.
 #[must_use]
 pub fn read(line: &str) -> Option<Slash> {
     let line = line.trim();

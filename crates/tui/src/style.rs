@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// How text is set apart. Everything reads well without.
+/// The style of text. Everything is readable without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -16,14 +16,14 @@ pub enum Style {
     Heading,
     /// Code within an answer.
     Code,
-    /// What stands before a line, and before each row of it if it has to be broken.
+    /// A line prefix that is repeated on each wrapped row.
     Gutter,
-    /// What stands before a line; the further rows of it are indented as far.
+    /// A line prefix; wrapped rows are indented by its width.
     Hang,
 }
 
 impl Style {
-    /// The numbers that switch it on.
+    /// The SGR parameters that switch it on.
     #[must_use]
     pub fn code(self) -> Option<&'static str> {
         match self {
@@ -39,14 +39,14 @@ impl Style {
         }
     }
 
-    /// Whether it stands before a line.
+    /// Whether it is a line prefix.
     #[must_use]
     pub fn is_before_lines(self) -> bool {
         matches!(self, Self::Gutter | Self::Hang)
     }
 }
 
-/// Text in one style. It holds nothing a terminal would obey but the ends of lines.
+/// Text in one style. It contains no control characters except line breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     pub style: Style,
@@ -60,19 +60,19 @@ impl Span {
     }
 }
 
-/// A line, or a row that fits a width.
+/// A line, or a row of a given width.
 pub type Row = Vec<Span>;
 
-/// What text is written with.
+/// A sink for styled text.
 pub trait Ink {
-    /// Writes text that holds nothing a terminal would obey but the ends of lines.
+    /// Writes text that contains no control characters except line breaks.
     ///
     /// # Errors
     /// Those of the output.
     fn write(&mut self, style: Style, text: &str) -> io::Result<()>;
 }
 
-/// Ink that is kept, in pieces.
+/// Collects the text in pieces.
 impl Ink for Vec<Span> {
     fn write(&mut self, style: Style, text: &str) -> io::Result<()> {
         add(self, style, text);
@@ -80,7 +80,7 @@ impl Ink for Vec<Span> {
     }
 }
 
-/// Adds text to a line that is kept.
+/// Adds text to a collected line.
 pub(crate) fn add(row: &mut Vec<Span>, style: Style, text: &str) {
     match row.last_mut() {
         _ if text.is_empty() => {}

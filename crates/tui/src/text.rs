@@ -1,8 +1,8 @@
-//! Text of others, made harmless.
+//! Sanitizes foreign text.
 
 use std::borrow::Cow;
 
-/// Text without what a terminal would obey: a model or a repository must not move the cursor, hide text or reorder it.
+/// Removes terminal control sequences: a model or a repository must not move the cursor, hide text or reorder it.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_shown = |c: char| is_harmless(c) || matches!(c, '\n' | '\t');
@@ -12,8 +12,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_shown(c) { c } else { '\u{fffd}' }).collect::<String>().into()
 }
 
-/// Text in which everything that cannot be seen is written out, because somebody decides by what they see. Only the
-/// ends of lines stay.
+/// Escapes everything invisible, because somebody decides by what they see. Only line breaks stay.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -1,28 +1,28 @@
-//! Text in rows of a width: pure, so that what a terminal shows can be told without one.
+//! Wraps text into rows of a given width: pure, so that terminal output can be tested without a terminal.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::{Row, Span, Style};
 
-/// How many columns a character takes up.
+/// The width of a character in columns.
 fn columns(c: char) -> usize {
     c.width().unwrap_or(0)
 }
 
-/// How many columns a row takes up.
+/// The width of a row in columns.
 #[must_use]
 pub fn row_columns(row: &[Span]) -> usize {
     row.iter().flat_map(|span| span.text.chars()).map(columns).sum()
 }
 
-/// The smallest room beside a gutter; where there is less, the gutter goes.
+/// The minimum room next to a prefix; with less, the prefix is dropped.
 const BESIDE_GUTTER: usize = 16;
 
-/// How far apart tabs are.
+/// The distance between tab stops.
 const TAB: usize = 8;
 
-/// Breaks a line into rows, between words where it can. What stands before the line stands before every row, or indents
-/// it. There is always a row.
+/// Wraps a line into rows, between words if possible. The line's prefix is repeated on every row, or indents it. There
+/// is always at least one row.
 #[must_use]
 pub fn rows(line: &[Span], width: usize) -> Vec<Row> {
     let before = line.iter().take_while(|span| span.style.is_before_lines()).count();
@@ -46,7 +46,7 @@ pub fn rows(line: &[Span], width: usize) -> Vec<Row> {
         if *c == ' ' {
             word = at + 1;
             if at == start && rows.len() > broken {
-                // The space between two words was the end of the row before.
+                // The space between two words ended the previous row.
                 start = word;
                 continue;
             }
@@ -57,7 +57,7 @@ pub fn rows(line: &[Span], width: usize) -> Vec<Row> {
     rows
 }
 
-/// What stands before a line, as it stands before a further row of it.
+/// The prefix of a line, as repeated on a wrapped row.
 fn repeated(span: &Span) -> Span {
     match span.style {
         Style::Hang => Span::new(Style::Gutter, " ".repeat(row_columns(std::slice::from_ref(span)))),
@@ -70,7 +70,7 @@ fn without_end_spaces(cells: &[(char, Style)]) -> &[(char, Style)] {
     &cells[..end]
 }
 
-/// The characters of a line with their styles; tabs are spaces up to the next stop.
+/// The characters of a line with their styles; tabs become spaces up to the next stop.
 fn cells(line: &[Span]) -> Vec<(char, Style)> {
     let mut cells = Vec::new();
     let mut column = 0;
@@ -93,10 +93,10 @@ fn row(before: &[Span], cells: &[(char, Style)]) -> Row {
     row
 }
 
-/// What stands before the text that is being typed, and before each further row of it.
+/// The prefixes of the first and of further rows of the input.
 const PROMPT: (&str, &str) = ("> ", "  ");
 
-/// The rows of a text that is being typed, at most so many, and the row and column of its cursor among them.
+/// Up to `most` rows of the text being typed, and the row and column of the cursor among them.
 #[must_use]
 pub fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<Row>, (usize, usize)) {
     let room = width.saturating_sub(PROMPT.1.len()).max(2);
@@ -126,7 +126,7 @@ pub fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<
         column = 0;
     }
     let (row, column) = place.unwrap_or((rows.len() - 1, column));
-    // The rows around the cursor, where not all fit.
+    // The rows around the cursor, if not all fit.
     let first = if rows.len() > most { row.saturating_sub(most / 2).min(rows.len() - most) } else { 0 };
     let mark = |at: usize| if at == 0 { PROMPT.0 } else { PROMPT.1 };
     let shown = rows.into_iter().enumerate().skip(first).take(most);
@@ -134,12 +134,12 @@ pub fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<
     (shown.collect(), (row - first, column + PROMPT.1.len()))
 }
 
-/// Text that streams by, broken between words. Sequences that colour it take up no room.
+/// Wraps streaming text between words. Colour sequences have no width.
 #[derive(Debug)]
 pub struct Flow {
     width: usize,
     column: usize,
-    /// The word that has begun, and its columns.
+    /// The current word and its width.
     word: (String, usize),
     is_in_sequence: bool,
 }
@@ -150,7 +150,7 @@ impl Flow {
         Self { width, column: 0, word: (String::new(), 0), is_in_sequence: false }
     }
 
-    /// Takes more text, and gives what is decided. A word is when it ends.
+    /// Adds text, and returns the complete part. A word is complete when it ends.
     pub fn push(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for c in text.chars() {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     proptest! {
-        /// No row is wider than it may be, and no word is lost.
+        /// No row is too wide, and no word is lost.
         #[test]
         fn rows_fit_and_keep_all_words(line in "[a-z日é ]{0,80}", width in 4usize..30) {
             let all = rows(&[Span::new(Style::Plain, line.clone())], width);

@@ -1,7 +1,8 @@
-//! The user's files around a thread: the repository they belong to ([`git`]), and finding one by a few letters of its path
-//! ([`search`]).
+//! The user's files around a thread: the repository they belong to ([`git`]), and finding files by a few letters of
+//! their path ([`search`]).
 //!
-//! Assume that the workspace is hostile. Neither module follows what a file in it says to run or to read elsewhere.
+//! The workspace is assumed to be hostile. Neither module follows instructions in a file to run something or to read
+//! elsewhere.
 
 pub mod git;
 pub mod search;

@@ -19,25 +19,25 @@ use crate::args::Shared;
 use crate::console;
 use crate::failure::Hinted;
 
-/// How long a server may take until it answers.
+/// How long a server may take to start.
 const START: Duration = Duration::from_secs(15);
-/// How long a server may take to end by itself, and how long it may take when it has no say in it.
+/// How long a server may take to stop by itself, and after it is killed.
 const STOP: Duration = Duration::from_secs(40);
 const KILL: Duration = Duration::from_secs(5);
-/// How long a server that runs may take to answer.
+/// How long a running server may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How much is read of what a server has said that has ended at once.
+/// The maximum number of bytes shown of a failed server's output.
 const COMPLAINT_BYTES: u64 = 4096;
-/// How often is looked.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The server in the background, whether it runs or not.
+/// The background server, whether it is running or not.
 struct Daemon {
     socket: PathBuf,
     log: PathBuf,
 }
 
-/// Starts it, stops it, or says how it is.
+/// Starts it, stops it, or prints its status.
 pub(crate) fn run(shared: &Shared, args: &AppServerArgs, command: DaemonCommand) -> anyhow::Result<ExitCode> {
     let home = Home::find(&Env::process())?;
     home.ensure()?;
@@ -52,7 +52,7 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs, command: DaemonCommand)
     })
 }
 
-/// The program that runs in the background, with the options that were given here.
+/// The command line of the background server, with the options that were given here.
 fn program(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<Command> {
     let mut program = Command::new(std::env::current_exe().context("this program has no path")?);
     program.args(["app-server", "--listen", "unix://", "--detached"]);
@@ -87,7 +87,7 @@ impl Daemon {
         match self.wait_for_answer(&mut child).await {
             Ok(()) => {}
             Err(error) => {
-                // One that does not answer is of no use, and would be in the way of the next.
+                // An unresponsive server is useless, and would block the next one.
                 let _: std::io::Result<()> = child.kill();
                 let _: std::io::Result<std::process::ExitStatus> = child.wait();
                 return Err(error);
@@ -98,7 +98,7 @@ impl Daemon {
         self.tell(json, &format!("running (pid {pid})"), &json!({"started": started}))
     }
 
-    /// Waits until the server that runs answers; false if it is about to end and has.
+    /// Waits until the running server answers; false if it was about to exit and has.
     async fn answers(&self, pid: i32) -> anyhow::Result<bool> {
         let begun = Instant::now();
         while begun.elapsed() < START {
@@ -113,7 +113,7 @@ impl Daemon {
         Err(self.no_answer())
     }
 
-    /// Waits until the server answers. A child that ends first may have found another that was faster.
+    /// Waits until the server answers. A child that exits first may have lost a race with another.
     async fn wait_for_answer(&self, child: &mut Child) -> anyhow::Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < START {
@@ -141,7 +141,7 @@ impl Daemon {
             return self.tell(json, "not running", &json!({"stopped": false, "forced": false}));
         };
         let process = Pid::from_raw(pid).context("the server has no process")?;
-        // It may end by itself at this moment.
+        // It may be exiting at this moment.
         let _: rustix::io::Result<()> = kill_process(process, Signal::TERM);
         let is_forced = !self.is_gone(pid, STOP).await;
         if is_forced {
@@ -178,11 +178,11 @@ impl Daemon {
         self.tell(json, &text, &json!({"userAgent": agent}))
     }
 
-    /// What a child has said before it ended: on standard error before it had a log, and there afterwards.
+    /// The output of a child that has exited: on standard error before it had a log, and in the log afterwards.
     fn complaint(&self, child: &mut Child) -> String {
         let mut text = String::new();
         if let Some(stderr) = child.stderr.take() {
-            // Half of what was said is still worth showing.
+            // A partial message is still worth showing.
             let _: std::io::Result<usize> = stderr.take(COMPLAINT_BYTES).read_to_string(&mut text);
         }
         if text.is_empty()
@@ -196,7 +196,7 @@ impl Daemon {
         last.map(|line| format!(": {line}")).unwrap_or_default()
     }
 
-    /// Says how it is, for people or for programs.
+    /// Prints the status, for people or for programs.
     fn tell(&self, json: bool, text: &str, more: &Value) -> anyhow::Result<ExitCode> {
         let pid = owner(&self.socket);
         if json {
@@ -216,7 +216,7 @@ impl Daemon {
     }
 }
 
-/// What a server calls itself; none if it does not answer.
+/// The user agent of a server; `None` if it does not answer.
 async fn greet(socket: &Path) -> Option<String> {
     let greeting = async {
         let (input, mut output) = dial(&Address::Unix(Some(socket.to_owned())), None).await.ok()?;

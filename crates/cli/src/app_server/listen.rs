@@ -16,19 +16,19 @@ use super::log;
 use crate::failure::Hinted;
 use crate::{console, memory, signals};
 
-/// How long to wait at least before threads are unloaded again because descriptors run short.
+/// The minimum interval between unloading threads for lack of descriptors.
 const BETWEEN_UNLOADINGS: Duration = Duration::from_millis(200);
 /// How long running turns may take to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);
 
-/// Serves until a signal says that it is enough, or until standard input ends if that is served too.
+/// Serves until a signal arrives, or until standard input closes if that is served too.
 pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
     start.config.home().ensure()?;
     let log = if args.detached { Some(detach(start.config.home())?) } else { None };
     let output = console::take()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
-        // Signals first: whoever reads that the server listens may already send one.
+        // Signals first: a process that reads that the server listens may already send one.
         let mut stop = signals::stop()?;
         let shortage = Shortage::default();
         let listeners = bind(&start, args, &shortage).await?;
@@ -50,7 +50,7 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
         });
         served.await
     });
-    // A read of standard input cannot be cancelled, so its thread is left behind.
+    // A read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     if let (Err(error), Some(_)) = (&served, &log) {
         crate::failure::say(error);
@@ -61,9 +61,9 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Leaves the terminal that the server was started from, and says what there is to say in a log.
+/// Detaches from the terminal, and redirects output to a log.
 fn detach(home: &Home) -> anyhow::Result<log::Log> {
-    // Whoever leads a session already is on its own.
+    // This fails for a session leader, which is detached already.
     let _: rustix::io::Result<rustix::process::Pid> = rustix::process::setsid();
     make_folder(&home.run())?;
     log::keep(&home.server_log())
@@ -120,7 +120,7 @@ async fn serve(
         ended = end => ended,
         () = app.unload_idle(args.unload_after) => Ok(()),
     };
-    // First the turns, so that clients still hear of their end.
+    // First the turns, so that clients still receive their end.
     let _: Result<(), _> = tokio::time::timeout(LAST_TURNS, app.close()).await;
     stop.send_replace(true);
     listening.join_all().await;
@@ -129,7 +129,7 @@ async fn serve(
     ended
 }
 
-/// Unloads what nobody listens to whenever descriptors run short. Runs until it is dropped.
+/// Unloads threads without subscribers whenever descriptors run short. Runs until it is dropped.
 async fn free_descriptors(app: &AppServer, shortage: &Shortage) {
     loop {
         shortage.reported().await;
@@ -141,12 +141,12 @@ async fn free_descriptors(app: &AppServer, shortage: &Shortage) {
     }
 }
 
-/// What a token is wanted for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To let clients in. If there is none, one is made.
+    /// To authenticate clients. If there is none, one is generated.
     Serve,
-    /// To be let in.
+    /// To authenticate at a server.
     Connect,
 }
 
@@ -174,12 +174,12 @@ fn make_folder(path: &Path) -> anyhow::Result<()> {
     builder.recursive(true).create(path).with_context(|| format!("could not create {}", path.display()))
 }
 
-/// An address with a path where it needs one.
+/// Adds the default path to an address that needs one.
 pub(crate) fn with_path(address: Address, home: &Home) -> Address {
     if address == Address::Unix(None) { Address::Unix(Some(home.server_socket())) } else { address }
 }
 
-/// Says something on standard error, in a line.
+/// Prints a line to standard error.
 fn say(text: &str) {
     console::note(text);
 }

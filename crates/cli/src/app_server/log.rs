@@ -1,4 +1,4 @@
-//! The log of a server in the background: what it says on standard error, in files of bounded size.
+//! The log of a background server: its standard error, in files of bounded size.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -10,18 +10,18 @@ use std::time::Duration;
 use anyhow::Context;
 use codex_files::Links;
 
-/// How many bytes a file may have. One older file is kept.
+/// The maximum size of a file. One older file is kept.
 const FILE_BYTES: u64 = 1024 * 1024;
-/// How long the end waits for what is still to be written. Programs that were started may hold standard error open.
+/// How long to wait for pending output on exit. Child processes may hold standard error open.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A log that is being kept.
+/// An open log.
 pub(crate) struct Log {
-    /// Ends when everything is written.
+    /// Closed when everything is written.
     written: Receiver<()>,
 }
 
-/// Sends everything that is said on standard error to a log.
+/// Redirects standard error to a log.
 pub(crate) fn keep(path: &Path) -> anyhow::Result<Log> {
     let failed = || format!("could not write the log {}", path.display());
     let mut file = Rotated::open(path).with_context(failed)?;
@@ -39,19 +39,19 @@ pub(crate) fn keep(path: &Path) -> anyhow::Result<Log> {
 }
 
 impl Log {
-    /// Writes what is left.
+    /// Flushes the log.
     pub(crate) fn close(self) {
         if let Ok(nowhere) = OpenOptions::new().write(true).open("/dev/null")
             && rustix::stdio::dup2_stderr(&nowhere).is_ok()
             && rustix::stdio::dup2_stdout(&nowhere).is_ok()
         {
-            // It ends with an error either way, as nothing is ever sent.
+            // It ends with an error either way, because nothing is ever sent.
             let _: Result<(), _> = self.written.recv_timeout(PATIENCE);
         }
     }
 }
 
-/// A file that makes way for a new one when it is full.
+/// A file that is rotated when it is full.
 struct Rotated {
     path: PathBuf,
     file: File,
@@ -67,7 +67,7 @@ impl Rotated {
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
-    /// Writes as well as it can: a full disk is no reason to end.
+    /// Writes as well as it can: a full disk is no reason to exit.
     fn write(&mut self, bytes: &[u8]) {
         if self.bytes + bytes.len() as u64 > FILE_BYTES {
             let older = self.path.with_extension("log.1");
@@ -75,7 +75,7 @@ impl Rotated {
             if let Ok(renewed) = renewed {
                 *self = renewed;
             } else {
-                // Where there can be no new file the old one is begun again.
+                // If no new file can be created, the old one is truncated.
                 let _: std::io::Result<()> = self.file.set_len(0);
                 self.bytes = 0;
             }

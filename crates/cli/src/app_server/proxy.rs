@@ -1,4 +1,4 @@
-//! `codex app-server proxy`: standard input and output as a client of a server that runs already.
+//! `codex app-server proxy`: connects standard input and output to a running server.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::args::ProxyArgs;
 use super::listen::{Purpose, token, with_path};
 use crate::console;
 
-/// Passes everything on until the server has said its last word.
+/// Forwards everything until the server closes the connection.
 pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
     let env = Env::process();
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
         let (mut input, mut output) = (tokio::io::stdin(), tokio::fs::File::from_std(output));
         let saying = async {
             tokio::io::copy(&mut input, &mut to_server).await?;
-            // What was asked is still answered.
+            // Pending requests are still answered.
             to_server.shutdown().await
         };
         let hearing = async {
@@ -41,11 +41,11 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
                 heard.context("the connection failed")?;
                 bail!("the server closed the connection")
             }
-            // A server that is gone is told by what it says no more.
+            // A server that is gone is noticed when reading.
             _ = saying => hearing.await.context("the connection failed"),
         }
     });
-    // A read of standard input cannot be cancelled, so its thread is left behind.
+    // A read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     passed.map(|()| ExitCode::SUCCESS)
 }

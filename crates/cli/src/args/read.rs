@@ -1,4 +1,4 @@
-//! From words to arguments: what a command means that options stand before, and words that are no command here.
+//! Parses the command line: options before a subcommand, and words that are not commands here.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use crate::chat::args::ChatOptions;
 use crate::chat::setup::settings;
 use crate::exec::args::ExecOptions;
 
-/// Words that are commands in other releases: what is missing here, and what there is instead.
+/// Commands of other releases: what is missing here, and the alternative.
 const ABSENT: &[(&str, &str, &str)] = &[
     ("agents", "there is no agent browser", "`codex threads list` lists the threads on this machine"),
     ("cloud", "there are no cloud tasks", "`codex exec` runs a task on this machine"),
@@ -29,12 +29,12 @@ const ABSENT: &[(&str, &str, &str)] = &[
 ];
 
 impl Args {
-    /// Reads the command line.
+    /// Parses the command line.
     pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let matches = Self::outline().try_get_matches_from(&words).map_err(|error| unknown_command(error, &words))?;
         let mut args = Self::from_arg_matches(&matches)?;
-        // Behind a `--` it is certainly something to say.
+        // After `--` it is certainly a prompt.
         if let Some(prompt) = &args.chat.prompt
             && !words.iter().any(|word| word == "--")
             && let Some(error) = absent(prompt)
@@ -54,8 +54,8 @@ impl Args {
         Ok(args)
     }
 
-    /// Options of the chat that stand before a subcommand count for it too, and those behind it count more. A command
-    /// that would pass them over refuses them, because nobody would notice.
+    /// Chat options before a subcommand apply to it too, and those after it take precedence. A command that would
+    /// ignore them rejects them, because nobody would notice.
     fn settle_root(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
         let Some(command) = &mut self.command else { return Ok(()) };
         let name = matches.subcommand_name().unwrap_or_default();
@@ -102,20 +102,20 @@ impl Args {
     }
 }
 
-/// What is left of the options of the chat when `exec` has taken those that it has itself.
+/// The remaining chat options after `exec` has taken those that it has itself.
 fn of_no_command(ChatOptions { ask_for_approval, search, .. }: ChatOptions) -> ChatOptions {
     ChatOptions { ask_for_approval, search, ..ChatOptions::default() }
 }
 
 impl Shared {
-    /// Takes options of the chat as values of the configuration.
+    /// Converts chat options to configuration values.
     fn inherit(&mut self, options: &ChatOptions) {
         self.repeated.overrides.extend(settings(options));
     }
 }
 
 impl ExecOptions {
-    /// Takes over what stood further in front on the command line, unless something else is said here.
+    /// Inherits options from earlier on the command line, unless they are given here.
     fn inherit(&mut self, root: &ChatOptions) {
         let names_policy = self.sandbox.is_some() || self.full_auto || self.approvals.is_some();
         self.model = self.model.take().or_else(|| root.model.clone());
@@ -132,8 +132,8 @@ impl ExecOptions {
     }
 }
 
-/// A word with further words behind it was meant as a command, so the error says that it is none and which ones are like
-/// it. Alone it would be something to say.
+/// A word followed by others was meant as a command, so the error says that there is none and suggests similar ones.
+/// Alone it would be a prompt.
 fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
     use clap::error::{ContextKind, ContextValue};
     let is_absent = |word: &OsString| ABSENT.iter().any(|(name, ..)| word == name);
@@ -142,7 +142,7 @@ fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
     {
         return error;
     }
-    // With a name of its own the prompt is no word any more, and clap looks for a command.
+    // As a named option the prompt does not match a word, and clap looks for a command.
     let silent = Args::outline().mut_arg("prompt", |prompt| prompt.long("prompt").hide(true));
     let again = silent.try_get_matches_from(words).err();
     let Some(again) = again.filter(|error| error.kind() == ErrorKind::InvalidSubcommand) else { return error };
@@ -152,7 +152,7 @@ fn unknown_command(error: clap::Error, words: &[OsString]) -> clap::Error {
     }
 }
 
-/// What is said of a command that other releases have.
+/// The error for a command of other releases.
 fn absent(word: &str) -> Option<clap::Error> {
     let (name, what, hint) = ABSENT.iter().find(|(name, ..)| *name == word)?;
     let text = format!("`codex {name}` is not available in this release: {what}\nhint: {hint}\n");

@@ -1,4 +1,4 @@
-//! The command line is read as people and programs write it.
+//! The command line is parsed as people and programs write it.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn options_before_a_command_count_for_it() {
         (&["a.png".into()][..], &["/x".into()][..])
     );
     assert_eq!(values, ["approval_policy=\"never\"", "tools.web_search=true"]);
-    // What stands behind the command counts more.
+    // Options after the command take precedence.
     let (exec_of, _) = exec("codex -m o3 -s danger-full-access -i a.png exec -m o4 --full-auto -i b.png hi");
     assert_eq!((exec_of.options.model.as_deref(), exec_of.options.sandbox), (Some("o4"), None));
     assert_eq!(exec_of.pictures.images, [PathBuf::from("a.png"), PathBuf::from("b.png")]);
@@ -115,7 +115,7 @@ fn a_command_that_is_none_is_named_with_what_is_like_it() {
     assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
 }
 
-/// What is said of a command and of all below it.
+/// The help of a command and of all its subcommands.
 fn helps(command: &mut clap::Command, helps: &mut Vec<String>) {
     let takes = |id: &str| command.get_arguments().any(|option| option.get_id() == id);
     let name = command.get_name().to_owned();

@@ -1,4 +1,4 @@
-//! Keys that are for something else than the line that is being typed: answers, choices, and Ctrl-C, Esc and Ctrl-Z.
+//! Keys that are not for the line editor: answers, choices, and Ctrl-C, Esc and Ctrl-Z.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use super::session::{Chat, Flow};
 use codex_tui::question::{Pressed, Question};
 
 impl<W: Write> Chat<W> {
-    /// Puts a question before the user, after those that are open.
+    /// Queues an approval prompt.
     pub(crate) fn ask(&mut self, question: Question) {
         if self.asking.add(question) {
             self.ask_first();
@@ -26,7 +26,7 @@ impl<W: Write> Chat<W> {
         self.view.spans(page);
     }
 
-    /// Takes back questions that somebody else has answered, or that no longer matter.
+    /// Withdraws prompts that were answered elsewhere, or that no longer matter.
     pub(crate) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
         if self.asking.withdraw(is_over) {
             self.ask_first();
@@ -47,7 +47,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Takes a key while the user picks a thread.
+    /// Handles a key in the thread picker.
     pub(crate) async fn pick(&mut self, key: &Key) -> anyhow::Result<Flow> {
         let Some(mut choosing) = self.choosing.take() else { return Ok(Flow::Stay) };
         match choosing.picker.press(key) {
@@ -60,7 +60,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Ctrl-C: stops the turn, or the line that is being typed; once more, leaves.
+    /// Ctrl-C: stops the turn, or clears the input; pressed again, quits.
     pub(crate) async fn interrupt(&mut self) -> anyhow::Result<Flow> {
         if std::mem::replace(&mut self.is_warned, true) {
             return Ok(Flow::Leave);
@@ -73,7 +73,7 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    /// Stops the turn that runs, if there is one.
+    /// Stops the running turn, if there is one.
     pub(crate) async fn stop_turn(&mut self) -> anyhow::Result<()> {
         if let (Some(thread), Some(running)) = (&self.thread, &self.running) {
             let params = json!({"threadId": thread.id, "turnId": running.turn});
@@ -83,7 +83,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Ctrl-Z: stops the program until the shell continues it. If the terminal is gone, so is the next drawing.
+    /// Ctrl-Z: stops the program until the shell continues it. If the terminal is gone, the next drawing fails.
     pub(crate) fn suspend(&mut self) {
         let suspended = self.screen.leave().and_then(|()| keys::suspend(self.screen.look().is_dumb));
         self.is_back = suspended.is_ok();
@@ -91,7 +91,7 @@ impl<W: Write> Chat<W> {
         self.screen.come_back().unwrap_or_default();
     }
 
-    /// The program was stopped and goes on: the terminal is taken over anew, unless it was already.
+    /// Handles SIGCONT: sets up the terminal again, unless that was done already.
     pub(crate) fn continued(&mut self) {
         if !std::mem::take(&mut self.is_back) {
             let taken = keys::retake(self.screen.look().is_dumb).and_then(|()| self.screen.come_back());

@@ -8,7 +8,7 @@ use codex_wire::policy::{AskForApproval, SandboxMode};
 
 use crate::exec::args::LocalProvider;
 
-/// A chat and what is said first.
+/// A chat and its initial prompt.
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct ChatArgs {
     #[command(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct ChatArgs {
     pub(crate) prompt: Option<String>,
 }
 
-/// A thread to go on with.
+/// A thread to continue.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ResumeArgs {
     /// Thread id (or its beginning) or name; without it, pick from a list. With --last, the initial prompt
@@ -35,7 +35,8 @@ pub(crate) struct ResumeArgs {
     pub(crate) options: ChatOptions,
 }
 
-/// How to chat. The ids are its own: `exec` has options of the same names, and what is given there must not count here.
+/// Chat options. Their ids are separate: `exec` has options with the same names, and those given there must not apply
+/// here.
 #[derive(Debug, Default, Clone, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[group(skip)]
@@ -73,7 +74,7 @@ pub(crate) struct ChatOptions {
 }
 
 impl ChatOptions {
-    /// The same options over others, which stood further in front on the command line.
+    /// Merges with options from earlier on the command line, which have lower precedence.
     pub(crate) fn over(self, below: Self) -> Self {
         let names_policy = self.sandbox.is_some() || self.ask_for_approval.is_some() || self.full_auto;
         let both = |mut lists: Vec<PathBuf>, more: Vec<PathBuf>| {

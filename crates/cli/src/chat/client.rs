@@ -1,7 +1,7 @@
-//! The chat as a client: JSON-RPC with an app-server in the same process, or with the one in the background that has the
+//! The chat as a client: JSON-RPC with an app-server in the same process, or with the background server that has the
 //! thread open.
 //!
-//! Invariant: the engine is reached through the protocol alone.
+//! Invariant: the engine is reached only through the protocol.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -16,28 +16,28 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::task::JoinHandle;
 
-/// How much of what one side says may wait for the other.
+/// The capacity of the in-memory pipe.
 const PIPE_BYTES: usize = 256 * 1024;
 
-/// How long an answer may take. Opening a long thread takes longest.
+/// The timeout of a request. Opening a long thread takes longest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the server in the background may take to say which threads it has open.
+/// How long the background server may take to list its open threads.
 const DAEMON: Duration = Duration::from_secs(3);
 
-/// How long the server may take to write everything when the chat is over.
+/// How long the server may take to flush everything when the chat is over.
 const LAST_WRITES: Duration = Duration::from_secs(30);
 
-/// What the server says of its own accord.
+/// A message that is not a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
-    /// News.
+    /// A notification.
     News { method: String, params: Value },
-    /// A question that wants an answer.
+    /// A server request.
     Question { id: RequestId, method: String, params: Value },
 }
 
-/// An answer that says no.
+/// An error response.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
@@ -46,14 +46,14 @@ pub(crate) struct Refused(pub(crate) String);
 pub(crate) struct Client {
     reader: BufReader<Reader>,
     writer: Writer,
-    /// The line that is being read.
+    /// The current line.
     line: Vec<u8>,
-    /// What came while an answer was waited for.
+    /// Messages that arrived while waiting for a response.
     waiting: VecDeque<Message>,
     last_id: i64,
-    /// The server, if it is of this process.
+    /// The server, if it runs in this process.
     server: Option<JoinHandle<std::io::Result<()>>>,
-    /// The connection to the server of this process, while another server is spoken to.
+    /// The connection to this process's server while another server is in use.
     own: Option<Box<Client>>,
 }
 
@@ -64,7 +64,7 @@ enum Line {
 }
 
 impl Client {
-    /// Starts a server and shakes hands with it.
+    /// Starts a server and initializes the connection.
     pub(crate) async fn connect(app: AppServer) -> anyhow::Result<Self> {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = tokio::spawn(async move {
@@ -75,7 +75,7 @@ impl Client {
         Self::greet((Box::new(reader), Box::new(writer)), Some(server)).await
     }
 
-    /// Connects to the server in the background if it has a thread open.
+    /// Connects to the background server if it has a thread open.
     pub(crate) async fn holding(socket: &Path, thread: &str) -> Option<Self> {
         owner(socket)?;
         let asking = async {
@@ -84,7 +84,7 @@ impl Client {
             let open = client.call("thread/loaded/list", json!({})).await.ok()?;
             open["data"].as_array()?.iter().any(|open| open == thread).then_some(client)
         };
-        // One that does not answer is as good as none.
+        // An unresponsive server is treated as absent.
         tokio::time::timeout(DAEMON, asking).await.ok()?
     }
 
@@ -108,7 +108,7 @@ impl Client {
         Ok(client)
     }
 
-    /// The connection to the server of this process.
+    /// The connection to this process's server.
     pub(crate) fn own(&mut self) -> &mut Self {
         match self.own {
             Some(ref mut own) => own,
@@ -116,8 +116,8 @@ impl Client {
         }
     }
 
-    /// Speaks to another server from here on, or without one to that of this process. A connection to a third one ends;
-    /// what it has open goes on there.
+    /// Switches to another server, or back to this process's server. A connection to a third one is closed; its open
+    /// threads continue there.
     pub(crate) fn turn_to(&mut self, other: Option<Self>) {
         let own = self.own.take();
         match (other, own) {
@@ -130,10 +130,10 @@ impl Client {
         }
     }
 
-    /// Asks, and waits for the answer. What comes meanwhile is kept for [`Client::next`].
+    /// Sends a request, and waits for the response. Messages that arrive in the meantime are kept for [`Client::next`].
     ///
     /// # Errors
-    /// [`Refused`] when the server says no; anything else means that the server is gone.
+    /// [`Refused`] for an error response; anything else means that the server is gone.
     pub(crate) async fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
         self.last_id += 1;
         let wanted = RequestId::Integer(self.last_id);
@@ -150,7 +150,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, answer).await.map_err(|_| anyhow!("no answer to {method} came in time"))?
     }
 
-    /// Asks. That the server says no is no failure of the chat.
+    /// Sends a request. An error response is not a failure of the chat.
     pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
         match self.call(method, params).await {
             Ok(answer) => Ok(Ok(answer)),
@@ -158,17 +158,17 @@ impl Client {
         }
     }
 
-    /// Answers a question.
+    /// Responds to a server request.
     pub(crate) async fn answer(&mut self, id: &RequestId, result: Value) -> anyhow::Result<()> {
         self.write(&json!({"id": id, "result": result})).await
     }
 
-    /// Says that a question is not understood.
+    /// Responds that a request is not understood.
     pub(crate) async fn refuse(&mut self, id: &RequestId, why: &str) -> anyhow::Result<()> {
         self.write(&json!({"id": id, "error": {"code": codex_protocol::rpc::INVALID_REQUEST, "message": why}})).await
     }
 
-    /// Waits for the next message. Nothing is lost when the wait is given up.
+    /// Waits for the next message. Cancel safe.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Message> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(message);
@@ -180,18 +180,18 @@ impl Client {
         }
     }
 
-    /// Whether a message can be had without waiting.
+    /// Whether a message is available without waiting.
     pub(crate) fn has_next(&self) -> bool {
         !self.waiting.is_empty() || self.reader.buffer().contains(&b'\n')
     }
 
-    /// Says goodbye, and waits until everything is written. A server in the background goes on.
+    /// Closes the connection, and waits until everything is written. A background server keeps running.
     pub(crate) async fn close(mut self) -> anyhow::Result<()> {
         self.turn_to(None);
         let Some(mut server) = self.server.take() else { return Ok(()) };
         self.writer.shutdown().await.context("the server is gone")?;
         let rest = async {
-            // What is still said is read, so that the server can come to an end.
+            // Remaining messages are read, so that the server can finish.
             while let Ok(Some(())) = self.line().await {
                 self.line.clear();
             }

@@ -1,4 +1,4 @@
-//! What the chat does when it is asked itself.
+//! The chat's own commands.
 
 use std::io::Write;
 
@@ -11,14 +11,14 @@ use super::opening::Wanted;
 use super::session::{Chat, Flow};
 use crate::page::Style;
 
-/// How git is asked what has changed: nothing that a repository configures is run for it.
+/// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/// How long git may take.
+/// The time limit of git.
 const GIT_MS: u64 = 20_000;
 
 impl<W: Write> Chat<W> {
-    /// Does what a command says.
+    /// Performs a command.
     pub(crate) async fn command(&mut self, command: Slash) -> anyhow::Result<Flow> {
         match command {
             Slash::Help => self.help(),
@@ -89,7 +89,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Changes what later turns run under. Tells whether it did.
+    /// Changes the settings of later turns. Returns whether it succeeded.
     async fn configure(&mut self, mut change: Value) -> anyhow::Result<bool> {
         let Some(thread) = &self.thread else { return Ok(false) };
         change["threadId"] = thread.id.as_str().into();
@@ -112,7 +112,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Takes the answer to whether everything may happen.
+    /// Handles the answer to the confirmation for full access.
     pub(crate) async fn confirm(&mut self, words: &[String], answer: &str) -> anyhow::Result<()> {
         if matches!(answer, "y" | "yes") {
             return self.approvals(words, true).await;
@@ -158,7 +158,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Whether a change leaves nothing that confines commands or asks about them.
+    /// Whether a change leaves neither a sandbox nor approvals.
     fn is_reckless(&self, approvals: Option<AskForApproval>, sandbox: Option<SandboxMode>) -> bool {
         let Some(thread) = &self.thread else { return false };
         let (never, anything) = (AskForApproval::Never.as_str(), SandboxMode::DangerFullAccess.as_str());
@@ -169,7 +169,7 @@ impl<W: Write> Chat<W> {
             && after(sandbox.map(|mode| mode.as_str()), &thread.sandbox, anything)
     }
 
-    /// Shows what has changed since the last commit. Git runs in the sandbox, which lets it write nothing.
+    /// Shows the changes since the last commit. Git runs in a read-only sandbox.
     async fn diff(&mut self) -> anyhow::Result<()> {
         let how = ["--no-ext-diff", "--no-textconv", "--no-color"];
         let mut diff = self.git(&[["diff", "HEAD"].as_slice(), &how].concat()).await?;

@@ -1,4 +1,4 @@
-//! Something that is asked before the chat begins, and that keys answer.
+//! Dialogues before the chat starts, answered with keys.
 
 use std::io::Write;
 
@@ -10,18 +10,18 @@ use super::session::Left;
 use crate::signals::Stop;
 use codex_tui::question::Arming;
 
-/// What is asked, without a terminal.
+/// A dialogue, without a terminal.
 pub(crate) trait Dialogue {
     type Answer;
 
-    /// What stands below while it waits.
+    /// The footer while it waits.
     fn footer(&self) -> Footer;
 
-    /// Takes a key. An answer ends it; that it is left is one too.
+    /// Handles a key. An answer ends it, and so does leaving.
     fn press(&mut self, key: &Key) -> Option<Result<Self::Answer, Left>>;
 }
 
-/// Asks, and waits for the answer. A key counts only if it was pressed after the choices were shown.
+/// Shows the dialogue, and waits for the answer. A key counts only if it was pressed after the choices were shown.
 pub(crate) async fn ask<W: Write, D: Dialogue>(
     dialogue: &mut D,
     screen: &mut Screen<W>,

@@ -1,7 +1,7 @@
-//! The first run: no key and no provider was chosen, so the user is asked what to begin with.
+//! The first run: there is no key and no configured provider, so the user chooses how to start.
 //!
-//! Invariant: a key is never shown. It is stored by the code that `codex login` stores it with, and what is chosen
-//! otherwise is written by the code that clients change the configuration with.
+//! Invariant: a key is never shown. It is stored by the same code as in `codex login`, and other choices are written by
+//! the code with which clients change the configuration.
 
 use std::time::Duration;
 
@@ -22,26 +22,26 @@ use super::setup::Place;
 use crate::page::Style;
 use codex_tui::question::choice;
 
-/// How long a server on this machine may take to answer.
+/// How long a local server may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How much of its answer is read.
+/// The maximum size of its response.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The longest key.
+/// The maximum length of a key.
 const LONGEST_KEY: usize = 4096;
 
-/// What the user begins with.
+/// The user's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Key(String),
     Local(Server),
-    /// Whether a local server is there now is to be looked up again.
+    /// Look for local servers again.
     Look,
     Offline,
 }
 
-/// A server on this machine.
+/// A local model server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     id: String,
@@ -50,7 +50,7 @@ pub(crate) struct Server {
     model: String,
 }
 
-/// The question.
+/// The dialogue.
 #[derive(Debug, Default)]
 pub(crate) struct FirstRun {
     servers: Vec<Server>,
@@ -58,7 +58,7 @@ pub(crate) struct FirstRun {
     key: Option<String>,
 }
 
-/// Whether nobody has said yet which model is asked.
+/// Whether no model was configured yet.
 pub(crate) fn is_first(config: &Config) -> bool {
     config.tree.get(&["model_provider"]).is_none()
 }
@@ -68,7 +68,7 @@ impl FirstRun {
         Self { servers, key: None }
     }
 
-    /// What is shown above the choices.
+    /// The text above the choices.
     pub(crate) fn question(&self) -> Vec<Span> {
         let mut shown =
             vec![Span::new(Style::Yellow, "Welcome to Codex. There is no API key yet. How do you want to start?\n")];
@@ -154,7 +154,7 @@ impl FirstRun {
     }
 }
 
-/// Keeps what was chosen, and says so.
+/// Saves the choice, and reports it.
 pub(crate) fn keep(choice: Choice, place: &mut Place) -> anyhow::Result<String> {
     Ok(match choice {
         Choice::Look => String::new(),
@@ -186,7 +186,7 @@ impl Server {
     }
 }
 
-/// The servers on this machine that answer.
+/// The local servers that answer.
 pub(crate) async fn look(env: &Env) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
     for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
@@ -202,7 +202,7 @@ pub(crate) async fn look(env: &Env) -> Vec<Server> {
     found
 }
 
-/// The models that a server has; none if nobody answers.
+/// The models of a server; `None` if nobody answers.
 async fn models(url: &str) -> Option<Vec<String>> {
     let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
     let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };

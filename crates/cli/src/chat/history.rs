@@ -1,21 +1,21 @@
-//! Earlier prompts, newest first: those of this run, and those that the home folder keeps for all.
+//! The prompt history, newest first: the prompts of this run, and those that the home folder keeps.
 
 use codex_store::PromptFile;
 use codex_wire::ids::ThreadId;
 
-/// How many unreadable lines are passed over in search of an earlier prompt.
+/// The maximum number of unreadable lines skipped in search of an earlier prompt.
 const MOST_UNREADABLE: usize = 100;
 
-/// Earlier prompts, and where among them the person is.
+/// The prompt history, and the position in it.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     file: Option<PromptFile>,
-    /// What the file was when the run began.
+    /// The identity of the file when the run started.
     log_id: u64,
     entries: usize,
-    /// What was said in this run, oldest first.
+    /// The prompts of this run, oldest first.
     here: Vec<String>,
-    /// How many steps back the person is, and what was typed before.
+    /// The number of steps back, and the text that was typed before.
     back: Option<(usize, String)>,
 }
 
@@ -26,7 +26,7 @@ impl History {
         Self { file, log_id: state.log_id, entries: state.entries, ..Self::default() }
     }
 
-    /// Keeps a prompt. A file that cannot be written is told once, and given up.
+    /// Adds a prompt. A write error is reported once, and the file is given up.
     pub(crate) fn add(&mut self, thread: Option<ThreadId>, text: &str) -> Option<String> {
         self.back = None;
         if self.here.last().is_none_or(|last| last != text) {
@@ -38,7 +38,7 @@ impl History {
         Some(error.to_string())
     }
 
-    /// The next older prompt, if there is one. `typed` is what stands in the line now.
+    /// The next older prompt, if there is one. `typed` is the current input.
     pub(crate) fn older(&mut self, typed: &str) -> Option<String> {
         let (from, draft) = self.back.clone().unwrap_or_else(|| (0, typed.to_owned()));
         for step in from + 1..=from + MOST_UNREADABLE {
@@ -53,7 +53,7 @@ impl History {
         None
     }
 
-    /// The next newer prompt, or what was typed before all of them.
+    /// The next newer prompt, or the text that was typed before all of them.
     pub(crate) fn newer(&mut self) -> Option<String> {
         let (from, draft) = self.back.take()?;
         let found = (1..from).rev().find_map(|step| Some((step, self.get(step)?)));
@@ -62,7 +62,7 @@ impl History {
         Some(text)
     }
 
-    /// The prompt so many steps back, counted from 1.
+    /// The prompt at a number of steps back, starting at 1.
     fn get(&self, step: usize) -> Option<String> {
         if let Some(place) = self.here.len().checked_sub(step) {
             return self.here.get(place).cloned();

@@ -1,6 +1,6 @@
-//! Keys: from the terminal to the chat, and raw mode with its way back.
+//! Reads keys from the terminal, and switches raw mode on and off.
 //!
-//! A lone Esc is told from the beginning of a sequence by time: what belongs to it follows within [`ESCAPE`].
+//! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within [`ESCAPE`].
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,31 +21,31 @@ use tokio::time::Instant;
 
 use crate::console;
 
-/// How long the reader waits for a key before it looks whether something else is wanted of it.
+/// How long the reader waits for a key before it checks for other requests.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// How long the rest of a sequence may take that came in pieces.
+/// How long the rest of a split sequence may take.
 const ESCAPE: Duration = Duration::from_millis(50);
 
-/// How many keys may wait; a terminal that sends more is not read for a while.
+/// The capacity of the key queue; a terminal that sends more is not read for a while.
 const WAITING: usize = 1024;
 
-/// What comes from the terminal.
+/// Terminal input.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// A key, and when it was read.
+    /// A key, and the time when it was read.
     Key(Key, Instant),
-    /// The terminal has another size now.
+    /// The terminal was resized.
     Resized,
-    /// The program was stopped and goes on. Somebody else may have had the terminal meanwhile.
+    /// The program was stopped and continued. Another program may have used the terminal in the meantime.
     Continued,
-    /// Everything that was typed before the request with this number lies before this.
+    /// Everything typed before the discard request with this number precedes this.
     Discarded(u64),
     /// The terminal is gone.
     Gone,
 }
 
-/// Keys as they are typed.
+/// The key stream.
 pub(crate) struct Keys {
     inputs: mpsc::Receiver<Input>,
     continued: tokio::signal::unix::Signal,
@@ -54,7 +54,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Reads keys on a thread of its own, until this is dropped.
+    /// Reads keys on a separate thread, until this is dropped.
     pub(crate) fn read() -> io::Result<Self> {
         let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let (sender, inputs) = mpsc::channel(WAITING);
@@ -74,7 +74,7 @@ impl Keys {
         }
     }
 
-    /// Throws away what was typed so far. [`Input::Discarded`] with the number that this gives tells that it is done.
+    /// Discards pending input. [`Input::Discarded`] with the returned number confirms it.
     pub(crate) fn discard(&self) -> u64 {
         self.wish.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -89,9 +89,9 @@ impl Drop for Keys {
 /// The thread that reads.
 struct Reader {
     sender: mpsc::Sender<Input>,
-    /// The newest request to throw away what was typed.
+    /// The latest discard request.
     wish: Arc<AtomicU64>,
-    /// The last such request that was granted.
+    /// The last discard request that was completed.
     granted: u64,
     is_over: Arc<AtomicBool>,
 }
@@ -142,11 +142,11 @@ impl Reader {
     }
 }
 
-/// Waits until the terminal hangs up. Whoever reads a terminal that is gone finds nothing for ever, and is not told why.
+/// Waits until the terminal hangs up. A reader of a terminal that is gone waits forever, without an error.
 fn watch(sender: &mpsc::Sender<Input>) {
     let stdin = io::stdin();
     loop {
-        // Nothing is asked for, so only a hang-up or an error ends the wait.
+        // No events are requested, so only a hang-up or an error ends the wait.
         let mut waiting = [PollFd::new(&stdin, PollFlags::empty())];
         if rustix::event::poll(&mut waiting, None) != Err(Errno::INTR) {
             // The chat may be over already.
@@ -160,7 +160,7 @@ fn is_escape(event: &Event) -> bool {
     matches!(event, Event::Key(key) if key.code == KeyCode::Esc && key.modifiers.is_empty())
 }
 
-/// What Esc and that which follows at once come to. A sequence that was cut behind its first byte is put together again.
+/// The inputs for Esc and the bytes right after it. A sequence that was split after its first byte is reassembled.
 fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
     let now = Instant::now();
     let press = |key| Input::Key(key, now);
@@ -174,7 +174,7 @@ fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
     };
     let Some(event) = next() else { return vec![press(Key::Esc)] };
     if !matches!(typed(&event), Some('[' | 'O')) {
-        // A key with Alt comes in one piece, and whoever types on after Esc loses nothing.
+        // A key with Alt arrives in one piece, and input after Esc is not lost.
         return [Some(press(Key::Esc)), input(event)].into_iter().flatten().collect();
     }
     let mut rest = String::new();
@@ -185,11 +185,11 @@ fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
             return named(&rest).map(press).into_iter().collect();
         }
     }
-    // Nobody types so fast, so it was a sequence, and it did not end.
+    // Nobody types that fast, so it was an incomplete sequence.
     Vec::new()
 }
 
-/// The key that the rest of a sequence names.
+/// The key for the rest of a sequence.
 fn named(rest: &str) -> Option<Key> {
     Some(match rest {
         "A" => Key::Up,
@@ -221,7 +221,7 @@ fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
     let is_ctrl = modifiers.contains(KeyModifiers::CONTROL);
     let is_alt = modifiers.contains(KeyModifiers::ALT);
     Some(match code {
-        // What raw mode makes of a line feed: terminals send it for Ctrl-J, and for pasted ends of lines.
+        // Raw mode reports a line feed like this: terminals send it for Ctrl-J, and for pasted line breaks.
         KeyCode::Char('j') if is_ctrl => Key::NewLine,
         KeyCode::Char(c) if is_ctrl => Key::Ctrl(c.to_ascii_lowercase()),
         KeyCode::Char(c) if is_alt => Key::Alt(c),
@@ -247,14 +247,14 @@ fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
     })
 }
 
-/// Raw mode. Dropping it gives the terminal back as it was; so does a panic of the chat, before it is told. The panic of
-/// another thread is no reason to: it ends that thread, and the chat goes on.
+/// Raw mode. Dropping it restores the terminal; so does a panic of the chat, before it is printed. A panic of another
+/// thread does not: it ends only that thread, and the chat continues.
 pub(crate) struct Raw {
     has_pastes: bool,
 }
 
 impl Raw {
-    /// Switches raw mode on, and pastes in brackets unless the terminal is a dumb one.
+    /// Enables raw mode, and bracketed paste unless the terminal is dumb.
     pub(crate) fn enter(is_dumb: bool) -> io::Result<Self> {
         let has_pastes = !is_dumb;
         let (tell, chat) = (std::panic::take_hook(), std::thread::current().id());
@@ -269,7 +269,7 @@ impl Raw {
     }
 }
 
-/// Takes the terminal over. What cannot be taken is given back.
+/// Sets up the terminal. A partial failure is undone.
 fn take(has_pastes: bool) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     if has_pastes {
@@ -279,8 +279,8 @@ fn take(has_pastes: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the terminal back and stops the program, with all that was started along with it, until somebody continues it.
-/// This is called from the main thread, which the signal goes to, so nothing runs before the stop.
+/// Restores the terminal and stops the process group until somebody continues it. Called from the main thread, which
+/// receives the signal, so nothing runs before the stop.
 pub(crate) fn suspend(is_dumb: bool) -> io::Result<()> {
     restore(!is_dumb);
     let stopped = kill_current_process_group(Signal::TSTP);
@@ -288,7 +288,7 @@ pub(crate) fn suspend(is_dumb: bool) -> io::Result<()> {
     Ok(stopped?)
 }
 
-/// Takes the terminal over anew: somebody else has had it.
+/// Sets up the terminal again after another program has used it.
 pub(crate) fn retake(is_dumb: bool) -> io::Result<()> {
     restore(!is_dumb);
     take(!is_dumb)
@@ -300,7 +300,7 @@ impl Drop for Raw {
     }
 }
 
-/// Gives the terminal back. What cannot be given back to a terminal that is gone is no loss.
+/// Restores the terminal. Errors do not matter if the terminal is gone.
 fn restore(has_pastes: bool) {
     if has_pastes {
         let _: io::Result<()> = console::painted_out().queue(DisableBracketedPaste).and_then(Write::flush);

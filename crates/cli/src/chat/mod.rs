@@ -3,10 +3,10 @@
 //! ```text
 //! keys ─▶ editor ─┐                      ┌─ client ⇄ app-server in this process
 //!                 ├─▶ session (one task) ┤
-//! signals, time ──┘                      └─ view (news → text) ─▶ screen
+//! signals, time ──┘                      └─ view (notifications → text) ─▶ screen
 //! ```
 //!
-//! What needs no terminal (the editor, Markdown, diffs, pages, pickers) is in `codex-tui`.
+//! Parts that need no terminal (the editor, Markdown, diffs, pages, pickers) are in `codex-tui`.
 
 mod answering;
 pub(crate) mod args;
@@ -53,12 +53,12 @@ use crate::signals::{self, Stop};
 use crate::terminal::wants_colour;
 use crate::threads::locate;
 
-/// The exit status when something is wrong with how the program was called.
+/// The exit status for wrong usage.
 const MISUSED: u8 = 2;
-/// The exit status when a signal ended the chat.
+/// The exit status after a signal.
 const INTERRUPTED: u8 = 130;
 
-/// What the user wants to chat about.
+/// The chat that the user asked for.
 struct Wish {
     is_verbose: bool,
     options: ChatOptions,
@@ -69,7 +69,7 @@ struct Wish {
 /// Chats in a new thread.
 pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
     if !is_for_people("codex exec") {
-        // Programs of other releases may mean a command that is not here.
+        // Programs of other releases may mean a command that does not exist here.
         if let Some(word) = args.prompt.filter(|prompt| prompt.chars().all(|c| c.is_ascii_lowercase() || c == '-')) {
             console::note(format_args!("hint: `{word}` is not a command; see `codex --help`"));
         }
@@ -78,7 +78,7 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
     chat(shared, Wish { is_verbose: shared.verbose, options: args.options, wanted: Wanted::New, first: args.prompt })
 }
 
-/// Chats in a thread that was there before, or in a copy of it.
+/// Chats in an existing thread, or in a copy of it.
 pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow::Result<ExitCode> {
     if !is_for_people(if is_fork { "codex exec fork" } else { "codex exec resume" }) {
         return Ok(MISUSED.into());
@@ -86,7 +86,7 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
     let ResumeArgs { mut thread, mut prompt, last, all, options } = args;
     let home = Home::find(&codex_config::Env::process())?;
     let id = if last {
-        // There is no name to give, so the first word is what to say.
+        // No thread is named, so the first word is the prompt.
         prompt = thread.take().or(prompt);
         let cwd = working_directory(shared)?;
         let folder = (!all).then_some(cwd.as_path());
@@ -102,7 +102,7 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
     chat(shared, Wish { is_verbose: shared.verbose, options, wanted, first: prompt })
 }
 
-/// The id of a thread by its id, the beginning of it, or its name.
+/// Finds a thread's id by its id, the start of its id, or its name.
 fn find(home: &Home, word: &str) -> anyhow::Result<String> {
     let found = locate::thread(&ThreadIndex::open(home.path()), word).context("could not resume")?;
     if found.archived {
@@ -112,7 +112,7 @@ fn find(home: &Home, word: &str) -> anyhow::Result<String> {
     Ok(found.id.to_string())
 }
 
-/// Whether a person is there to chat; says what is for programs if not.
+/// Whether there is a terminal to chat in; prints the alternative if not.
 fn is_for_people(otherwise: &str) -> bool {
     let is_there = std::io::stdin().is_terminal() && console::out_is_terminal();
     if !is_there {
@@ -124,7 +124,7 @@ fn is_for_people(otherwise: &str) -> bool {
 fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
     let place = Place::new(shared, &wish.options, cwd)?;
-    // What is wrong is told before the terminal is taken over and anything is said.
+    // Errors are reported before the terminal is set up.
     needs_key(&place)?;
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
@@ -139,7 +139,7 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     runtime.shutdown_background();
     let Ended { left, thread } = ended?;
     if let Some(id) = thread {
-        // A terminal that is gone needs no farewell.
+        // If the terminal is gone, no goodbye is needed.
         let _: std::io::Result<()> = writeln!(console::out(), "To continue this session: codex resume {id}");
     }
     Ok(match left {
@@ -148,8 +148,8 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Whether there is no key, and the user can still be asked what to begin with. Where the provider was chosen, a missing
-/// key is an error.
+/// Whether there is no key, and the user can still choose how to start. If a provider was configured, a missing key is
+/// an error.
 fn needs_key(place: &Place) -> anyhow::Result<bool> {
     let config = place.config()?;
     match crate::login::require_key(&place.home, &config, &place.env) {
@@ -159,13 +159,13 @@ fn needs_key(place: &Place) -> anyhow::Result<bool> {
     }
 }
 
-/// How a chat ended, and the thread that can be resumed.
+/// The end of a chat, and the thread that can be resumed.
 struct Ended {
     left: Left,
     thread: Option<String>,
 }
 
-/// Asks about the project if nobody did yet, and chats.
+/// Asks about the project if necessary, and chats.
 async fn begin<W: Write>(
     mut place: Place,
     wish: Wish,
@@ -209,11 +209,11 @@ async fn begin<W: Write>(
     let left = converse(&mut chat, &wish.wanted, &cwd).await;
     let shown = chat.draw().and_then(|()| chat.screen.finish());
     let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
-    // However the chat has ended, what it said is written.
+    // However the chat has ended, everything is written.
     let closed = chat.client.close().await;
     let left = left?;
     closed?;
-    // A terminal that is gone shows nothing, and that is no failure.
+    // A terminal that is gone shows nothing, which is no failure.
     if left == Left::ByChoice {
         shown?;
     }
@@ -233,7 +233,7 @@ async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &Wanted, cwd: &Path) -> 
     chat.run().await
 }
 
-/// Asks what to begin with until that is settled. Tells how the chat was left, if it was.
+/// Asks how to start until that is settled. Returns how the chat was left, if it was.
 async fn ask_first_run<W: Write>(
     place: &mut Place,
     screen: &mut Screen<W>,

@@ -1,4 +1,4 @@
-//! Which thread the chat is about: a new one, an earlier one, a copy, or one that the user chooses.
+//! Opens the thread of the chat: a new one, an existing one, a copy, or one that the user picks.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,19 +10,19 @@ use super::client::{Client, Refused};
 use super::session::{Chat, Choosing, Flow, Opened};
 use crate::page::{Style, heading};
 
-/// How many threads there are to choose from, and on a terminal that cannot show a list in place.
+/// The maximum number of threads to pick from, and on a terminal that cannot show a list in place.
 const MOST_CHOICES: usize = 100;
 const MOST_PRINTED: usize = 10;
-/// How many turns are shown of a thread that goes on.
+/// The maximum number of turns shown of a resumed thread.
 const MOST_TURNS: usize = 500;
 
-/// Which thread to open.
+/// The thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wanted {
     New,
     Resume(String),
     Fork(String),
-    /// The user chooses, for a copy or not.
+    /// The user picks one, to fork or not.
     Choice {
         is_fork: bool,
         everywhere: bool,
@@ -30,7 +30,7 @@ pub(crate) enum Wanted {
 }
 
 impl<W: Write> Chat<W> {
-    /// Opens a thread. What was open before goes on without this client, which for a quiet thread means that it ends.
+    /// Opens a thread. The previous one continues without this client, which means that an idle one is closed.
     pub(crate) async fn open(&mut self, wanted: &Wanted, cwd: &Path) -> anyhow::Result<Result<(), Refused>> {
         let mut params = self.named.clone();
         params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
@@ -58,7 +58,7 @@ impl<W: Write> Chat<W> {
             Err(refused) => return Ok(Err(refused)),
         };
         if let Some(before) = self.thread.take() {
-            // It is saved already; whether it can be let go of now is of no interest.
+            // It is saved already; whether it can be unloaded now does not matter.
             self.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
         }
         let is_joined = elsewhere.is_some();
@@ -80,7 +80,7 @@ impl<W: Write> Chat<W> {
         Ok(Ok(()))
     }
 
-    /// Takes over a turn that runs already.
+    /// Joins a turn that is already running.
     fn take_over(&mut self, answer: &Value) {
         let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
         let running = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
@@ -89,7 +89,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Tells the user which thread it is, and what was said last.
+    /// Shows which thread it is, and its latest messages.
     fn introduce(&mut self, answer: &Value) {
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let sandbox = sandbox_name(&text("/sandbox/type"));
@@ -113,7 +113,7 @@ impl<W: Write> Chat<W> {
         self.view.cwd = text("/cwd").into();
     }
 
-    /// Shows what happened in the thread so far: with all items, or as the answer has it where these cannot be had.
+    /// Shows the history of the thread: with all items, or as in the response if they are not available.
     async fn show_earlier(&mut self, answer: &Value) -> anyhow::Result<()> {
         let params = json!({"threadId": answer.pointer("/thread/id"), "itemsView": "full", "limit": MOST_TURNS,
             "sortDirection": "desc"});
@@ -128,7 +128,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Shows threads to choose from.
+    /// Shows threads to pick from.
     pub(crate) async fn offer(&mut self, is_fork: bool, folder: Option<&Path>) -> anyhow::Result<()> {
         let mut params = json!({"limit": MOST_CHOICES, "modelProviders": [], "sortKey": "updated_at",
             "sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"]});
@@ -165,7 +165,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Takes the user's choice as a number that was typed.
+    /// Handles a choice by number.
     pub(crate) async fn choose_by_number(&mut self, choosing: Choosing, text: &str) -> anyhow::Result<Flow> {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let number = number.filter(|number| *number < choosing.ids.len());
@@ -177,7 +177,7 @@ impl<W: Write> Chat<W> {
         self.choose(choosing, number).await
     }
 
-    /// Takes the user's choice.
+    /// Handles the user's choice.
     pub(crate) async fn choose(&mut self, choosing: Choosing, number: Option<usize>) -> anyhow::Result<Flow> {
         let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
             return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
@@ -194,7 +194,7 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    /// Says what was given on the command line.
+    /// Sends the initial prompt.
     pub(crate) async fn say_first(&mut self) -> anyhow::Result<()> {
         match self.first.take() {
             Some(text) => self.say(text).await,
@@ -203,7 +203,7 @@ impl<W: Write> Chat<W> {
     }
 }
 
-/// A sandbox in the words of the configuration.
+/// The configuration name of a sandbox mode.
 fn sandbox_name(kind: &str) -> String {
     match kind {
         "readOnly" => "read-only".to_owned(),
@@ -213,7 +213,7 @@ fn sandbox_name(kind: &str) -> String {
     }
 }
 
-/// When a thread was written last, on the clock of this machine.
+/// The local time of a thread's last change.
 fn written(seconds: i64) -> String {
     let time = chrono::DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string()

@@ -1,7 +1,7 @@
-//! Drawing: what scrolls, and below it what changes in place.
+//! Draws scrolling text, and a footer that changes in place.
 //!
-//! Invariants: the only file of the chat that writes to the terminal; another user interface replaces this one. Whatever
-//! it is given, only what it adds itself is obeyed.
+//! Invariants: only this file of the chat writes to the terminal; another user interface would replace it. The terminal
+//! obeys only control sequences that are added here.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::page::{Style, printable};
 use codex_tui::wrap::{row_columns, rows, typed_rows};
 use codex_tui::{Row, Span};
 
-/// What a terminal can do.
+/// The capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     pub(crate) colour: bool,
@@ -17,32 +17,31 @@ pub(crate) struct Look {
     pub(crate) is_dumb: bool,
 }
 
-/// What stands below the text that scrolls.
+/// The part below the scrolling text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Footer {
-    /// Rows of a list, above all else.
+    /// Rows of a list, above everything else.
     pub(crate) list: Vec<Row>,
-    /// A line above the one that is being typed.
+    /// A line above the input.
     pub(crate) status: Row,
-    /// Whether that line is a question, which a dumb terminal is shown too.
+    /// Whether that line is a question, which a dumb terminal shows too.
     pub(crate) is_question: bool,
-    /// The text that is being typed and its cursor, if something can be typed.
+    /// The input and its cursor, if something can be typed.
     pub(crate) typed: Option<(String, usize)>,
 }
 
-/// The terminal.
 pub(crate) struct Screen<W> {
     out: W,
     look: Look,
     width: usize,
     height: usize,
-    /// The line that is not whole yet.
+    /// The current incomplete line.
     line: Row,
     footer: Footer,
-    /// The rows that are drawn below what has scrolled, by their columns, and where the cursor is among them.
+    /// The widths of the rows drawn below the scrolled text, and the cursor position among them.
     drawn: Vec<usize>,
     cursor: (usize, usize),
-    /// What a dumb terminal shows of the text that is being typed.
+    /// The input as last echoed by a dumb terminal.
     echoed: Option<String>,
 }
 
@@ -64,13 +63,13 @@ impl<W: Write> Screen<W> {
     }
 
     fn measure(&mut self, (width, height): (u16, u16)) {
-        // A terminal that does not know its size says that it has none.
+        // A terminal that does not know its size reports zero.
         let or = |size: u16, usual| if size == 0 { usual } else { usize::from(size) };
         self.width = or(width, 80).max(8);
         self.height = or(height, 24).max(4);
     }
 
-    /// How many columns and rows there are.
+    /// The size in columns and rows.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.width, self.height)
     }
@@ -79,7 +78,7 @@ impl<W: Write> Screen<W> {
         self.look
     }
 
-    /// Shows text that scrolls, and what stands below it from now on.
+    /// Shows scrolling text, and the new footer.
     pub(crate) fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
         if self.look.is_dumb {
             return self.show_dumb(&spans, footer);
@@ -110,7 +109,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// The terminal has another size now. What was drawn may have been broken into more rows.
+    /// Adapts to a new size of the terminal. Drawn rows may have been rewrapped.
     pub(crate) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         self.measure(size);
         if self.look.is_dumb {
@@ -122,7 +121,7 @@ impl<W: Write> Screen<W> {
         self.draw(up, &[])
     }
 
-    /// Clears everything and draws anew. Each row is cleared alone, because terminals keep a copy of a screen that is
+    /// Clears and redraws everything. Each row is cleared separately, because terminals keep a copy of a screen that is
     /// cleared as a whole.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         if self.look.is_dumb {
@@ -137,7 +136,7 @@ impl<W: Write> Screen<W> {
         self.draw(0, &[])
     }
 
-    /// Takes away what stands below for a while: somebody else gets the terminal. The next drawing begins anew.
+    /// Removes the footer because another program gets the terminal. The next drawing starts over.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         if self.look.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
@@ -152,7 +151,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Draws anew where the cursor is.
+    /// Redraws at the cursor.
     pub(crate) fn come_back(&mut self) -> io::Result<()> {
         if self.look.is_dumb {
             return Ok(());
@@ -166,7 +165,7 @@ impl<W: Write> Screen<W> {
         self.cursor = (0, 0);
     }
 
-    /// Takes away what stands below, and leaves the cursor at the beginning of a line.
+    /// Removes the footer, and leaves the cursor at the start of a line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.look.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
@@ -180,14 +179,14 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Draws: rows that scroll, then the unfinished line and what stands below it. The cursor is `up` rows below the
-    /// first row that was drawn before.
+    /// Draws rows that scroll, then the incomplete line and the footer. The cursor is `up` rows below the first row
+    /// that was drawn before.
     fn draw(&mut self, up: usize, finished: &[Row]) -> io::Result<()> {
         let mut frame = b"\x1b[?25l\r".to_vec();
         if up > 0 {
             write!(frame, "\x1b[{up}A")?;
         }
-        // Not from the first column on: in the first row that would clear the screen as a whole.
+        // Not from the first column: in the first row that would clear the whole screen.
         frame.extend(b" \x1b[J\r\x1b[K");
         for row in finished {
             self.paint(row, &mut frame)?;
@@ -215,7 +214,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// The rows that are drawn in place, and where the cursor goes.
+    /// The rows that are drawn in place, and the cursor position.
     fn below(&self) -> (Vec<Row>, (usize, usize)) {
         let mut live = Vec::new();
         if !self.line.is_empty() {
@@ -244,7 +243,7 @@ impl<W: Write> Screen<W> {
         })
     }
 
-    /// Without a cursor that moves, everything is written once, one after the other.
+    /// Without cursor movement, everything is written once, in order.
     fn show_dumb(&mut self, spans: &[Span], footer: Footer) -> io::Result<()> {
         if !spans.is_empty() {
             self.end_echo()?;
@@ -281,7 +280,7 @@ impl<W: Write> Screen<W> {
     }
 }
 
-/// Text with other ends of lines, and nothing else that a terminal would obey.
+/// Text with other line breaks, and no control sequences.
 fn lines(text: &str, end: &str) -> String {
     printable(text).replace('\n', end)
 }

@@ -1,6 +1,6 @@
-//! The chat itself: keys and news in, requests and a picture out.
+//! The chat itself: keys and notifications in, requests and output out.
 //!
-//! Invariant: one task owns everything here. What the thread does is known from the news alone.
+//! Invariant: one task owns everything here. The state of the thread is known only from notifications.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,13 +23,12 @@ use crate::page::Style;
 use crate::signals::Stop;
 use codex_tui::question::{Asking, Question};
 
-/// How often the time that a turn has taken is shown anew.
+/// The interval at which the duration of a turn is updated.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How many messages of the server are taken before keys are looked at again.
+/// The maximum number of server messages handled before keys are checked again.
 const AT_ONCE: usize = 256;
 
-/// A chat.
 pub(crate) struct Chat<W> {
     pub(crate) client: Client,
     pub(crate) screen: Screen<W>,
@@ -39,32 +38,32 @@ pub(crate) struct Chat<W> {
     pub(crate) editor: Editor,
     pub(crate) history: History,
     pub(crate) config: Config,
-    /// What the user has named on the command line.
+    /// Settings from the command line.
     pub(crate) named: Map<String, Value>,
     /// The thread, once one is open.
     pub(crate) thread: Option<Opened>,
     pub(crate) home: Home,
-    /// Where threads work.
+    /// The working directory of threads.
     pub(crate) cwd: PathBuf,
-    /// What is said as soon as a thread is open.
+    /// The initial prompt, sent as soon as a thread is open.
     pub(crate) first: Option<String>,
-    /// Pictures that go with what is said next.
+    /// Images for the next message.
     pub(crate) pictures: Vec<PathBuf>,
-    /// The turn that runs.
+    /// The running turn.
     pub(crate) running: Option<Running>,
-    /// What the user is asked.
+    /// The open approval prompts.
     pub(crate) asking: Asking,
-    /// The threads that the user chooses from.
+    /// The threads that the user picks from.
     pub(crate) choosing: Option<Choosing>,
-    /// Policies that the user was asked about once more.
+    /// Policies that await confirmation.
     pub(crate) unconfirmed: Option<Vec<String>>,
-    /// Whether the next Ctrl-C leaves.
+    /// Whether the next Ctrl-C quits.
     pub(crate) is_warned: bool,
-    /// Whether the next that is heard of being continued is no news.
+    /// Whether the next SIGCONT was handled already.
     pub(crate) is_back: bool,
 }
 
-/// What a chat is made of besides what it talks to.
+/// The parts of a chat besides its client.
 pub(crate) struct MadeOf {
     pub(crate) history: History,
     pub(crate) config: Config,
@@ -84,29 +83,29 @@ pub(crate) struct Opened {
     pub(crate) effort: String,
     pub(crate) approvals: String,
     pub(crate) sandbox: String,
-    /// Whether something was said in it, so that it can be resumed.
+    /// Whether it has turns, so that it can be resumed.
     pub(crate) has_turns: bool,
 }
 
-/// A turn that runs.
+/// A running turn.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) turn: String,
     since: Instant,
-    /// What was said to it and is not taken in yet.
+    /// The number of queued messages.
     waiting: usize,
 }
 
-/// Threads to choose from.
+/// Threads to pick from.
 #[derive(Debug)]
 pub(crate) struct Choosing {
     pub(crate) ids: Vec<String>,
     pub(crate) picker: Picker,
-    /// Whether a copy is wanted.
+    /// Whether to fork the picked one.
     pub(crate) is_fork: bool,
 }
 
-/// Whether the chat goes on.
+/// Whether the chat continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Stay,
@@ -116,13 +115,13 @@ pub(crate) enum Flow {
 /// How the chat ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// The user has left.
+    /// The user quit.
     ByChoice,
-    /// A signal, or a terminal that is gone.
+    /// A signal arrived, or the terminal is gone.
     ByForce,
 }
 
-/// What happened.
+/// An event for the chat.
 enum Happened {
     Message(Message),
     Input(Input),
@@ -131,7 +130,7 @@ enum Happened {
 }
 
 impl<W: Write> Chat<W> {
-    /// A chat with a client that is connected, and nothing open.
+    /// A chat with a connected client, and nothing open.
     pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: MadeOf) -> Self {
         let MadeOf { history, config, named, home, cwd, first, pictures } = made_of;
         let view = View::new(screen.look().colour);
@@ -159,11 +158,11 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Chats until the user leaves.
+    /// Chats until the user quits.
     pub(crate) async fn run(&mut self) -> anyhow::Result<Left> {
         loop {
             if self.draw().is_err() {
-                // A terminal that takes nothing any more is gone.
+                // A terminal that cannot be written to is gone.
                 return Ok(Left::ByForce);
             }
             match self.wait().await? {
@@ -209,10 +208,10 @@ impl<W: Write> Chat<W> {
         resized.unwrap_or_default();
     }
 
-    /// Shows what there is to show.
+    /// Draws pending output.
     pub(crate) fn draw(&mut self) -> std::io::Result<()> {
         let (text, footer) = (self.view.take(), self.footer());
-        // The time before they are drawn: a person, or a program, may be quicker than what comes after the drawing.
+        // The time before they are drawn: a person, or a program, may be faster than the code after the drawing.
         let now = Instant::now();
         self.screen.show(text, footer)?;
         self.asking.arming.drawn(now.into_std());
@@ -269,7 +268,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Whether something is about the thread that is open. News of the one before it may still come.
+    /// Whether a message is about the open thread. Messages about the previous one may still arrive.
     fn is_about_this(&self, params: &Value) -> bool {
         let about = params.get("threadId").and_then(Value::as_str);
         about.is_none_or(|about| self.thread.as_ref().is_some_and(|thread| thread.id == about))
@@ -311,7 +310,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Takes a key.
+    /// Handles a key.
     async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
         if *key == Key::Ctrl('z') {
             self.suspend();
@@ -350,7 +349,7 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    /// Sends what was typed to where it belongs.
+    /// Submits the input.
     async fn submit(&mut self) -> anyhow::Result<Flow> {
         let text = self.editor.take();
         if let Some(choosing) = self.choosing.take() {
@@ -376,7 +375,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Keeps what was said for later runs.
+    /// Saves a prompt in the history.
     fn remember(&mut self, text: &str) {
         let thread = self.thread.as_ref().and_then(|thread| thread.id.parse::<ThreadId>().ok());
         if let Some(problem) = self.history.add(thread, text) {
@@ -384,7 +383,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Says something: to the turn that runs, or in a new one.
+    /// Sends a message: to the running turn, or in a new one.
     pub(crate) async fn say(&mut self, text: String) -> anyhow::Result<()> {
         let Some(thread) = self.thread.as_ref().map(|thread| thread.id.clone()) else { return Ok(()) };
         self.remember(&text);
@@ -413,7 +412,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Asks the server. That it says no is no failure of the chat.
+    /// Sends a request. An error response is not a failure of the chat.
     pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
         self.client.attempt(method, params).await
     }

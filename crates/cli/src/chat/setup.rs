@@ -1,4 +1,4 @@
-//! From the command line to a server that can start, and to what threads are opened with.
+//! Turns the command line into a server that can start, and the settings for threads.
 
 use std::path::{Path, PathBuf};
 
@@ -15,22 +15,22 @@ use crate::args::Shared;
 use crate::exec::setup::{is_from_here, use_local};
 use crate::host;
 
-/// Where the chat takes place.
+/// The environment of the chat.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) env: Env,
     pub(crate) home: Home,
     pub(crate) cwd: PathBuf,
-    /// What the command line says of the configuration.
+    /// The configuration overrides of the command line.
     pub(crate) overrides: Overrides,
 }
 
-/// What the chat is made of.
+/// The parts of the chat.
 pub(crate) struct Prepared {
     pub(crate) start: Start,
-    /// The configuration in force.
+    /// The effective configuration.
     pub(crate) config: Config,
-    /// What the user has named on the command line, which counts for threads that had something else.
+    /// The settings from the command line, which override those of a resumed thread.
     pub(crate) named: Map<String, Value>,
 }
 
@@ -42,12 +42,12 @@ impl Place {
         Ok(Self { env, home, cwd, overrides })
     }
 
-    /// The configuration as the user has it, before trust counts.
+    /// The user's configuration, before trust is applied.
     pub(crate) fn config(&self) -> anyhow::Result<Config> {
         Ok(Config::load(&self.home, &self.env, &self.overrides)?)
     }
 
-    /// What the chat is made of in a project that is trusted or not.
+    /// The parts of the chat in a trusted or untrusted project.
     pub(crate) fn prepare(self, level: Option<TrustLevel>) -> anyhow::Result<Prepared> {
         let own = self.config()?;
         let mut named = Map::new();
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// What the command line says of the configuration.
+/// The configuration overrides of the command line.
 fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
     let mut overrides = shared.overrides();
     overrides.values.extend(settings(options));
@@ -82,7 +82,7 @@ fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd
     Ok(overrides)
 }
 
-/// Options as values of the configuration. Folders and pictures are none.
+/// Options as configuration values, without folders and images.
 pub(crate) fn settings(options: &ChatOptions) -> Vec<String> {
     let mut values = Vec::new();
     let mut set = |key: &str, value: &str| values.push(format!("{key}={}", Value::from(value)));

@@ -1,5 +1,5 @@
-//! What the chat asks of the thread besides what the user says: commands of the user's own, reviews, and `/init`; and
-//! what it knows of the thread.
+//! Requests to the thread besides user messages: the user's shell commands, reviews, and `/init`; and the status of the
+//! thread.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use super::session::Chat;
 use super::trust;
 use crate::page::Style;
 
-/// The file that tells a model about a project.
+/// The file that describes a project to a model.
 const AGENTS: &str = "AGENTS.md";
 
-/// What the model is asked to write there.
+/// The prompt of `/init`.
 const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
 
 Look at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
@@ -22,7 +22,7 @@ conventions the code and the commit messages follow, and what to be careful with
 guess. Keep it under 400 words, in Markdown.";
 
 impl<W: Write> Chat<W> {
-    /// Runs a command of the user's.
+    /// Runs a user's shell command.
     pub(crate) async fn run_own(&mut self, command: &str) -> anyhow::Result<()> {
         let Some(thread) = &self.thread else { return Ok(()) };
         let params = json!({"threadId": thread.id, "command": command});
@@ -32,7 +32,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Asks the model to describe the project, unless somebody has.
+    /// Asks the model to describe the project, unless there is a description.
     pub(crate) async fn init(&mut self) -> anyhow::Result<()> {
         let file = trust::project(&self.cwd).join(AGENTS);
         if file.symlink_metadata().is_ok() {
@@ -43,7 +43,7 @@ impl<W: Write> Chat<W> {
         self.say(INIT.to_owned()).await
     }
 
-    /// Has changes reviewed: what is not committed, what a branch changes, a commit, or what the words describe.
+    /// Starts a review: of uncommitted changes, of a branch, of a commit, or of whatever the words describe.
     pub(crate) async fn review(&mut self, what: Option<&str>) -> anyhow::Result<()> {
         let target = match what {
             None => json!({"type": "uncommittedChanges"}),
@@ -78,7 +78,7 @@ impl<W: Write> Chat<W> {
         Ok(self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]).await?.is_ok())
     }
 
-    /// Shows what is known of the thread and of the surroundings.
+    /// Shows the status of the thread and the configuration.
     pub(crate) fn status(&mut self) {
         let level = trust::level(&self.config, &trust::project(&self.cwd));
         let mut rows = Vec::new();

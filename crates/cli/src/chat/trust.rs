@@ -1,6 +1,6 @@
-//! Whether a project is trusted: asked once, before anything of it is read, and kept in the user's configuration.
+//! Whether a project is trusted: asked once, before anything in it is read, and saved in the user's configuration.
 //!
-//! Invariant: only what the user has said counts. Nothing in a folder makes it trusted.
+//! Invariant: only the user's answer counts. Nothing in a folder makes it trusted.
 
 use std::path::{Path, PathBuf};
 
@@ -15,19 +15,19 @@ use super::session::Left;
 use crate::page::{Style, visible};
 use codex_tui::question::choice;
 
-/// The project that a folder belongs to: its repository, or the folder itself.
+/// The project of a folder: its repository, or the folder itself.
 pub(crate) fn project(cwd: &Path) -> PathBuf {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
     codex_config::project_doc::repository_root(&cwd).unwrap_or(cwd)
 }
 
-/// What the user has said about a project.
+/// The user's answer about a project.
 pub(crate) fn level(config: &Config, project: &Path) -> Option<TrustLevel> {
     config.projects.get(project).copied()
 }
 
-/// The policies where the configuration names none: what can be undone is done in a trusted project, and nothing that
-/// is not known to be harmless happens unasked in another.
+/// The default policies: in a trusted project anything that can be undone is done, and in another one nothing happens
+/// unasked that is not known to be harmless.
 pub(crate) fn defaults(config: &Config, level: Option<TrustLevel>) -> Vec<String> {
     let (approval, sandbox) = match level {
         Some(TrustLevel::Trusted) => (AskForApproval::OnRequest, SandboxMode::WorkspaceWrite),
@@ -43,7 +43,7 @@ pub(crate) fn defaults(config: &Config, level: Option<TrustLevel>) -> Vec<String
     values
 }
 
-/// Keeps what the user has said.
+/// Saves the user's answer.
 pub(crate) fn keep(home: &Home, env: &Env, project: &Path, level: TrustLevel) -> anyhow::Result<()> {
     home.ensure()?;
     let Some(name) = project.to_str() else {
@@ -72,7 +72,7 @@ pub(crate) fn question(project: &Path) -> Vec<Span> {
     ]
 }
 
-/// The keys that answer, in words.
+/// The available keys, as text.
 fn choices() -> Row {
     let mut row = Vec::new();
     row.extend(choice("y", "yes  "));
@@ -81,7 +81,7 @@ fn choices() -> Row {
     row
 }
 
-/// The question, as far as keys go.
+/// The dialogue.
 pub(crate) struct Trust;
 
 impl Dialogue for Trust {
@@ -159,7 +159,8 @@ mod tests {
         assert_eq!(project(&root.join("repo/src/deep")), root.join("repo"));
         std::os::unix::fs::symlink(root.join("repo/src"), root.join("link")).unwrap();
         assert_eq!(project(&root.join("link")), root.join("repo"));
-        // A file that says it is a worktree of a trusted repository makes nothing trusted: the folder is its own project.
+        // A file that claims to be a worktree of a trusted repository makes nothing trusted: the folder is its own
+        // project.
         std::fs::create_dir(root.join("forged")).unwrap();
         std::fs::write(root.join("forged/.git"), format!("gitdir: {}/repo/.git", root.display())).unwrap();
         assert_eq!(project(&root.join("forged")), root.join("forged"));

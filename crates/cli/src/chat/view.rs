@@ -1,7 +1,7 @@
-//! News of the app-server as text: a projection, tested with recorded news.
+//! Renders app-server notifications as text: a projection, tested with recorded notifications.
 //!
-//! An answer stands at the left edge, and what was said, run, printed or thought behind a mark, so that they can be told
-//! apart without colours.
+//! An answer starts at the left edge; user input, commands, output and reasoning have a prefix, so that they can be
+//! told apart without colours.
 
 mod earlier;
 
@@ -25,49 +25,49 @@ use serde_json::Value;
 use crate::failure::in_brief;
 use crate::page::{Ended, Page, Style, Within, printable};
 
-/// How many lines of a command's output are shown as they come.
+/// The number of lines of a command's output that are shown as they arrive.
 const HEAD_LINES: usize = 20;
-/// How many of its last lines are shown when it has printed more.
+/// The number of last lines that are shown if there are more.
 const TAIL_LINES: usize = 5;
-/// How many bytes of one file's change are shown. What is not shown cannot be approved.
+/// The maximum number of bytes shown of one file's change. A change that is not shown in full cannot be approved.
 const CHANGE_BYTES: usize = 64 * 1024;
 
-/// What stands before each line that a command prints, and before each line of a thought.
+/// The prefixes of command output and of reasoning.
 const OUTPUT: &str = "  │ ";
 const THOUGHT: &str = "  ~ ";
 
-/// What the view has to remember.
+/// The state of the view.
 pub(crate) struct View {
     page: Page<Vec<Span>>,
-    /// Whether marks of Markdown become styles. Where there are none, text is shown as it came.
+    /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
     is_styled: bool,
-    /// What the model says, and what it thinks.
+    /// The renderers for answers and for reasoning.
     answer: Markdown,
     thought: Markdown,
-    /// Whether the line that the cursor stands in has its mark.
+    /// Whether the current line has its prefix.
     is_marked: bool,
-    /// Where the thread works.
+    /// The thread's working directory.
     pub(crate) cwd: PathBuf,
-    /// The lines that running commands have printed so far.
+    /// The number of lines that running commands have printed so far.
     printed: HashMap<String, usize>,
-    /// Patches that are not shown yet: they are when somebody is asked about them, or when they are made.
+    /// Patches that are not shown yet: they are shown with their approval prompt, or when they are applied.
     patches: HashMap<String, Vec<Span>>,
-    /// Patches that were too long to be shown whole.
+    /// Patches that were too long to be shown in full.
     cut: HashSet<String>,
-    /// What the thread has used, and what it had used when the turn began.
+    /// The thread's token usage, now and at the start of the turn.
     used: Usage,
     used_before: Usage,
-    /// How much of the model's window is taken up, and its size.
+    /// The used part of the model's context window, and its size.
     window: Option<(i64, i64)>,
-    /// What the account still allows, as far as it was told.
+    /// The latest rate limits of the account.
     limits: Option<RateLimitSnapshot>,
-    /// Whether all causes of a failure are told.
+    /// Whether all causes of a failure are shown.
     pub(crate) is_verbose: bool,
-    /// How often the model was asked again in a row, and why.
+    /// The number of consecutive retries, and their reason.
     retries: (usize, String),
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 struct Usage {
@@ -79,7 +79,7 @@ struct Usage {
     output: i64,
 }
 
-/// The members of news that are shown. Each kind of news has some of them.
+/// The members of notifications that are shown. Each kind of notification has some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Told {
@@ -97,13 +97,13 @@ struct Step {
     status: String,
 }
 
-/// Reads a member of news; none if it is not there or of a kind that this release does not know.
+/// Parses a member of a notification; `None` if it is missing or of an unknown kind.
 fn member<T: DeserializeOwned>(params: &Value, name: &str) -> Option<T> {
     T::deserialize(params.get(name)?).ok()
 }
 
 impl View {
-    /// A view that shows Markdown in styles, or as it is.
+    /// A view that renders Markdown with styles, or shows it as it is.
     pub(crate) fn new(is_styled: bool) -> Self {
         Self {
             page: Page::new(Vec::new()),
@@ -124,17 +124,17 @@ impl View {
         }
     }
 
-    /// Takes the text that there is to show.
+    /// Takes the pending text.
     pub(crate) fn take(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.page.ink)
     }
 
-    /// Something the person should know.
+    /// Writes a notice.
     pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
         self.write(|page| page.note(style, what, message));
     }
 
-    /// A line of our own in a style.
+    /// Writes a line of our own in a style.
     pub(crate) fn remark(&mut self, style: Style, text: &str) {
         self.write(|page| {
             page.enter(Within::Nothing)?;
@@ -143,12 +143,12 @@ impl View {
         });
     }
 
-    /// A line of our own.
+    /// Writes a line of our own.
     pub(crate) fn line(&mut self, text: &str) {
         self.write(|page| page.line(text));
     }
 
-    /// Forgets what was used: another thread comes.
+    /// Resets the usage for another thread.
     pub(crate) fn begin_thread(&mut self) {
         self.printed.clear();
         self.patches.clear();
@@ -157,18 +157,18 @@ impl View {
         self.window = None;
     }
 
-    /// Whether all of an item was shown that a person needs to decide about it.
+    /// Whether an item was shown in full, as a decision about it requires.
     pub(crate) fn is_whole(&self, item: &str) -> bool {
         !self.cut.contains(item)
     }
 
-    /// Writes something that is neither an answer nor a thought, which end before it. Writing to memory does not fail.
+    /// Writes something that is neither an answer nor reasoning, and ends those first. Writing to memory does not fail.
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut Page<Vec<Span>>) -> std::io::Result<()>) {
         self.settle();
         let _: std::io::Result<()> = write(&mut self.page);
     }
 
-    /// Writes what is still held back of an answer or a thought.
+    /// Writes the held-back rest of an answer or reasoning.
     fn settle(&mut self) {
         match self.page.within() {
             Within::Message => self.answer.finish(&mut self.page.ink),
@@ -177,7 +177,7 @@ impl View {
         }
     }
 
-    /// Writes spans that are made already.
+    /// Writes finished spans.
     pub(crate) fn spans(&mut self, spans: Vec<Span>) {
         self.write(|page| {
             page.enter(Within::Nothing)?;
@@ -186,7 +186,7 @@ impl View {
         });
     }
 
-    /// Shows news. What is not known is passed over.
+    /// Shows a notification. Unknown ones are ignored.
     pub(crate) fn news(&mut self, method: &str, params: &Value) {
         let told = || Told::deserialize(params).unwrap_or_default();
         if method.starts_with("item/") || method.starts_with("turn/") {
@@ -225,7 +225,7 @@ impl View {
         }
     }
 
-    /// More of an answer, of a thought or of what a command prints.
+    /// Adds to an answer, reasoning or command output.
     fn more(&mut self, within: Within, text: &str) {
         if self.page.within() != within {
             self.write(|page| page.enter(within));
@@ -240,7 +240,7 @@ impl View {
         }
     }
 
-    /// Writes text with a mark before each line of it.
+    /// Writes text with a prefix before each line.
     fn marked(&mut self, mark: &str, style: Style, text: &str) {
         for line in text.split_inclusive('\n') {
             let mut write = |style, text: &str| {
@@ -333,7 +333,7 @@ impl View {
         self.patches.remove(id).unwrap_or_default()
     }
 
-    /// More of what a command prints, as long as it is little.
+    /// Adds to a command's output, up to a limit.
     fn output(&mut self, item: &str, delta: &str) {
         let printed = self.printed.entry(item.to_owned()).or_default();
         let room = HEAD_LINES.saturating_sub(*printed);
@@ -390,7 +390,7 @@ impl View {
         }
     }
 
-    /// The first of several failures in a row is told, and further ones are counted.
+    /// Shows the first of several consecutive failures, and counts further ones.
     fn retry(&mut self, error: Option<TurnError>) {
         let why = error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
         let (count, before) = std::mem::take(&mut self.retries);
@@ -400,12 +400,12 @@ impl View {
         self.retries = (count + 1, why);
     }
 
-    /// How often the model was asked again in a row.
+    /// The number of consecutive retries.
     pub(crate) fn retries(&self) -> usize {
         self.retries.0
     }
 
-    /// What was used and what is left, in words.
+    /// Describes the usage and what is left.
     pub(crate) fn usage(&self) -> Vec<(&'static str, String)> {
         let Usage { input, cached, output } = self.used;
         let mut rows = vec![("tokens", format!("{input} in ({cached} cached), {output} out"))];
@@ -435,7 +435,7 @@ impl View {
         let cached = spent(now.cached, before.cached);
         let output = spent(now.output, before.output);
         if (input, output) == (0, 0) {
-            // A command of the user's own asks no model.
+            // A user's shell command calls no model.
             if turn.status != TurnStatus::Completed {
                 self.line("");
             }
@@ -450,7 +450,7 @@ fn seconds(ms: i64) -> f64 {
     Duration::from_millis(ms.max(0).unsigned_abs()).as_secs_f64()
 }
 
-/// A piece of what the user said.
+/// A part of the user's message.
 fn piece(input: &InputItem) -> (Style, Cow<'_, str>) {
     match input {
         InputItem::Text { text, .. } => (Style::Bold, text.into()),
@@ -460,7 +460,7 @@ fn piece(input: &InputItem) -> (Style, Cow<'_, str>) {
     }
 }
 
-/// What a shell is given reads better without the shell around it. Only what certainly has that form is taken apart.
+/// A shell script reads better without the shell around it. Only unambiguous forms are unwrapped.
 fn command_text(command: &str) -> Cow<'_, str> {
     let script = command.split_once(' ').and_then(|(program, rest)| {
         let name = program.rsplit('/').next().unwrap_or_default();
@@ -471,7 +471,7 @@ fn command_text(command: &str) -> Cow<'_, str> {
     let inner = |mark: char| script.strip_prefix(mark)?.strip_suffix(mark).filter(|inner| !inner.contains(mark));
     match (inner('\''), inner('"')) {
         (Some(inner), _) => inner.into(),
-        // Within these marks some characters would be others.
+        // Within these quotes some characters have another meaning.
         (_, Some(inner)) if !inner.contains(['\\', '$', '`']) => inner.into(),
         _ if !script.contains([' ', '"', '\'', '\\']) => script.into(),
         _ => command.into(),

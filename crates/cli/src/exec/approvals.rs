@@ -1,4 +1,4 @@
-//! Questions of the engine, and whoever answers them.
+//! Approval requests of the engine, and who answers them.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,16 +16,16 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::args::Approvals;
 use crate::console;
 
-/// How long the other side of a socket may take to read a question.
+/// How long the other side of a socket may take to read a request.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An answer, perhaps to a question that was not asked yet.
+/// An answer, possibly to a request that was not made yet.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Answer {
-    /// The question.
+    /// The id of the request.
     #[serde(default)]
     id: Option<String>,
-    /// The command that it is about, in place of a question.
+    /// The command that it is about, instead of an id.
     #[serde(default)]
     command: Option<String>,
     decision: ReviewDecision,
@@ -39,7 +39,7 @@ impl Answer {
         match (&self.command, &asked.kind) {
             (None, _) => true,
             (Some(command), QuestionKind::Command { argv, .. }) => {
-                // What a shell is given may stand for the whole.
+                // The joined command line is accepted too.
                 *command == codex_wire::command_line::join(argv)
                     || matches!(argv.as_slice(), [_, _, script] if script == command)
             }
@@ -48,25 +48,25 @@ impl Answer {
     }
 }
 
-/// What became of a question.
+/// The outcome of a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
-    /// It is answered.
-    Answered { question: QuestionId, decision: ReviewDecision },
-    /// An answer may come.
+    Answered {
+        question: QuestionId,
+        decision: ReviewDecision,
+    },
+    /// An answer may still arrive.
     Waits,
-    /// Nobody can answer it.
     Unanswerable,
 }
 
-/// Whoever answers questions.
 pub(crate) struct Answerer {
     who: Who,
-    /// Questions without an answer.
+    /// Requests without an answer.
     open: Vec<Arc<Question>>,
-    /// Answers without a question.
+    /// Answers without a request.
     kept: VecDeque<Answer>,
-    /// Answers that come in; none when none can come any more.
+    /// Incoming answers; `None` when no more can arrive.
     incoming: Option<UnboundedReceiver<Answer>>,
 }
 
@@ -78,10 +78,10 @@ enum Who {
 }
 
 impl Answerer {
-    /// Gets in touch with whoever answers.
+    /// Connects to the source of answers.
     pub(crate) fn new(approvals: Option<&Approvals>) -> anyhow::Result<Self> {
         let (who, incoming) = match approvals {
-            // A policy that the caller has set may still ask; then nobody has said that the run should end there.
+            // A policy that the caller has set may still ask; but then nobody has asked for the run to end there.
             None | Some(Approvals::Deny) => (Who::No, None),
             Some(Approvals::Policy) => (Who::Nobody, None),
             Some(Approvals::Stdio) => (Who::Stdio, Some(listen(std::io::stdin()))),
@@ -96,12 +96,12 @@ impl Answerer {
         Ok(Self { who, open: Vec::new(), kept: VecDeque::new(), incoming })
     }
 
-    /// Whether questions are printed with the events.
+    /// Whether requests are printed as events.
     pub(crate) fn asks_in_events(&self) -> bool {
         matches!(self.who, Who::Stdio)
     }
 
-    /// Asks.
+    /// Makes a request.
     pub(crate) fn ask(&mut self, asked: &Arc<Question>) -> Asked {
         let question = asked.id.clone();
         match &mut self.who {
@@ -128,7 +128,7 @@ impl Answerer {
         Asked::Waits
     }
 
-    /// Waits for the next answer; for ever when none can come.
+    /// Waits for the next answer; forever if none can arrive.
     pub(crate) async fn next(&mut self) -> Asked {
         let Some(incoming) = &mut self.incoming else { return std::future::pending().await };
         let Some(answer) = incoming.recv().await else {
@@ -144,7 +144,7 @@ impl Answerer {
     }
 }
 
-/// Reads answers, one a line. What is none is passed over with a word on standard error.
+/// Reads answers, one per line. Other lines are skipped with a note on standard error.
 fn listen(input: impl Read + Send + 'static) -> UnboundedReceiver<Answer> {
     let (sender, receiver) = unbounded_channel();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Whether what a review is to be about is there at all.
+//! Checks that the target of a review exists.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use codex_wire::policy::SandboxPolicy;
 use super::args::ReviewArgs;
 use crate::failure::Hinted;
 
-/// How git is asked: nothing that the repository configures is run for it, nothing is fetched and nothing is printed.
+/// The git command: nothing that the repository configures is run, nothing is fetched and nothing is printed.
 const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
     --end-of-options \"$0\" >/dev/null 2>&1 </dev/null";
 
-/// How long git is waited for.
+/// The time limit of git.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The statuses of git for a name that leads nowhere.
+/// Git's exit statuses for an unknown name.
 const NOT_THERE: &[i32] = &[1, 128];
 
-/// Refuses a branch or a commit that is not there: the model would only find out after it was asked.
+/// Refuses a missing branch or commit, which the model would only find out after a request.
 pub(crate) fn check(review: &ReviewArgs, setup: &Setup) -> anyhow::Result<()> {
     let (what, name) = match (&review.base, &review.commit) {
         (Some(branch), _) => ("branch", branch),
@@ -35,7 +35,7 @@ pub(crate) fn check(review: &ReviewArgs, setup: &Setup) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What git says of a name. It runs where the model's commands do, and may write nothing.
+/// Git's exit status for a name. It runs like the model's commands, in a read-only sandbox.
 fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
     if matches!(codex_sandbox::level(), SandboxLevel::Nothing { .. }) {
         return Ok(0);
@@ -57,7 +57,7 @@ fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut running = codex_sandbox::spawn(launch)?;
-        // Whoever waits longer learns it from the review itself.
+        // After the time limit, the review itself will find out.
         let ended = tokio::time::timeout(PATIENCE, running.wait()).await;
         Ok(ended.map_or(0, Exit::shell_code))
     })

@@ -1,4 +1,4 @@
-//! What a run costs, where the user has said what its model costs.
+//! The cost of a run, if the user has configured the model's price.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,24 @@ use codex_dialects::exec::Usage;
 
 use crate::failure::Hinted;
 
-/// What a run has cost so far.
+/// The cost of a run so far.
 #[derive(Debug)]
 pub(crate) struct Bill {
     prices: BTreeMap<String, Price>,
-    /// What the model costs that was asked last.
+    /// The price of the latest model.
     price: Option<Price>,
-    /// What was used when it was counted last.
+    /// The usage at the last count.
     counted: Usage,
-    /// None once something was used that has no price.
+    /// `None` once something without a price was used.
     cost: Option<f64>,
 }
 
 impl Bill {
-    /// Nothing was used yet.
     pub(crate) fn new(prices: BTreeMap<String, Price>) -> Self {
         Self { prices, price: None, counted: Usage::default(), cost: Some(0.0) }
     }
 
-    /// Refuses a budget that could not be kept.
+    /// Refuses a budget that could not be enforced.
     pub(crate) fn check(&self, model: &str) -> Result<(), Hinted> {
         if self.prices.contains_key(model) {
             return Ok(());
@@ -38,12 +37,12 @@ impl Bill {
         Err(Hinted { what, hint })
     }
 
-    /// A model is asked. What is counted from now on is its doing.
+    /// Switches to a model: usage from now on is charged at its price.
     pub(crate) fn asks(&mut self, model: &str) {
         self.price = self.prices.get(model).copied();
     }
 
-    /// Takes note of what the run has used in all.
+    /// Updates the total usage of the run.
     pub(crate) fn count(&mut self, used: Usage) {
         let before = std::mem::replace(&mut self.counted, used);
         let input = used.input_tokens - before.input_tokens;
@@ -54,14 +53,14 @@ impl Bill {
         }
     }
 
-    /// What it has cost, if that is known.
+    /// The cost, if it is known.
     pub(crate) fn cost(&self) -> Option<f64> {
         // Without a price nothing is known, not even that nothing costs nothing.
         self.cost.filter(|_| self.price.is_some())
     }
 }
 
-/// An amount of money, with as many places as it needs to be more than nothing.
+/// Formats an amount of money, with enough digits to be more than zero.
 pub(crate) fn amount(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 { format!("{cost:.6}") } else { format!("{cost:.4}") }
 }
@@ -87,7 +86,7 @@ mod tests {
         bill.count(used(1_000_000, 500_000, 100_000));
         assert_eq!(bill.cost().map(amount).as_deref(), Some("2.5000"));
         bill.asks("b");
-        // The same again is nothing new.
+        // The same total again changes nothing.
         bill.count(used(1_000_000, 500_000, 100_000));
         bill.count(used(2_000_000, 500_000, 100_000));
         assert_eq!(bill.cost().map(amount).as_deref(), Some("6.5000"));

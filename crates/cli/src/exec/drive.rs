@@ -1,4 +1,4 @@
-//! One run: a turn from its start to its end, whatever ends it.
+//! A single run: a turn from start to end, however it ends.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,53 +19,44 @@ use super::schema::{Pledge, Schema};
 use super::show::Show;
 use crate::signals::Stop;
 
-/// What is said of a last message that does not fit.
+/// The warning about a last message that does not match the schema.
 const UNFIT: &str = "the last message does not follow the schema";
 
-/// What a run is about.
+/// The task of a run.
 pub(crate) enum Task {
-    /// Something the user says.
+    /// User input.
     Say(Vec<UserInput>),
-    /// A review.
     Review(ReviewRequest),
 }
 
-/// How far a run may go.
+/// The limits of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
-    /// When it must have ended.
     pub(crate) deadline: Option<Instant>,
-    /// How long it may take in all, by which that was reckoned.
+    /// The time limit that the deadline was computed from.
     pub(crate) timeout: Option<Duration>,
-    /// How long nothing may happen.
+    /// The maximum time without activity.
     pub(crate) idle: Option<Duration>,
-    /// How many tokens it may use.
     pub(crate) tokens: Option<i64>,
-    /// How often the model may be asked.
+    /// The maximum number of requests to the model.
     pub(crate) requests: Option<u64>,
-    /// What it may cost.
     pub(crate) cost: Option<f64>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It is done.
     Completed,
-    /// It could not be done.
     Failed,
-    /// Somebody would have had to say yes.
+    /// An approval was needed.
     ApprovalNeeded,
-    /// It would have cost too much.
+    /// A budget was exceeded.
     BudgetSpent,
-    /// It took too long.
     TimedOut,
-    /// Somebody stopped it.
     Interrupted,
 }
 
 impl Ending {
-    /// The exit status.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -78,33 +69,32 @@ impl Ending {
     }
 }
 
-/// One run.
 pub(crate) struct Drive {
     pub(crate) thread: Thread,
     pub(crate) show: Show,
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
-    /// What it costs.
+    /// Its cost.
     pub(crate) bill: Bill,
-    /// What the model said last.
+    /// The model's last message.
     pub(crate) last_message: Option<Text>,
-    /// How often the model was asked.
+    /// The number of requests to the model.
     requests: u64,
-    /// Whether the provider says that it holds answers to schemas.
+    /// Whether the provider claims to enforce schemas.
     pledge: Pledge,
-    /// The last message before the model was asked to mend it, once it was.
+    /// The last message before the model was asked to correct it, once it was.
     unmended: Option<Text>,
-    /// Why the run was stopped, once it was, and what that is called.
+    /// The reason why the run was stopped, once it was, and its message.
     stopped: Option<(Ending, String)>,
 }
 
-/// A time limit for people.
+/// Formats a time limit.
 fn seconds(limit: Option<Duration>) -> String {
     format!("{} s", limit.unwrap_or_default().as_secs_f64())
 }
 
-/// What woke the run.
+/// An event that wakes the run.
 enum Wake {
     Event(Option<Arc<Event>>),
     Answer(Asked),
@@ -112,7 +102,6 @@ enum Wake {
 }
 
 impl Drive {
-    /// A run that has not begun.
     pub(crate) fn new(
         thread: Thread,
         show: Show,
@@ -127,7 +116,7 @@ impl Drive {
         Self { thread, show, answerer, limits, schema, bill, last_message, requests, pledge, unmended, stopped }
     }
 
-    /// Does the work.
+    /// Runs the task.
     pub(crate) async fn run(&mut self, task: Task, mut feed: Feed, stop: &mut Stop) -> anyhow::Result<Ending> {
         match task {
             Task::Say(content) => self.say(content).await?,
@@ -176,18 +165,18 @@ impl Drive {
         self.thread.say(fresh_turn(), content, change).await.map(drop)
     }
 
-    /// Stops the turn. What it has done is kept, and its end is still to come.
+    /// Stops the turn. Its work is kept, and its end is still to come.
     async fn stop(&mut self, ending: Ending, why: String) {
         if self.stopped.is_none() {
             self.stopped = Some((ending, why));
-            // A thread that has ended has nothing to stop.
+            // If the thread has ended, there is nothing to stop.
             let _: Result<bool, Closed> = self.thread.interrupt().await;
         }
     }
 
     async fn asked(&mut self, asked: Asked) -> Result<(), Closed> {
         match asked {
-            // The question may have gone with its turn.
+            // The request may have ended with its turn.
             Asked::Answered { question, decision } => self.thread.answer(question, decision.into()).await.map(drop),
             Asked::Waits => Ok(()),
             Asked::Unanswerable => {
@@ -197,11 +186,11 @@ impl Drive {
         }
     }
 
-    /// Takes an entry of the log; the ending if it was the last.
+    /// Handles an event; returns the outcome if it was the last.
     async fn take(&mut self, event: &Event) -> anyhow::Result<Option<Ending>> {
         match &event.body {
             Body::TurnEnded(outcome) => return self.turn_ended(event, outcome).await,
-            // The turn that mends the last message belongs to the one before.
+            // The turn that corrects the last message belongs to the one before.
             Body::TurnStarted { .. } if self.unmended.is_some() => self.show.pass(event),
             _ => self.show.event(event)?,
         }
@@ -259,7 +248,7 @@ impl Drive {
             self.last_message = Some(text.clone());
         }
         let complaint = if is_completed { self.complaint() } else { None };
-        // A turn that was done before it could be stopped is done, unless it would have to be mended.
+        // A turn that completed before it could be stopped is complete, unless it would have to be corrected.
         if let Some((ending, why)) = self.stopped.take()
             && (!is_completed || complaint.is_some() || ending == Ending::BudgetSpent)
         {
@@ -294,12 +283,12 @@ impl Drive {
         }))
     }
 
-    /// Says something that the person should know.
+    /// Prints a warning.
     fn warn(&mut self, event: &Event, message: &str) -> std::io::Result<()> {
         self.show.event(&Event { body: Body::Warning { message: message.to_owned() }, ..event.clone() })
     }
 
-    /// What is wrong with the last message.
+    /// The problem with the last message.
     fn complaint(&self) -> Option<String> {
         self.schema.as_ref()?.complaint(self.last_message.as_deref().unwrap_or_default())
     }
@@ -313,7 +302,7 @@ fn mend(complaint: &str) -> UserInput {
     UserInput::text(text)
 }
 
-/// A name for a turn that no other has.
+/// A unique id for a turn.
 fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }

@@ -1,7 +1,7 @@
-//! Standard input: the prompt, or what goes with it.
+//! Standard input: the prompt, or additional input.
 //!
-//! Invariant: a pipe that somebody holds open makes nothing wait that does not need it. What the caller writes is read
-//! before the program ends, also when it fails: callers that write to a program that is gone crash.
+//! Invariant: an open pipe blocks nothing that does not need it. Everything that the caller writes is read before the
+//! program exits, even on failure: callers that write to a program that is gone crash.
 
 use std::io::{IsTerminal, Read};
 use std::time::{Duration, Instant};
@@ -11,23 +11,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::Hinted;
 
-/// How long the first byte of input that nobody asked for is waited for.
+/// How long to wait for the first byte of additional input.
 const FIRST: Duration = Duration::from_millis(50);
 
-/// How long the rest of it is waited for, from one piece to the next.
+/// How long to wait between chunks of it.
 const NEXT: Duration = Duration::from_secs(2);
 
-/// How long an end of the input is waited for when nobody wants it any more.
+/// How long to wait for the end of input that is no longer needed.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
-/// How long that may take in all, and how much is read: some writers have no end.
+/// The total time for that, and the maximum size: some writers never end.
 const LEFT_OVER_ALL: Duration = Duration::from_secs(10);
 const LEFT_OVER_BYTES: usize = 256 * 1024 * 1024;
 
-/// How much is read.
+/// The maximum size of the input.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
-/// Nothing more came in time.
+/// No more input arrived in time.
 #[derive(Debug, thiserror::Error)]
 #[error("timed out while reading standard input")]
 pub(crate) struct TooLate;
@@ -53,7 +53,7 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Reads what was piped in beside a prompt, if anything was.
+/// Reads additional input next to a prompt, if there is any.
 pub(crate) fn read_beside() -> anyhow::Result<Option<String>> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
@@ -67,7 +67,7 @@ pub(crate) fn read_beside() -> anyhow::Result<Option<String>> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// A prompt with what was piped in beside it.
+/// Combines a prompt with additional input.
 pub(crate) fn join(prompt: &str, beside: Option<&str>) -> String {
     match beside {
         Some(text) => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", text.trim_end_matches('\n')),
@@ -75,7 +75,7 @@ pub(crate) fn join(prompt: &str, beside: Option<&str>) -> String {
     }
 }
 
-/// Reads what is left, so that whoever writes it does not find the program gone.
+/// Reads the rest, so that the writer does not find the program gone.
 pub(crate) fn drain() {
     if std::io::stdin().is_terminal() {
         return;
@@ -89,7 +89,7 @@ pub(crate) fn drain() {
     }
 }
 
-/// What came of reading on.
+/// The result of a read.
 enum More {
     Some,
     End,
@@ -110,7 +110,7 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
     let read = match stdin.lock().read(&mut piece) {
         Ok(read) => read,
         Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(More::Some),
-        // Input that was never open has nothing to say.
+        // A closed descriptor has no input.
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => 0,
         Err(error) => return Err(error).context("could not read standard input"),
     };
@@ -122,7 +122,7 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
     Ok(if read == 0 { More::End } else { More::Some })
 }
 
-/// A prompt must be text. What goes with one may hold anything, and is read as well as it can be.
+/// A prompt must be text. Additional input may contain anything, and is decoded leniently.
 fn text_of(bytes: &[u8]) -> anyhow::Result<String> {
     let utf16 = |from: fn([u8; 2]) -> u16, bytes: &[u8]| {
         let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|pair| Some(from(pair.try_into().ok()?))).collect();

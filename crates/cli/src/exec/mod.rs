@@ -1,6 +1,6 @@
-//! `codex exec`: one turn without a person, for scripts and programs.
+//! `codex exec`: a single non-interactive turn, for scripts and programs.
 //!
-//! Standard output carries the last message, or with `--json` the events; everything else goes to standard error.
+//! Standard output carries the last message, or the events with `--json`; everything else goes to standard error.
 
 mod approvals;
 pub(crate) mod args;
@@ -39,7 +39,7 @@ use crate::console::{self, Clean};
 use crate::output_file::OutputFile;
 use crate::signals;
 
-/// How long the last lines may take to be read once a run has taken too long.
+/// How long the last lines may take to be read after a timeout.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs a turn.
@@ -57,7 +57,7 @@ pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
     }
 }
 
-/// Everything that can be known before the thread starts.
+/// Everything that can be prepared before the thread starts.
 struct Prepared {
     is_verbose: bool,
     output: File,
@@ -65,7 +65,7 @@ struct Prepared {
     setup: Setup,
     task: Task,
     schema: Option<(Schema, Pledge)>,
-    /// Where the last message goes besides standard output.
+    /// The output file for the last message.
     file: Option<OutputFile>,
 }
 
@@ -89,7 +89,7 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     if let Some((_, pledge)) = &schema {
         setup.model = pledge.watch(setup.model);
     }
-    // Before anything has run that could put something else in its place.
+    // Before anything has run that could replace it.
     let file = options
         .output_last_message
         .as_deref()
@@ -99,11 +99,11 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     Ok(Prepared { is_verbose: shared.verbose, output, env, setup, task, schema, file })
 }
 
-/// What is to be done.
+/// Builds the task.
 fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     let (given, pictures) = match &args.form {
         Some(ExecForm::Review(review)) => return Ok(Task::Review(review_request(review, &args.options, begun)?)),
-        // With --last there is no thread to name, so the first word is the prompt.
+        // With --last no thread is named, so the first word is the prompt.
         Some(ExecForm::Resume(thread) | ExecForm::Fork(thread)) if thread.last => {
             (thread.prompt.as_ref().or(thread.thread.as_ref()), Some(&thread.pictures))
         }
@@ -135,7 +135,7 @@ fn picture(path: &Path) -> anyhow::Result<UserInput> {
     Ok(UserInput::LocalImage { path })
 }
 
-/// Refuses a picture that could not be shown to the model, who would only be told that there was one.
+/// Refuses an image that could not be sent to the model, which would only be told that there was one.
 pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
     let told = |why: String| anyhow::anyhow!("--image: could not read {}: {why}", path.display());
     codex_tools::images::check_image(path).map_err(told)
@@ -153,10 +153,10 @@ fn review_request(args: &ReviewArgs, options: &ExecOptions, begun: Instant) -> a
 
 impl Prepared {
     fn run(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
-        // The engine has a thread of its own, so that whatever it does, limits and signals count.
+        // The engine has its own thread, so that limits and signals work whatever it does.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let ran = runtime.block_on(self.drive(options, begun));
-        // A read of standard input cannot be cancelled, so its thread is left behind.
+        // A read of standard input cannot be cancelled, so its thread is abandoned.
         runtime.shutdown_background();
         ran
     }
@@ -166,7 +166,7 @@ impl Prepared {
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let bill = Bill::new(setup.config.prices.clone());
-        // A home that names a catalogue of models was written for the newest release.
+        // A home with a model catalogue was written for the newest release.
         let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
@@ -192,7 +192,7 @@ impl Prepared {
         let closing = drive.thread.clone();
         tokio::select! {
             () = closing.close() => {}
-            // Whoever asks twice does not want to wait.
+            // A second signal means that the user does not want to wait.
             () = stop.wait() => {}
         }
         let Drive { thread, mut show, last_message, bill, .. } = drive;
@@ -209,7 +209,7 @@ impl Prepared {
     }
 }
 
-/// What the run has used, and what that costs if it is known.
+/// Prints the usage of the run, and its cost if known.
 fn sum_up(show: &mut Show, bill: &Bill) -> std::io::Result<()> {
     let used = show.used();
     show.note(&format!(
@@ -222,7 +222,7 @@ fn sum_up(show: &mut Show, bill: &Bill) -> std::io::Result<()> {
     bill.cost().map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
 }
 
-/// How to go on after a run that is not done.
+/// Prints how to continue after an incomplete run.
 fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
     if ending == Ending::Completed || options.ephemeral {
         return Ok(());
@@ -230,7 +230,7 @@ fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOpti
     show.note(&format!("hint: resume with `codex exec resume {}`", thread.id()))
 }
 
-/// Waits until everything is shown. After a timeout a reader that does not read is not waited for.
+/// Waits until everything is shown. After a timeout, a slow reader is not waited for.
 async fn finish(show: Show, is_late: bool) -> anyhow::Result<()> {
     let finishing = tokio::task::spawn_blocking(move || show.finish());
     let patience = if is_late { LAST_WORDS } else { Duration::MAX };
@@ -241,25 +241,25 @@ async fn finish(show: Show, is_late: bool) -> anyhow::Result<()> {
     }
 }
 
-/// What is said when the last message is not in the file that was named.
+/// The error if the last message could not be written to the file.
 fn unfiled(path: &Path) -> String {
     format!("could not write the last message to {}", path.display())
 }
 
-/// Hands over the last message: to the file that was named, and to standard output unless events are there. What cannot
-/// go to the file still goes to standard output.
+/// Delivers the last message: to the output file, and to standard output unless events are there. If the file cannot be
+/// written, the message still goes to standard output.
 fn deliver(text: &str, file: Option<OutputFile>, output: Option<File>) -> anyhow::Result<()> {
     let is_wanted = file.as_ref().is_some_and(OutputFile::is_stdout);
-    // Events and the message are two things, but the message alone is not written twice.
+    // With events, the message may go to the same stream; alone it is not written twice.
     let file = file.filter(|_| !is_wanted || output.is_none());
     let filed = file.map_or(Ok(()), |file| {
         let path = file.path().to_owned();
         file.replace_with(text).with_context(|| unfiled(&path))
     });
-    // On one and the same terminal the person has read it already.
+    // If both streams are the same terminal, the person has read it already.
     let is_read = |output: &File| !is_wanted && output.is_terminal() && console::err_is_terminal();
     let Some(output) = output.filter(|output| !is_read(output)) else { return filed };
-    // A program reads what was said as it was said; a terminal must not obey it.
+    // A program gets the message unchanged; a terminal gets it without control sequences.
     let mut output = Clean::unless_piped(output);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let written = write!(output, "{text}{end}").and_then(|()| output.flush());

@@ -1,4 +1,4 @@
-//! A way out that never makes the engine wait: a thread of its own writes.
+//! An output that never blocks the engine: a separate thread writes.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
 
-/// How often it is looked whether anybody reads, while there is nothing to write.
+/// The interval at which an idle output checks for readers.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Where lines go. What is written is sent at the next flush.
+/// A sink for lines. Writes are sent at the next flush.
 pub(crate) struct Outlet {
     waiting: Vec<u8>,
     pieces: Option<Sender<Vec<u8>>>,
@@ -21,14 +21,14 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Writes to that.
+    /// Writes to `output`.
     pub(crate) fn new(output: impl Write + AsFd + Send + 'static) -> Self {
         let (pieces, queue) = channel();
         let (tell, gone) = watch::channel(false);
         let writer = std::thread::spawn(move || {
             let written = write_all(output, &queue);
             if written.is_err() {
-                // Nobody may be listening any more.
+                // The receiver may be gone.
                 let _: Result<(), _> = tell.send(true);
             }
             written
@@ -36,7 +36,7 @@ impl Outlet {
         Self { waiting: Vec::new(), pieces: Some(pieces), writer: Some(writer), gone }
     }
 
-    /// Waits until nothing can be written any more; for ever while it can.
+    /// Waits until writing fails; forever while it works.
     pub(crate) fn is_gone(&self) -> impl Future<Output = ()> + use<> {
         let mut gone = self.gone.clone();
         async move {
@@ -64,7 +64,7 @@ impl Write for Outlet {
         Ok(bytes.len())
     }
 
-    /// Sends what was written. Whether it arrives is told by [`Outlet::finish`] and [`Outlet::is_gone`].
+    /// Sends pending data. [`Outlet::finish`] and [`Outlet::is_gone`] report whether it arrives.
     fn flush(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty()
             && let Some(pieces) = &self.pieces
@@ -89,7 +89,7 @@ fn write_all(mut output: impl Write + AsFd, queue: &Receiver<Vec<u8>>) -> io::Re
     }
 }
 
-/// Whether whoever read has left. A pipe tells only those who look.
+/// Whether the reader has left. A pipe reports this only when polled.
 fn is_left(output: &impl AsFd) -> bool {
     let mut looked = [PollFd::new(output, PollFlags::empty())];
     poll(&mut looked, Some(&Timespec::default())).is_ok()

@@ -1,6 +1,6 @@
-//! Whether an answer follows a JSON schema, as far as providers let schemas go.
+//! Checks an answer against a JSON schema, as far as providers support schemas.
 //!
-//! Keywords that are not known here forbid nothing: the provider has the last word on them.
+//! Unknown keywords forbid nothing: the provider decides about them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,36 +11,36 @@ use serde_json::{Map, Value};
 
 use crate::input_file;
 
-/// How deep schemas may refer to each other.
+/// The maximum depth of references.
 const DEEPEST: usize = 64;
 
-/// The largest schema that is read.
+/// The maximum size of a schema.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
-/// A schema for the last message.
+/// The schema of the last message.
 #[derive(Debug, Clone)]
 pub(crate) struct Schema {
     root: Value,
 }
 
-/// Whether the provider has said, with its last answer, that it holds answers to schemas. One that has not would only make
-/// the same mistake again.
+/// Whether the provider claimed, with its last answer, to enforce schemas. One that did not would only make the same
+/// mistake again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pledge(Arc<AtomicBool>);
 
 impl Pledge {
-    /// The same model, of which is noted what it says.
+    /// Wraps a model to record its claim.
     pub(crate) fn watch(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Watched { model, pledge: self.clone() })
     }
 
-    /// Whether it was given.
+    /// Whether it was claimed.
     pub(crate) fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A model of which is noted whether it holds its answers to schemas.
+/// A model whose claim to enforce schemas is recorded.
 struct Watched {
     model: Arc<dyn Model>,
     pledge: Pledge,
@@ -58,7 +58,7 @@ impl Model for Watched {
 }
 
 impl Schema {
-    /// Reads the file of a schema.
+    /// Reads a schema from a file.
     pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Self> {
         let text = input_file::read(path, MOST_BYTES);
         let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
@@ -68,12 +68,12 @@ impl Schema {
         Ok(Self { root })
     }
 
-    /// The schema as the provider gets it.
+    /// The schema as sent to the provider.
     pub(crate) fn value(&self) -> &Value {
         &self.root
     }
 
-    /// What is wrong with an answer; none if nothing is.
+    /// The problem with an answer; `None` if it matches.
     pub(crate) fn complaint(&self, answer: &str) -> Option<String> {
         match serde_json::from_str::<Value>(answer.trim()) {
             Ok(value) => self.check(&self.root, &value, "", 0).err(),

@@ -1,4 +1,4 @@
-//! From the command line to a thread that can start.
+//! Turns the command line into a thread that can start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::proto::working_directory;
 use crate::threads::locate;
 use crate::{apply_patch, failure, host, warnings};
 
-/// The name that threads of this command carry unless the caller has another.
+/// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
 
-/// What the thread is made of.
+/// Builds the thread's setup.
 pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let cwd = working_directory(shared)?;
@@ -35,7 +35,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
     let model = connect(&config, &host::credentials(&home, env), env, &originator)?;
-    // What keeps the run from starting is told alone.
+    // An error that prevents the run is printed alone.
     warnings::tell(&home, env, &shared.overrides())?;
     let store = FileStore::of(home.path());
     let beginning = beginning(args, &config, store.index(), &cwd)?;
@@ -84,7 +84,7 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
     Ok(config)
 }
 
-/// Points at a server on this machine, and at the model it usually has unless another is named.
+/// Selects a local server, and its usual model unless another is named.
 pub(crate) fn use_local(server: LocalProvider, names_model: bool, set: &mut impl FnMut(&str, &str)) {
     let id = match server {
         LocalProvider::Ollama => "ollama",
@@ -96,18 +96,18 @@ pub(crate) fn use_local(server: LocalProvider, names_model: bool, set: &mut impl
     }
 }
 
-/// Whether a value was given on the command line, so that it counts for threads that had another.
+/// Whether a value was given on the command line, so that it overrides that of a resumed thread.
 pub(crate) fn is_from_here(config: &Config, key: &str) -> bool {
     config.tree.get(&[key]).is_some_and(|node| matches!(node.origin, Origin::Override(_) | Origin::Flag(_)))
 }
 
-/// A model that changes files is let loose only where changes can be undone, or where the user said so.
+/// A model may change files only where changes can be undone, or where the user allows it.
 fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     let is_trusted = |folder: &Path| config.projects.get(folder) == Some(&TrustLevel::Trusted);
     if cwd.ancestors().any(|folder| is_trusted(folder) || codex_files::is_checkout(folder)) {
         return Ok(());
     }
-    // Scripts look for this sentence.
+    // Scripts search for this sentence.
     let what = "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned();
     let folder = cwd.display();
     let hint = format!("{folder} is not inside a trusted git repository; use --skip-git-repo-check to run anyway");
@@ -116,7 +116,7 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
 
 fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<Beginning> {
     let explicit = ExplicitOverrides {
-        // The caller is in this folder now, and has said who is asked.
+        // The caller is in this folder now, and has chosen who answers.
         cwd: true,
         approval_policy: true,
         model: is_from_here(config, "model"),

@@ -1,4 +1,4 @@
-//! What is shown of a run: lines of JSON for programs, or text for people.
+//! The output of a run: JSON Lines for programs, or text for people.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::outlet::Outlet;
 use crate::console;
 use crate::terminal::Terminal;
 
-/// What is shown of a run.
+/// The output of a run.
 pub(crate) struct Show {
     projector: Projector,
     events: Vec<ThreadEvent>,
@@ -26,12 +26,12 @@ enum Face {
 }
 
 impl Show {
-    /// Lines of JSON, as a release has them.
+    /// JSON Lines, in the format of a release.
     pub(crate) fn lines(outlet: Outlet, release: Option<ProtocolRelease>) -> Self {
         Self { projector: Projector::of(release), events: Vec::new(), face: Face::Lines(outlet) }
     }
 
-    /// Text for people, on standard error.
+    /// Human-readable text on standard error.
     pub(crate) fn people(wish: Color, env: &Env, is_verbose: bool) -> Self {
         let colour = match wish {
             Color::Always => true,
@@ -45,7 +45,7 @@ impl Show {
         Self { projector: Projector::default(), events: Vec::new(), face: Face::People(terminal) }
     }
 
-    /// Shows an entry of the log.
+    /// Shows an event.
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         self.projector.project(event, &mut self.events);
         match &mut self.face {
@@ -61,13 +61,13 @@ impl Show {
         self.print()
     }
 
-    /// Takes note of an entry of the log that is not shown.
+    /// Processes an event that is not shown.
     pub(crate) fn pass(&mut self, event: &Event) {
         self.projector.project(event, &mut self.events);
         self.events.clear();
     }
 
-    /// Says that the run has ended in a way that is not in the log.
+    /// Reports an outcome that is not in the log.
     pub(crate) fn fail(&mut self, message: &str) -> io::Result<()> {
         match &mut self.face {
             Face::Lines(_) => self.projector.fail(message.to_owned(), &mut self.events),
@@ -76,7 +76,7 @@ impl Show {
         self.print()
     }
 
-    /// Asks.
+    /// Prints an approval request.
     pub(crate) fn ask(&mut self, question: &Question) -> io::Result<()> {
         if matches!(self.face, Face::Lines(_)) {
             self.events.push(Projector::ask(question));
@@ -84,7 +84,7 @@ impl Show {
         self.print()
     }
 
-    /// Says something beside the events, to people alone.
+    /// Prints a note for people next to the events.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         match &mut self.face {
             Face::Lines(_) => Ok(()),
@@ -92,7 +92,7 @@ impl Show {
         }
     }
 
-    /// What the run has used.
+    /// The usage of the run.
     pub(crate) fn used(&self) -> Usage {
         self.projector.used()
     }
@@ -101,7 +101,7 @@ impl Show {
     pub(crate) fn is_gone(&self) -> impl Future<Output = ()> + use<> {
         let gone = match &self.face {
             Face::Lines(outlet) => Some(outlet.is_gone()),
-            // What people see of the progress is no reason to stop.
+            // A closed progress output is no reason to stop.
             Face::People(_) => None,
         };
         async move {
@@ -117,7 +117,7 @@ impl Show {
         match self.face {
             Face::Lines(outlet) => outlet.finish(),
             Face::People(terminal) => {
-                // Progress that nobody could be shown is no failure of the work.
+                // Progress that could not be shown is not a failure of the task.
                 let _: io::Result<()> = terminal.into_inner().finish();
                 Ok(())
             }
@@ -137,7 +137,7 @@ impl Show {
     }
 }
 
-/// What a person wants to know before anything happens.
+/// The header before a run.
 fn heading(started: &ThreadStarted) -> String {
     let settings = &started.settings;
     let sandbox = match &settings.sandbox_policy {
@@ -154,7 +154,7 @@ fn heading(started: &ThreadStarted) -> String {
         ("approval", settings.approval_policy.as_str().to_owned()),
         ("sandbox", sandbox.to_owned()),
     ];
-    // Scripts look for these lines, so they are not aligned.
+    // Scripts search for these lines, so they are not aligned.
     let lines = rows.map(|(what, value)| format!("{what}: {value}\n")).concat();
     format!("codex {}\n{lines}", env!("CARGO_PKG_VERSION"))
 }

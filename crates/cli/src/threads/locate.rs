@@ -1,4 +1,4 @@
-//! Which thread is meant.
+//! Finds the thread that a word refers to.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use codex_wire::ids::ThreadId;
 
 use crate::failure::Hinted;
 
-/// How many threads are looked at for a name.
+/// The page size when searching for a name.
 const PAGE: usize = 200;
 
-/// The shortest beginning of an id that is taken for one.
+/// The minimum length of an id prefix.
 const SHORTEST: usize = 4;
 
-/// The thread with that id, that beginning of an id, or that name.
+/// Finds a thread by its id, the start of its id, or its name.
 pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSummary> {
     if let Ok(id) = word.parse::<ThreadId>() {
         return index.find(id)?.ok_or_else(|| nothing(format!("thread not found: {id}")));
@@ -44,7 +44,7 @@ pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSu
     }
 }
 
-/// The thread that was written last, by a person or a program and not by another thread.
+/// The most recently updated thread of a person or a program, not of another thread.
 pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Result<ThreadSummary> {
     use SourceKind::{AppServer, Cli, Exec, Unknown, VsCode};
     let query = ListQuery {

@@ -1,4 +1,4 @@
-//! Threads in a few words: as a table for people, as JSON for programs.
+//! Summaries of threads: as a table for people, as JSON for programs.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use chrono::{DateTime, Local, SecondsFormat, Utc};
 use codex_log::store::ThreadSummary;
 use serde_json::{Value, json};
 
-/// How much of a title is shown where nobody said how wide the terminal is.
+/// The width of a title if the terminal's width is unknown.
 const TITLE: usize = 72;
 
-/// What is known of a thread.
+/// The metadata of a thread.
 pub(crate) fn summary(thread: &ThreadSummary) -> Value {
     let time = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
     json!({
@@ -31,7 +31,7 @@ pub(crate) fn summary(thread: &ThreadSummary) -> Value {
     })
 }
 
-/// What a thread is called, or else what was said first.
+/// The name of a thread, or else its first message.
 pub(crate) fn title(thread: &ThreadSummary) -> String {
     thread.name.clone().unwrap_or_else(|| thread.preview.clone())
 }
@@ -48,7 +48,7 @@ pub(crate) fn print<'a>(
     Ok(())
 }
 
-/// A text on one line, without what does not fit.
+/// Shortens a text to one line.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((cut, _)) = line.char_indices().nth(TITLE) {

@@ -1,4 +1,4 @@
-//! The program as `apply_patch`: what it says, what it leaves, and its exit status, as scripts of other releases know it.
+//! The program as `apply_patch`: its output, its effect, and its exit status, as scripts of other releases expect them.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ const SUCCESS: &str = "Success. Updated the following files:\n";
 
 type Tree<'a> = &'a [(&'a str, &'a str)];
 
-/// How the program is called.
+/// The ways to call the program.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Argument,
@@ -21,7 +21,7 @@ enum Way {
     Flag,
 }
 
-/// Runs the program in a folder of its own and gives the folder back.
+/// Runs the program in a new folder and returns the folder.
 fn run(before: Tree, patch: &str, way: Way) -> (Output, TempDir) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let work = folder.path().join("work");
@@ -69,7 +69,7 @@ fn tree(folder: &Path) -> BTreeMap<String, String> {
     files
 }
 
-/// Checks what a patch between its markers says and leaves, however the program is called.
+/// Checks the output and the effect of a patch for every way to call the program.
 #[track_caller]
 fn check(before: Tree, body: &str, told: Result<&str, &str>, after: Tree) {
     check_whole(before, &format!("*** Begin Patch\n{body}*** End Patch"), told, after);
@@ -169,7 +169,7 @@ fn what_does_not_fit_is_said_in_known_words_and_nothing_changes() {
              '*** Add File: {path}', '*** Delete File: {path}', '*** Update File: {path}'",
         ),
         (
-            // Other releases leave the first file behind here; a patch is applied as a whole or not at all.
+            // Other releases leave the first file behind here; we apply a patch as a whole or not at all.
             "*** Add File: new\n+x\n*** Update File: missing.txt\n@@\n-old\n+new\n",
             "Failed to read file to update missing.txt: No such file or directory (os error 2)",
         ),

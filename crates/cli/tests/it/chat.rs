@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::program::Place;
 use crate::pty::Pty;
 
-/// A place with a project that is trusted and a model that plays a script.
+/// A place with a trusted project and a model that plays a script.
 pub(crate) fn place(config: &str, script: &serde_json::Value) -> Place {
     let place = Place::new().variable("TERM", "xterm-256color").variable("PATH", "/usr/bin:/bin");
     std::fs::create_dir(place.path("project/.git")).expect("a folder can be made");
@@ -20,7 +20,7 @@ pub(crate) fn place(config: &str, script: &serde_json::Value) -> Place {
     place.file("home/config.toml", &config).file("home/script.json", &script.to_string())
 }
 
-/// A call that runs a command which is asked about.
+/// A call of a command that needs an approval.
 pub(crate) fn asked_about(command: &str) -> serde_json::Value {
     let args = json!({"command": ["sh", "-c", command], "with_escalated_permissions": true, "justification": "must"});
     json!({"items": [{"call": "shell", "args": args}]})
@@ -129,7 +129,7 @@ fn escape_refuses_and_stops_the_turn() {
 fn keys_pressed_before_the_choices_are_shown_answer_nothing() {
     let place = place("", &json!([asked_about("touch canary"), said("It was refused.")]));
     let mut chat = Pty::start(&place, &["do it"]);
-    // The command is on the screen, and somebody goes on typing.
+    // The command is on the screen, and the user keeps typing.
     chat.until("| sh -c 'touch canary'");
     chat.send("yyyy\ry");
     chat.until(CHOICES);

@@ -1,4 +1,4 @@
-//! What keys and commands of the chat do, driven through a terminal.
+//! Keys and commands of the chat, driven through a terminal.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -42,10 +42,10 @@ fn ctrl_z_gives_the_terminal_back_until_the_program_is_continued() {
     chat.send("\r");
     chat.until("Hello.");
     assert!(!chat.is_restored());
-    // The prompt of the turn's end must not be taken for the one that is drawn after the stop.
+    // The prompt at the end of the turn must not be confused with the one that is drawn after the stop.
     chat.until("tokens: ");
     chat.until("> ");
-    // Somebody else stops it.
+    // Another process stops it.
     chat.signal(Signal::STOP);
     chat.until_stopped();
     chat.signal(Signal::CONT);

@@ -8,7 +8,7 @@ use crate::chat::place;
 use crate::program::Place;
 use crate::pty::Pty;
 
-/// A place whose project nobody was asked about, and which would like to run things.
+/// A place whose project the user was not asked about, and which tries to run things.
 fn hostile() -> Place {
     let place = place("", &json!([{"items": [{"text": "Hello."}]}]));
     let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
@@ -47,7 +47,7 @@ fn nothing_of_a_project_counts_before_somebody_has_trusted_it() {
     let place = hostile();
     let before = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
     let mut chat = Pty::start(&place, &["hello"]);
-    // What is typed before the choices are shown is no answer.
+    // Keys typed before the choices are shown are not an answer.
     chat.until(TRUST);
     chat.until("Trusted: Codex may edit files here");
     chat.until("Not trusted: read-only, and Codex asks before");

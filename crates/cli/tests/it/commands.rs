@@ -194,7 +194,7 @@ fn the_changes_of_a_thread_are_applied_from_any_folder_of_its_repository() {
         assert_eq!(std::fs::read_to_string(root.join("old.txt")).unwrap(), "after\n");
         assert_eq!(std::fs::read_to_string(root.join("sub/new.txt")).unwrap(), "second\n");
         assert!(!root.join("sub/gone.txt").exists());
-        // They do not fit a second time, and then none of them is made.
+        // They do not apply a second time, and then none of them is made.
         let again = place.run(&["apply", "-C", &root.display().to_string()], "");
         assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""));
         assert!(again.stderr.contains("error: git apply failed, and no file was changed\nhint: "), "{}", again.stderr);
@@ -237,7 +237,7 @@ fn the_changes_of_a_thread_are_applied_nowhere_else() {
     assert_eq!(std::fs::read_to_string(other.join("old.txt")).unwrap(), "before\n");
     let files = "M old.txt\nD sub/gone.txt\nA sub/new.txt\n";
     assert_eq!(apply("user/other", &["--any-repo"]), (Some(0), files.to_owned(), String::new()));
-    // A clone of the same address is the same repository, though it has none of the commits.
+    // A clone from the same address is the same repository, although it has none of the commits.
     git(&place.path("project"), "remote add origin git@h:o/r");
     std::fs::remove_dir_all(place.path("home/sessions")).unwrap();
     let sub = place.path("project/sub").display().to_string();
@@ -293,7 +293,7 @@ fn a_command_in_the_sandbox_may_use_every_processor() {
     let place = Place::new();
     let allowed = |status: &str| status.lines().find(|line| line.starts_with("Cpus_allowed:")).map(str::to_owned);
     let ours = allowed(&std::fs::read_to_string("/proc/self/status").expect("it can be read"));
-    // Which processor it starts on is a matter of chance.
+    // The CPU on which it starts is random.
     for _ in 0..10 {
         let run = place.run(&["sandbox", "linux", "--", "cat", "/proc/self/status"], "");
         assert_eq!(allowed(&run.stdout), ours, "{}{}", run.stdout, run.stderr);

@@ -1,4 +1,4 @@
-//! What of the configuration has no effect, and who is told.
+//! Configuration keys without effect, and where they are reported.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::pty::Pty;
 
 const SCRIPT: &str = r#"[{"items": [{"text": "Hello."}]}]"#;
 
-/// A place whose configuration has a misspelled key and a section that does not count.
+/// A place whose configuration has a misspelled key and a section without effect.
 fn misspelled() -> Place {
     let place = scripted(SCRIPT);
     let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
@@ -99,7 +99,7 @@ fn the_doctor_audits_every_key() {
     assert_eq!(states, ["unknown", "honoured", "honoured", "no effect"]);
 }
 
-/// Homes as other releases leave them: nothing is an error, and exec, doctor and the chat tell all that has no effect.
+/// Homes of other releases: nothing is an error, and exec, doctor and the chat report everything without effect.
 #[test]
 fn homes_of_other_releases_are_opened() {
     for (release, lost) in [("0.77", 12), ("0.166", 20)] {

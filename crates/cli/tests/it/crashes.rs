@@ -1,4 +1,4 @@
-//! The program is killed at any moment, and what its client had seen is there when it starts again.
+//! The program is killed at any moment, and everything that its client had seen is there when it starts again.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::program::{Place, Running};
 
-/// How often the program is killed. `CODEX_TEST_CRASHES` sets another number, for a long run.
+/// The number of kills. `CODEX_TEST_CRASHES` sets another number, for a long run.
 const CRASHES: usize = 50;
 
 const CONFIG: &str = "model_provider = 'mine'\napproval_policy = 'never'\nsandbox_mode = 'danger-full-access'\n\
                       [model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\nscript = 'script.json'\n";
 
-/// A turn with everything that changes something: words, a command, a patch, words.
+/// A turn with every kind of change: text, a command, a patch, text.
 const SCRIPT: &str = r#"[
     {"items": [{"text": "I look."}, {"call": "shell", "args": {"command": ["sh", "-c", "echo here >> log; wc -l < log"]}}]},
     {"items": [{"custom": "apply_patch", "input": "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch"}]},
@@ -20,7 +20,7 @@ const SCRIPT: &str = r#"[
     {"items": [{"text": "More.", "deltas": ["Mo", "re."]}], "repeat": true}
 ]"#;
 
-/// What a client has seen completed: the item by its turn and its name.
+/// The items that a client has seen completed, by turn and id.
 type Seen = BTreeMap<(String, String), Value>;
 
 struct Client<'a> {
@@ -44,7 +44,7 @@ impl<'a> Client<'a> {
         self.next_id
     }
 
-    /// Sends a request and waits for its answer, which must be none of refusal.
+    /// Sends a request and waits for its successful response.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
         loop {
@@ -56,7 +56,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Reads on until the turn is over or so many messages were read. Says whether it is over.
+    /// Reads until the turn is over or `messages` were read. Returns whether it is over.
     fn watch(&mut self, messages: usize, seen: &mut Seen) -> bool {
         for _ in 0..messages {
             let message = self.running.message();
@@ -74,12 +74,12 @@ impl<'a> Client<'a> {
     }
 
     fn kill(self) -> &'a Place {
-        // Dropping it kills it with a signal that cannot be caught.
+        // Dropping it kills it with SIGKILL.
         self.place
     }
 }
 
-/// An item without what may differ between its two tellings.
+/// An item without the members that may differ between its two reports.
 fn shown(item: &Value) -> Value {
     let mut item = item.clone();
     let members = item.as_object_mut().expect("an object");
@@ -101,7 +101,7 @@ fn stored(thread: &Value) -> Seen {
     stored
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {

@@ -1,6 +1,6 @@
-//! The examples of the README and of the pages below `docs/`, run as a reader would run them.
+//! Runs the examples of the README and of the pages below `docs/` as a reader would.
 //!
-//! A block marked `sh` must succeed; one marked `sh needs=SOMETHING` needs what a test does not have, and says what. A block
+//! A block marked `sh` must succeed; one marked `sh needs=SOMETHING` needs something that a test does not have. A block
 //! marked `toml` must be a configuration in which every key has an effect.
 
 use std::os::unix::fs::symlink;
@@ -9,22 +9,20 @@ use std::process::Command;
 
 use crate::program::Place;
 
-/// What a block may need that is not here.
+/// The values of `needs`.
 const NEEDS: &[&str] = &["daemon", "key", "node", "peer", "repository", "sandbox", "terminal", "toolchain"];
 
-/// Pages whose first example has to be one that is run here.
+/// Pages whose first example has to be run here.
 const GUIDES: &[&str] = &["app-server", "config", "exec", "login", "models", "proto", "sandbox", "threads"];
 
-/// The built-in model stands for all others.
+/// The built-in model stands in for all others.
 const CONFIG: &str = "model_provider = \"scripted\"\n";
 
 /// A block of a page.
 struct Block {
-    /// Where it stands, for messages.
+    /// Its location, for messages.
     place: String,
-    /// Its language.
     language: String,
-    /// What it needs.
     needs: Option<String>,
     text: String,
 }

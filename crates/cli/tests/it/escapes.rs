@@ -6,17 +6,17 @@ use crate::exec::scripted;
 use crate::program::Place;
 use crate::pty::Pty;
 
-/// Sequences that write to the clipboard, set the title, clear the screen, colour and ask the terminal something; then
-/// characters that turn text around and go back to the beginning of the line.
+/// Sequences that write to the clipboard, set the title, clear the screen, colour and query the terminal; then
+/// characters that reverse text and return to the start of the line.
 const EVIL: &str =
     "\u{1b}]52;c;cm0gLXJm\u{7}\u{1b}]0;pwn\u{7}\u{1b}[2J\u{9b}31m\u{1b}P$q\u{1b}\\\u{202e}evil\u{2066}\r\u{8}";
 
-/// Runs the program in a terminal that wants no colours, and gives what it was written.
+/// Runs the program in a terminal without colours, and returns its output.
 #[track_caller]
 fn check(place: &Place, args: &[&str]) -> String {
     let ended = Pty::start(place, args).wait();
     let text = String::from_utf8(ended.raw).expect("it is text");
-    // A terminal itself puts a carriage return before the end of a line.
+    // A terminal itself puts a carriage return before each line feed.
     let shown = text.replace("\r\n", "\n");
     let obeyed = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -25,7 +25,7 @@ fn check(place: &Place, args: &[&str]) -> String {
     shown
 }
 
-/// A place of which everything that can be has an evil name.
+/// A place where everything that can have a name has an evil one.
 fn place() -> Place {
     let evil = EVIL.replace('\r', "");
     let script = serde_json::json!([
@@ -48,7 +48,7 @@ fn of_a_model_and_its_commands() {
     let id = listed["threads"][0]["id"].as_str().expect("it has an id");
     assert!(check(&place, &["threads", "show", id]).contains("final \u{fffd}]52;"));
     assert!(check(&place, &["threads", "export", id]).contains("final \u{fffd}]52;"));
-    // A program gets the same thread as it is, and a list that may end in a terminal after all is clean there too.
+    // A program gets the same thread unchanged, and a list that may end up in a terminal after all is clean there too.
     let exported = place.run(&["threads", "export", id], "");
     assert!(exported.stdout.contains(EVIL), "{}", exported.stdout);
     assert!(!place.run(&["threads", "list"], "").stdout.contains('\u{1b}'));
@@ -122,7 +122,7 @@ fn of_files_and_variables() {
     check(&place, &["execpolicy", "check", "--rules", "x.rules", "ls"]);
 }
 
-/// A text within quotation marks of TOML.
+/// Quotes a text for TOML.
 fn toml(text: &str) -> String {
     text.chars().flat_map(|c| format!("\\u{:04x}", u32::from(c)).chars().collect::<Vec<_>>()).collect()
 }

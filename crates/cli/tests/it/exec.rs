@@ -16,7 +16,7 @@ pub(crate) fn scripted(script: &str) -> Place {
         .file("home/config.toml", "model_provider = 'scripted'\n[model_providers.scripted]\nscript = 'answers.json'\n")
 }
 
-/// Runs `codex exec` where there is no repository.
+/// Runs `codex exec` outside of a repository.
 pub(crate) fn exec(place: &Place, args: &[&str], input: &str) -> Run {
     place.run(&[&["exec", "--skip-git-repo-check"], args].concat(), input)
 }
@@ -32,7 +32,7 @@ fn thread_of(run: &Run) -> String {
 
 const HELLO: &str = r#"[{"items": [{"text": "Hello."}]}, {"items": [{"text": "Again."}]}]"#;
 
-/// Asks to leave the sandbox for a command, then says what became of it.
+/// Asks to leave the sandbox for a command, then reports the outcome.
 const ESCALATE: &str = r#"[
     {"items": [{"call": "shell", "args": {"command": ["bash", "-lc", "echo granted > got.txt"],
         "with_escalated_permissions": true, "justification": "needed"}}]},
@@ -170,7 +170,7 @@ fn a_thread_that_is_not_there_is_an_error() {
 
 #[test]
 fn a_picture_has_one_value_and_stands_on_either_side_of_resume() {
-    // A picture of one pixel.
+    // An image of one pixel.
     let png = [
         137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0, 31, 21,
         196, 137, 0, 0, 0, 10, 73, 68, 65, 84, 120, 156, 99, 0, 1, 0, 0, 5, 0, 1, 13, 10, 45, 180, 0, 0, 0, 0, 73, 69,
@@ -335,7 +335,7 @@ fn a_caller_grants_one_command_over_standard_input() {
     let run = codex.wait();
     assert_eq!((run.code, said(&run)), (Some(0), vec!["Done.".to_owned()]), "{}", run.stdout);
     assert_eq!(std::fs::read_to_string(place.path("project/got.txt")).unwrap(), "granted\n");
-    // An answer that nobody gives ends the run.
+    // A missing answer ends the run.
     let args = ["--json", "--approvals", "stdio", "-c", "approval_policy=on-request", "go"];
     let run = exec(&scripted(ESCALATE), &args, "{\"command\":\"something else\",\"decision\":\"approved\"}\n");
     assert_eq!(run.code, Some(3), "{}", run.stdout);

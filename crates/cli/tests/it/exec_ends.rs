@@ -1,4 +1,4 @@
-//! `codex exec` ends by itself, with the right exit status, whatever is wrong around it.
+//! `codex exec` always terminates, with the right exit status, whatever is wrong around it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ const HELLO: &str = r#"[{"items": [{"text": "Hello."}]}]"#;
 const HANGS: &str = r#"[{"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#;
 const FLAGS: [&str; 3] = ["exec", "--json", "--skip-git-repo-check"];
 
-/// A place whose provider is at that address.
+/// A place whose provider is at the given address.
 fn provider(url: &str) -> Place {
     let config = format!(
         "model = 'nobody-knows-it'\nmodel_provider = 'm'\n[model_providers.m]\nname = 'M'\nbase_url = '{url}/v1'\n\
@@ -33,10 +33,10 @@ fn with_a_pipe_that_stays_open() {
     let place = scripted(HELLO);
     let run = place.start(&[&FLAGS[..], &["hi"]].concat()).wait();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    // Also where the prompt should come from there, once there is a deadline.
+    // Also if the prompt should come from there, once there is a deadline.
     let run = place.start(&["exec", "--skip-git-repo-check", "--timeout", "100ms", "-"]).wait();
     assert_eq!((run.code, run.stderr.as_str()), (Some(124), "error: timed out while reading standard input\n"));
-    // And on a mistake.
+    // And on wrong usage.
     assert_eq!(place.start(&["exec", "--no-such-flag"]).wait().code, Some(2));
 }
 
@@ -124,7 +124,7 @@ fn with_a_full_disk() {
     let run = exec(&scripted(HELLO), &["-o", "/dev/full", "hi"], "");
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("error: could not write the last message to /dev/full"), "{}", run.stderr);
-    // A thread that cannot be saved does not start, unless nobody wants it saved.
+    // A thread that cannot be saved does not start, unless it is ephemeral.
     let place = scripted(HELLO).file("home/sessions", "in the way");
     let run = exec(&place, &["--json", "hi"], "");
     assert_eq!(run.code, Some(1));
@@ -154,7 +154,7 @@ fn with_every_stream_closed() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
-/// What the system says of the open files that a process may have: the soft and the hard limit.
+/// The system's limits on open files of a process: soft and hard.
 fn open_files(limits: &str) -> Vec<&str> {
     let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the system tells the limits");
     line.split_whitespace().skip(3).take(2).collect()
@@ -217,7 +217,7 @@ fn with_a_provider_that_is_dead() {
 
 #[test]
 fn with_a_provider_that_never_answers() {
-    // Whoever connects is kept waiting.
+    // Every connection hangs.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = provider(&format!("http://{}", listener.local_addr().unwrap()));
     let patience =
@@ -225,7 +225,7 @@ fn with_a_provider_that_never_answers() {
     let run = exec(&place, &[&patience[..], &["--json", "hi"]].concat(), "");
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(!failure(&run).is_empty());
-    // However patient the configuration is, the caller may not be.
+    // However long the configured timeouts, the caller's limit applies.
     let run = exec(&place, &["--json", "--timeout", "300ms", "hi"], "");
     assert_eq!(run.code, Some(124), "{}", run.stderr);
 }
@@ -268,10 +268,10 @@ fn when_more_was_spent_than_it_may_cost() {
     let run = exec(&scripted(loops), &[&prices[..], &["--json", "--max-cost", "0.5", "hi"]].concat(), "");
     assert_eq!((run.code, failure(&run).as_str()), (Some(4), "budget of 0.5 exhausted: spent 0.5800"));
     let run = exec(&scripted(loops), &[&prices[..], &["--max-cost", "0.5", "hi"]].concat(), "");
-    // A model that answers at once may have answered again before it is stopped.
+    // A fast model may have answered again before it is stopped.
     assert_eq!(run.code, Some(4));
     assert!(run.stderr.contains(" reasoning)\ncost: "), "{}", run.stderr);
-    // A budget that nobody can keep is refused before anything is spent.
+    // A budget that cannot be enforced is refused before anything is spent.
     let run = exec(&scripted(loops), &["-c", "model=other", "--max-cost", "1", "hi"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert_eq!(
@@ -291,7 +291,7 @@ fn with_a_cost_only_where_it_is_known() {
     let run = exec(&place, &["hi"], "");
     assert!(run.stderr.contains("tokens: 1000 in") && !run.stderr.contains("cost"), "{}", run.stderr);
     let prices = ["-c", "model=m-1", "-c", "prices.m-1.input=1.25", "-c", "prices.m-1.output=10"];
-    // A thread that goes on begins at nothing, so that the costs of all runs add up.
+    // A resumed thread starts at zero, so that the costs of all runs add up.
     for args in [&["hi"][..], &["resume", "--last", "again"]] {
         let run = exec(&place, &[&prices[..], args].concat(), "");
         assert_eq!(run.code, Some(0));

@@ -33,7 +33,7 @@ fn a_model_cannot_send_it_elsewhere() {
         ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced meanwhile"),
     ] {
         let place = running(script);
-        // Not all machines have a sandbox, and this is not about it.
+        // Not all machines have a sandbox, and this test is not about it.
         let run = exec(&place, &["--sandbox", "danger-full-access", "-o", file, "go"], "");
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), "Hello.\n"), "{}", run.stderr);
         let error = format!("error: could not write the last message to {file}: {told}");
@@ -73,7 +73,7 @@ fn what_was_in_it_stays_if_there_is_no_answer() {
     }
 }
 
-/// Runs a script of bash in the project, with the program as its first argument.
+/// Runs a bash script in the project, with the program as its first argument.
 fn bash(place: &Place, script: &str) -> String {
     let codex = place.command(&[]).get_program().to_owned();
     let mut command = Command::new("bash");
@@ -93,7 +93,7 @@ fn devices_and_descriptors_go_on_working() {
     assert!(run("--json -o /dev/stdout hi 2>/dev/null").ends_with("}\nHello."));
     assert_eq!(run("-o /dev/stderr hi 2>&1 >/dev/null | tail -c 6"), "Hello.");
     assert_eq!(run("-o /dev/fd/3 hi 3>three >/dev/null 2>&1; cat three"), "Hello.");
-    // What process substitution gives is a pipe with a number.
+    // Process substitution yields a pipe with a number.
     let substituted = "{ \"$0\" exec --skip-git-repo-check -o >(cat) hi >/dev/null 2>&1; } | cat";
     assert_eq!(bash(&place, substituted), "Hello.");
     assert_eq!(run("--output-schema <(echo '[]') hi 2>&1 | grep -o 'not a JSON object'"), "not a JSON object\n");

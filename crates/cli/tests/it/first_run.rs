@@ -9,7 +9,7 @@ use crate::pty::Pty;
 const MENU: &str = "[k] key  [l] local server  [o] offline  [esc] leave";
 const TRUST: &str = "[y] yes  [n] no  [esc] leave";
 
-/// A home in which nothing was ever done, on a machine where the port of local servers is this one.
+/// An unused home, on a machine where local servers use this port.
 fn place(port: u16) -> Place {
     let place = Place::new().variable("TERM", "xterm-256color").variable("PATH", "/usr/bin:/bin");
     place.variable("CODEX_OSS_PORT", &port.to_string())

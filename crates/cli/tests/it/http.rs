@@ -110,7 +110,7 @@ fn a_key_that_is_not_set_is_named_and_nothing_is_sent() {
     assert_eq!(model.connections(), 0);
 }
 
-/// Whoever logs in again while a turn runs changes its next request.
+/// A new login during a turn is used by its next request.
 #[test]
 fn a_login_that_changes_is_used_by_the_next_request() {
     let call = r#"{"call": "shell", "args": {"command": ["sh", "-c", "mv ../home/next.json ../home/auth.json"]}}"#;
@@ -126,7 +126,7 @@ fn a_login_that_changes_is_used_by_the_next_request() {
     assert_eq!(keys, [Some("Bearer sk-before".to_owned()), Some("Bearer sk-later".to_owned())]);
 }
 
-/// Diagnostics are for whoever looks for a fault, so they tell of retries, and never of keys.
+/// Diagnostics are for troubleshooting, so they include retries, and never keys.
 #[test]
 fn diagnostics_tell_of_retries_when_asked_for() {
     let script = r#"[{"status": 503}, {"items": [{"text": "ok"}]}]"#;

@@ -1,4 +1,4 @@
-//! What test programs of other releases do with the binary.
+//! Uses of the binary in test programs of other releases.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ fn a_recorded_stream_stands_for_a_model_and_a_session_goes_on_in_its_file() {
     assert_eq!(first["type"], "session_meta");
     let id = first["payload"]["id"].as_str().expect("it has a name");
     assert!(files[0].display().to_string().contains(id));
-    // The prompt may stand before `resume`, and flags on either side.
+    // The prompt may come before `resume`, and flags on either side.
     for (args, marker) in [
         (&["marker-2", "resume", "--last"][..], "marker-2"),
         (&["marker-3", "resume", id], "marker-3"),

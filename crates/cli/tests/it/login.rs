@@ -5,7 +5,9 @@ use std::net::TcpStream;
 
 use codex_testkit::{FakeIssuer, FakeModel};
 
-use crate::program::Place;
+use serde_json::{Value, json};
+
+use crate::program::{Place, Running};
 
 /// Opens an address of this machine as a browser would, and gives the answer with its headers.
 fn open(url: &str) -> String {
@@ -133,4 +135,95 @@ fn a_program_says_the_key_of_a_provider() {
     let exec = place.run(&["exec", "--skip-git-repo-check", "hello"], "");
     assert_eq!(exec.code, Some(0), "{}", exec.stderr);
     assert_eq!(model.requests()[0].header("authorization"), Some("Bearer key-of-a-program"));
+}
+
+/// A client of `codex app-server` that has said hello.
+fn app_server(place: &Place) -> Running {
+    let mut server = place.start(&["app-server"]);
+    let hello = json!({"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}});
+    server.send(&format!("{hello}\n"));
+    assert_eq!(server.message()["id"], 0);
+    server
+}
+
+/// Sends a request and gives its answer. What comes before it is passed over.
+fn call(server: &mut Running, method: &str, params: Value) -> Value {
+    server.send(&format!("{}\n", json!({"id": method, "method": method, "params": params})));
+    loop {
+        let message = server.message();
+        if message["id"] == method {
+            return message["result"].clone();
+        }
+    }
+}
+
+/// Reads up to a notification or request of a method, and gives the whole message.
+fn told(server: &mut Running, method: &str) -> Value {
+    loop {
+        let message = server.message();
+        if message["method"] == method {
+            return message;
+        }
+    }
+}
+
+#[test]
+fn clients_of_the_server_log_in_and_hear_of_it_in_their_own_words() {
+    let issuer = FakeIssuer::serve();
+    let place = Place::new()
+        .file("home/config.toml", &format!("chatgpt_base_url = '{}'\n", issuer.url()))
+        .variable("CODEX_APP_SERVER_LOGIN_ISSUER", issuer.url());
+    let mut server = app_server(&place);
+    let begun = call(&mut server, "account/login/start", json!({"type": "chatgptDeviceCode"}));
+    assert_eq!((&begun["type"], &begun["userCode"]), (&json!("chatgptDeviceCode"), &json!("ABCD-1234")));
+    assert_eq!(begun["verificationUrl"], format!("{}/codex/device", issuer.url()));
+    let completed = json!({"loginId": begun["loginId"], "success": true, "error": null});
+    assert_eq!(told(&mut server, "account/login/completed")["params"], completed);
+    let updated = json!({"authMode": "chatgpt", "planType": "pro"});
+    assert_eq!(told(&mut server, "account/updated")["params"], updated);
+    let account = json!({"type": "chatgpt", "email": "user@example.com", "planType": "pro"});
+    assert_eq!(call(&mut server, "account/read", json!({}))["account"], account);
+    let limits = call(&mut server, "account/rateLimits/read", json!(null));
+    let primary = json!({"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1_800_000_000});
+    assert_eq!((&limits["rateLimits"]["primary"], &limits["accountId"]), (&primary, &json!("acct-1")));
+
+    let status = call(&mut server, "getAuthStatus", json!({"includeToken": true}));
+    let renewed = call(&mut server, "getAuthStatus", json!({"includeToken": true, "refreshToken": true}));
+    assert_eq!((&status["authMethod"], issuer.renewals()), (&json!("chatgpt"), 1));
+    assert!(renewed["authToken"].is_string() && renewed["authToken"] != status["authToken"]);
+    call(&mut server, "account/logout", json!(null));
+    assert_eq!(issuer.revoked().len(), 1);
+
+    let begun = call(&mut server, "loginChatGpt", json!(null));
+    let sent = open(begun["authUrl"].as_str().expect("it has an address"));
+    let back = sent.lines().find_map(|line| line.strip_prefix("location: ")).expect("it sends the browser back");
+    open(back);
+    let completed = json!({"loginId": begun["loginId"], "success": true, "error": null});
+    assert_eq!(told(&mut server, "loginChatGptComplete")["params"], completed);
+    assert_eq!(told(&mut server, "authStatusChange")["params"], json!({"authMethod": "chatgpt"}));
+    assert_eq!(server.finish().code, Some(0));
+}
+
+#[test]
+fn a_client_that_has_brought_tokens_is_asked_for_others_when_they_are_refused() {
+    let refusal = r#"{"status": 401, "body": {"error": {"message": "expired"}}}"#;
+    let model = FakeModel::start(&format!(r#"[{refusal}, {{"items": [{{"text": "Hi."}}]}}]"#));
+    let place = Place::new().file("home/config.toml", &format!("chatgpt_base_url = '{}'\n", model.url()));
+    let mut server = app_server(&place);
+    let login = json!({"type": "chatgptAuthTokens", "accessToken": "canary-1", "chatgptAccountId": "acct-9"});
+    call(&mut server, "account/login/start", login);
+    let thread = call(&mut server, "thread/start", json!({}))["thread"]["id"].clone();
+    let input = json!([{"type": "text", "text": "hello"}]);
+    call(&mut server, "turn/start", json!({"threadId": thread, "input": input}));
+    let asked = told(&mut server, "account/chatgptAuthTokens/refresh");
+    assert_eq!(asked["params"], json!({"reason": "unauthorized", "previousAccountId": "acct-9"}));
+    let tokens = json!({"accessToken": "canary-2", "chatgptAccountId": "acct-9", "chatgptPlanType": null});
+    server.send(&format!("{}\n", json!({"id": asked["id"], "result": tokens})));
+    assert_eq!(told(&mut server, "turn/completed")["params"]["turn"]["status"], "completed");
+    let requests = model.requests();
+    let tokens: Vec<_> = requests.iter().filter_map(|request| request.header("authorization")).collect();
+    assert_eq!(tokens, ["Bearer canary-1", "Bearer canary-2"]);
+    let ended = server.finish();
+    let shown = ended.stderr + &everything_below(&place.path("home"));
+    assert!(!shown.contains("canary") && !place.path("home/auth.json").exists());
 }

@@ -1,4 +1,4 @@
-//! Runs of the real program, each with a home of its own.
+//! Runs of the real program, each with its own home.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]

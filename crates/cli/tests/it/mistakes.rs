@@ -1,4 +1,4 @@
-//! Mistakes of people: nothing on standard output, what and where on standard error, exit status 1.
+//! User errors: nothing on standard output, the problem and its place on standard error, exit status 1.
 
 use expect_test::{Expect, expect};
 
@@ -11,7 +11,7 @@ fn check_at(place: &Place, args: &[&str], expected: Expect) {
     expected.assert_eq(&place.without_path(&run.stderr));
 }
 
-/// Runs `codex proto` with a `config.toml` and compares what it says on standard error.
+/// Runs `codex proto` with a `config.toml` and compares its standard error.
 #[track_caller]
 fn check(config: &str, args: &[&str], expected: Expect) {
     check_at(&Place::new().file("home/config.toml", config), &[&["proto"], args].concat(), expected);
@@ -167,7 +167,7 @@ fn a_home_that_does_not_exist() {
 
 #[test]
 fn an_unknown_command_is_a_usage_error() {
-    // One word may be something to say, but there is nobody to say it.
+    // A single word may be a prompt, but there is no terminal.
     let run = Place::new().run(&["dance"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     assert_eq!(

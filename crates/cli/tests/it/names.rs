@@ -1,4 +1,4 @@
-//! The program without what it is usually given: another name, or no variables.
+//! The program without its usual environment: another name, or no variables.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};

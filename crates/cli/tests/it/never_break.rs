@@ -1,4 +1,4 @@
-//! What clients in the world depend on: launch, events and rollouts.
+//! Behaviour that existing clients depend on: launch, events and rollouts.
 
 use codex_testkit::FakeModel;
 use serde_json::Value;
@@ -95,7 +95,7 @@ fn a_server_starts_wherever_its_options_stand() {
     ] {
         let place = scripted(HELLO);
         let mut server = place.start(args);
-        // A `jsonrpc` member, an id that is a text, params that are missing: clients send all of these.
+        // A `jsonrpc` member, a string id, missing params: clients send all of these.
         server.send("{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"method\":\"initialize\",");
         server.send("\"params\":{\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n{\"method\":\"initialized\"}\n");
         let hello = server.message();
@@ -120,7 +120,7 @@ fn a_server_serves_a_client_over_a_terminal() {
     server.until("\"userAgent\":");
     server.send("{\"id\":2,\"method\":\"thread/start\",\"params\":null}\n");
     server.until("\"result\":{\"thread\":");
-    // Ctrl-D in an empty line is the end of the input there.
+    // Ctrl-D on an empty line is the end of the input there.
     server.send("\x04");
     assert_eq!(server.wait().code, Some(0));
 }
@@ -172,7 +172,7 @@ fn a_thread_that_another_process_holds_is_refused_by_name() {
         holder.pid()
     );
     assert_eq!(run.stderr, why);
-    // It can be read, and a copy of it goes on.
+    // It can be read, and forked.
     for args in [&["threads", "list"][..], &["threads", "show", &id], &["threads", "export", &id]] {
         let read = place.run(args, "");
         assert_eq!(read.code, Some(0), "{args:?}: {}", read.stderr);

@@ -1,4 +1,4 @@
-//! The program in an empty environment, with folders of its own for everything it may touch.
+//! The program in an empty environment, with its own folders for everything it may touch.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::shapes;
 
-/// How long a test waits for the program before it gives up.
+/// How long to wait for the program before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folders of one run: `home` for `CODEX_HOME`, `user` for `HOME`, `tmp` for `TMPDIR`, `project` to work in.
@@ -46,13 +46,13 @@ impl Place {
         self
     }
 
-    /// Everything that lies in a folder.
+    /// The entries of a folder.
     pub(crate) fn entries(&self, name: &str) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.path(name)).expect("the folder is there");
         entries.map(|entry| entry.expect("an entry can be read").path()).collect()
     }
 
-    /// A text with the folder's path as `TEMP`.
+    /// Replaces the folder's path in a text with `TEMP`.
     pub(crate) fn without_path(&self, text: &str) -> String {
         let real = self.folder.path().canonicalize().expect("the folder is there");
         let shown = |path: &Path| path.display().to_string();
@@ -96,7 +96,7 @@ impl Place {
         let mut stderr = child.stderr.take().expect("it is piped");
         thread::spawn(move || {
             let mut bytes = Vec::new();
-            // Half of what was said is still worth showing.
+            // A partial message is still worth showing.
             let _: std::io::Result<usize> = stderr.read_to_end(&mut bytes);
             let _: Result<(), _> = sender.send(String::from_utf8_lossy(&bytes).into_owned());
         });
@@ -111,17 +111,17 @@ impl Place {
     }
 }
 
-/// The program while it runs. It is killed when dropped.
+/// The running program. It is killed when dropped.
 pub(crate) struct Running {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// What was read of the lines so far.
+    /// The lines read so far.
     read: String,
     errors: Receiver<String>,
 }
 
-/// What a run came to.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -132,11 +132,11 @@ impl Running {
     /// Writes to the program's standard input.
     pub(crate) fn send(&mut self, text: &str) {
         let input = self.input.as_mut().expect("the input is open");
-        // A program that has failed already reads nothing, and the test looks at how it failed.
+        // A program that has failed already reads nothing, and the test checks how it failed.
         let _: std::io::Result<()> = input.write_all(text.as_bytes()).and_then(|()| input.flush());
     }
 
-    /// Reads up to and with the first event of a kind, and gives it.
+    /// Reads up to the first event of a kind, and returns it.
     pub(crate) fn until(&mut self, kind: &str) -> Value {
         loop {
             let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("waited in vain for {kind}"));
@@ -154,7 +154,7 @@ impl Running {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// Reads up to the first line that holds a text, and gives it.
+    /// Reads up to the first line that contains a text, and returns it.
     pub(crate) fn line_with(&mut self, text: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("waited in vain for {text}"));
@@ -165,7 +165,6 @@ impl Running {
         }
     }
 
-    /// The id of its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -195,7 +194,7 @@ impl Drop for Running {
 }
 
 impl Run {
-    /// The events on standard output, which must hold nothing else.
+    /// The events on standard output, which must contain nothing else.
     pub(crate) fn events(&self) -> Vec<Value> {
         assert!(self.stdout.is_empty() || self.stdout.ends_with('\n'), "half a line: {}", self.stdout);
         let event = |line: &str| {
@@ -218,7 +217,7 @@ impl Run {
         self.stdout.lines().map(line).collect()
     }
 
-    /// The kinds of the lines of `exec --json`, items with theirs.
+    /// The types of the lines of `exec --json`, with those of items.
     pub(crate) fn line_kinds(&self) -> String {
         let kind = |line: &Value| {
             let item = line["item"]["type"].as_str().map(|item| format!(" {item}")).unwrap_or_default();
@@ -227,7 +226,7 @@ impl Run {
         self.lines().iter().map(kind).collect()
     }
 
-    /// The ids and kinds of the events.
+    /// The ids and types of the events.
     pub(crate) fn kinds(&self) -> String {
         let kind = |event: &Value| format!("{} {}\n", event["id"], event["msg"]["type"].as_str().unwrap_or_default());
         self.events().iter().map(kind).collect()

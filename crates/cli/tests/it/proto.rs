@@ -145,7 +145,7 @@ fn a_script_of_the_model_finds_apply_patch_on_its_path() {
     assert_eq!(std::fs::read_to_string(made).expect("it can be read"), "by a script\n");
 }
 
-/// Plays a turn and waits for what the user's program, a line of shell, puts into the file `$told`.
+/// Runs a turn and waits for the output that the user's program, a line of shell, writes to the file `$told`.
 fn told(place: &Place, line: &str) -> String {
     let told = place.path("user/told");
     let line = format!("told={}; {{ {line}; }} > $told.new; mv $told.new $told", told.display());
@@ -171,7 +171,7 @@ fn the_users_program_is_told_when_a_turn_is_done() {
     assert_eq!(told["input-messages"], serde_json::json!(["go"]));
 }
 
-/// What lies in the folder of the project was perhaps put there by a command in the sandbox.
+/// A file in the project folder may have been put there by a sandboxed command.
 #[test]
 fn nothing_in_the_project_takes_the_place_of_the_users_program() {
     use std::os::unix::fs::PermissionsExt as _;

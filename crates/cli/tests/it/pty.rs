@@ -1,4 +1,4 @@
-//! The program in a terminal of its own, without a screen: what it writes is read as a stream.
+//! The program in a pseudo-terminal, without a screen: its output is read as a stream.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,28 +18,28 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::program::Place;
 
-/// How long a test waits for something to be shown before it gives up.
+/// How long to wait for output before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the reader waits before it looks whether it is to stop.
+/// How long the reader waits before it checks whether to stop.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The program in a terminal. It is killed when dropped.
 pub(crate) struct Pty {
     child: Child,
     master: Option<File>,
-    /// The thread that reads, and how it is told to stop.
+    /// The reader thread, and the flag that stops it.
     reading: Option<(JoinHandle<()>, Arc<AtomicBool>)>,
-    /// The other end, held open so that what was written last can be read.
+    /// The other end, held open so that the last output can be read.
     end: OwnedFd,
     output: Receiver<Vec<u8>>,
-    /// Everything that was written, as it was.
+    /// The raw output.
     pub(crate) raw: Vec<u8>,
-    /// How much of the text was looked at.
+    /// The length of the text that was already checked.
     seen: usize,
 }
 
-/// What the program had written when it ended, and its exit status.
+/// The output of the program when it ended, and its exit status.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) text: String,
@@ -59,7 +59,7 @@ impl Pty {
         tcsetwinsize(&end, size).expect("it has a size");
         let copy = || Stdio::from(end.try_clone().expect("it can be shared"));
         let mut command = place.command(args);
-        // A group of its own, so that what stops the group does not stop the test.
+        // A separate process group, so that stopping the group does not stop the test.
         command.process_group(0);
         let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().expect("the program starts");
         let master = File::from(master);
@@ -84,13 +84,13 @@ impl Pty {
         Self { child, master: Some(master), reading, end: end.into(), output, raw: Vec::new(), seen: 0 }
     }
 
-    /// Types.
+    /// Types keys.
     pub(crate) fn send(&mut self, keys: &str) {
         let master = self.master.as_mut().expect("the terminal is there");
         master.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Hangs up, as a window does that is closed, and waits for the end of the program.
+    /// Hangs up, like a window that is closed, and waits for the end of the program.
     #[track_caller]
     pub(crate) fn hang_up(&mut self) -> Option<i32> {
         if let Some((reading, is_over)) = self.reading.take() {
@@ -108,7 +108,7 @@ impl Pty {
         }
     }
 
-    /// Waits until a text is shown that was not looked at yet, and gives all that came before it.
+    /// Waits until a text is shown that was not checked yet, and returns everything before it.
     #[track_caller]
     pub(crate) fn until(&mut self, wanted: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
@@ -126,7 +126,7 @@ impl Pty {
         }
     }
 
-    /// Whether the terminal is as a shell leaves it: lines are edited and echoed by the system.
+    /// Whether the terminal is in the mode in which a shell leaves it: lines are edited and echoed by the system.
     pub(crate) fn is_restored(&self) -> bool {
         let modes = tcgetattr(&self.end).expect("the terminal is there").local_modes;
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
@@ -165,7 +165,7 @@ impl Pty {
                 self.raw.extend(piece);
             }
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
-                // What was written last is on its way through the terminal: a mark of ours comes behind it.
+                // The last output is still on its way through the terminal: our marker comes after it.
                 File::from(self.end.try_clone().expect("it can be shared")).write_all(b"\x04END").expect("it writes");
                 while !self.raw.ends_with(b"\x04END") {
                     self.raw.extend(self.output.recv_timeout(PATIENCE).expect("the mark comes"));
@@ -189,7 +189,7 @@ impl Drop for Pty {
     }
 }
 
-/// The text in what was written: no sequences that move the cursor or colour, no carriage returns.
+/// The text of the output: without control sequences and carriage returns.
 pub(crate) fn plain(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut plain = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What cannot work is refused before the model is asked, with the right reason, and leaves no thread behind.
+//! Requests that cannot work are refused before the model is called, with the right reason, and leave no thread behind.
 
 use std::process::{Command, Stdio};
 
@@ -85,7 +85,7 @@ fn a_provider_without_a_key() {
                hint: log in with `codex login`, or set OPENAI_API_KEY to your key\n";
     check(&place, &place.run(&["exec", "hi"], ""), why);
     check(&place, &place.run(&["exec", "--json", "hi"], ""), why);
-    // Who has chosen the provider is asked nothing else.
+    // A user who has chosen the provider is not asked anything else.
     let shown = Pty::start(&place, &["-c", "model_provider=openai", "hi"]).wait();
     assert_eq!((shown.code, shown.text.as_str()), (Some(1), why));
 }
@@ -106,7 +106,7 @@ fn a_provider_that_cannot_be_reached_is_told_in_one_line() {
     assert!(run.stderr.contains(&error), "{}", run.stderr);
     assert_eq!(run.stderr.matches("retry: ").count(), 2, "{}", run.stderr);
     assert!(!run.stderr.contains("sending request"), "{}", run.stderr);
-    // On a terminal one line counts, and is taken back in the end.
+    // On a terminal one line counts the retries, and is removed in the end.
     let shown = Pty::start(&place, &args).wait();
     let raw = String::from_utf8(shown.raw).expect("it is text");
     assert!(raw.contains("retry: 1 of 2: cannot reach ") && raw.contains("\r\u{1b}[Kretry: 2 of 2: "), "{raw:?}");

@@ -1,4 +1,4 @@
-//! The protocol as the program prints it, and whether what the program says follows it.
+//! The schemas as the program prints them, and whether its output matches them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,7 +27,7 @@ static OURS: LazyLock<Checker> = LazyLock::new(|| {
     Checker { schemas, event, line }
 });
 
-/// Fails if a line is not what the schema of the event queue or of `exec` says.
+/// Fails if a line does not match the schema of the event queue or of `exec`.
 #[track_caller]
 pub(crate) fn check(definition: &str, line: &Value) {
     let index = if definition == "Event" { OURS.event } else { OURS.line };
@@ -47,7 +47,7 @@ fn what_is_no_event_is_noticed() {
     assert!(!is_noticed("exec/ThreadEvent", r#"{"type":"turn.started"}"#));
 }
 
-/// All files below a folder, by their path from it.
+/// All files below a folder, by their relative path.
 fn files(folder: &Path, from: &str, found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder can be read") {
         let path = entry.expect("an entry can be read").path();

@@ -1,4 +1,4 @@
-//! The real server over sockets: what it prints, the proxy, the daemon, signals.
+//! The real server over sockets: its output, the proxy, the daemon, signals.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn hello(id: u32) -> Value {
     json!({"id": id, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}})
 }
 
-/// Runs `app-server` with these words to its end.
+/// Runs `app-server` with these arguments to its end.
 fn run(place: &Place, words: &[&str], input: &str) -> Run {
     place.run(&[&["app-server"], words].concat(), input)
 }
@@ -41,7 +41,7 @@ fn standard_streams_may_be_one_socket() {
     assert!(child.wait().expect("it ends").success());
 }
 
-/// A server that listens, killed when dropped.
+/// A listening server, killed when dropped.
 struct Server {
     child: std::process::Child,
     urls: Vec<String>,
@@ -186,7 +186,7 @@ fn standard_input_can_be_one_of_many_and_its_end_ends_the_server() {
     assert!(!socket.exists());
 }
 
-/// Sends requests, and returns the answer to the last.
+/// Sends requests, and returns the response to the last.
 fn exchange(socket: &Path, requests: &[Value]) -> Value {
     let mut stream = UnixStream::connect(socket).expect("it listens");
     for request in requests {
@@ -200,7 +200,7 @@ fn exchange(socket: &Path, requests: &[Value]) -> Value {
     answers.into_iter().find(|answer| answer["id"] == *last).expect("it is answered")
 }
 
-/// Ends the daemon however the test ends.
+/// Stops the daemon however the test ends.
 struct Stopped<'a>(&'a Place);
 
 impl Drop for Stopped<'_> {
@@ -248,12 +248,12 @@ fn a_daemon_that_was_killed_leaves_nothing_in_the_way() {
     let _stopped = Stopped(&place);
     let (_, first) = daemon(&place, "start");
     let pid = i32::try_from(first["pid"].as_i64().expect("a number")).expect("a process");
-    // It leads a session of its own, so nobody's terminal takes it along.
+    // It leads its own session, so closing a terminal does not end it.
     let process = Pid::from_raw(pid).expect("a process");
     assert_eq!(rustix::process::getsid(Some(process)).expect("it runs"), process);
     kill_process(process, Signal::KILL).expect("it runs");
     let (code, second) = loop {
-        // The system takes a moment to let go of what the process held.
+        // The system takes a moment to release the resources of the process.
         let (code, second) = daemon(&place, "start");
         if second["started"] == true {
             break (code, second);
@@ -300,7 +300,7 @@ fn a_thread_that_the_daemon_has_open_is_joined() {
     while proxy.message()["method"] != "turn/completed" {}
     proxy_ask(&mut proxy, &say(4, "two"));
     while proxy.message()["method"] != "item/agentMessage/delta" {}
-    // The turn that runs can be seen, stopped and followed by another, which the first client hears of.
+    // The running turn can be seen, stopped and followed by another, which the first client receives.
     let mut chat = Pty::start(&place, &["resume", &thread]);
     chat.until("First.");
     chat.until("background server");
@@ -313,7 +313,7 @@ fn a_thread_that_the_daemon_has_open_is_joined() {
     let ended = chat.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.text);
     while proxy.message()["params"]["item"]["text"] != "Third." {}
-    // The daemon goes on, and what is not joined is refused with its number.
+    // The daemon keeps running, and a thread that is not joined is refused with its process id.
     let refused = place.run(&["exec", "--skip-git-repo-check", "resume", &thread, "more"], "");
     let told = format!("error: This thread is open in another Codex (pid {}). Close it, or", state["pid"]);
     assert!(refused.stderr.starts_with(&told), "{}", refused.stderr);

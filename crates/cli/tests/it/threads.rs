@@ -51,7 +51,7 @@ fn a_thread_is_shown_exported_and_taken_in_elsewhere() {
     let imported = elsewhere.run(&["threads", "import", "-"], &bundle);
     assert_eq!((imported.code, imported.stdout.as_str()), (Some(0), &*format!("imported {id}\n")));
     assert_eq!(check(&elsewhere, &["show", &id]).stdout, shown);
-    // A second time it is a thread of its own.
+    // A second import creates a separate thread.
     let again = elsewhere.run(&["threads", "import", "--json", "-"], &bundle);
     assert_eq!(json(&again)["renamed_from"], *id);
 }

@@ -1,6 +1,6 @@
 //! The chat in a real terminal multiplexer: what a person would see.
 //!
-//! Where tmux is not installed there is nothing to look at; `CODEX_TEST_TMUX` in the environment makes that a failure.
+//! Without tmux there is nothing to test; `CODEX_TEST_TMUX` in the environment makes that a failure.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,12 +12,12 @@ use serde_json::json;
 use crate::chat::{asked_about, place};
 use crate::program::Place;
 
-/// How long something is waited for.
+/// How long to wait for output.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it takes until the screen is looked at again.
+/// The polling interval.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// A tmux server of its own with one window. It ends when dropped.
+/// A separate tmux server with one window. It ends when dropped.
 struct Tmux {
     socket: PathBuf,
 }

@@ -19,7 +19,7 @@ fn env() -> Env {
     Env::from_iter([("CODEX_SYSTEM_CONFIG_PATH", "/none"), ("CODEX_MANAGED_CONFIG_PATH", "/none")])
 }
 
-/// What is told of a file and of the command line over it; `@` is the home.
+/// The warnings about a file and the command line over it; `@` is the home.
 #[track_caller]
 fn check(file: &str, values: &[&str], expected: Expect) {
     let (_temp, home) = home(file);
@@ -107,7 +107,7 @@ fn strictness_makes_an_error_of_it() {
     Config::load(&home, &env(), &strict).unwrap();
 }
 
-/// A home as that release leaves it: everything that is not honoured is told, and nothing else.
+/// A home as that release leaves it: everything that is not honoured is reported, and nothing else.
 #[track_caller]
 fn check_migrated(file: &str, expected: Expect) {
     let (_temp, home) = home(file);
@@ -223,7 +223,7 @@ fn a_home_of_0_166_is_audited() {
     );
 }
 
-/// A trusted or untrusted project with these files, by folder below the root, and what is told of them.
+/// A trusted or untrusted project with these files, by folder below the root, and the warnings about them.
 struct Checkout {
     _temp: TempDir,
     home: Home,

@@ -94,6 +94,7 @@ fn logins_are_read_whole() {
                 last_refresh: Some(
                     "2025-09-26T10:00:00Z",
                 ),
+                plan: None,
             }"#]],
     );
     check_file(
@@ -106,6 +107,7 @@ fn logins_are_read_whole() {
                 ),
                 tokens: None,
                 last_refresh: None,
+                plan: None,
             }"#]],
     );
     check_file(
@@ -116,6 +118,7 @@ fn logins_are_read_whole() {
                 api_key: None,
                 tokens: None,
                 last_refresh: None,
+                plan: None,
             }"#]],
     );
 }

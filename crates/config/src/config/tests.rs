@@ -18,7 +18,7 @@ pub(crate) fn load(file: impl AsRef<[u8]>, overrides: &Overrides) -> (TempDir, R
     (temp, config)
 }
 
-/// Loads a file under overrides and shows a part of the configuration, or the error; `@` stands for the home.
+/// Loads a file with overrides and prints a part of the configuration, or the error; `@` stands for the home.
 #[track_caller]
 pub(crate) fn check<T: std::fmt::Debug>(file: &str, overrides: &Overrides, part: fn(&Config) -> T, expected: Expect) {
     let (temp, config) = load(file, overrides);
@@ -38,7 +38,7 @@ pub(crate) fn check_error(file: &str, texts: &[&str], expected: Expect) {
     check(file, &values(texts), |_| "no error", expected);
 }
 
-/// Every group of the configuration on a line of its own.
+/// Every group of the configuration on a separate line.
 fn groups(config: &Config) -> String {
     let limit = ("tool_output_token_limit", config.tool_output_token_limit);
     let lines = [

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Applies one edit to a text and shows the text, or why not.
+/// Applies one edit to a text and prints the text, or the error.
 #[track_caller]
 fn check(text: &str, key: &str, value: Json, strategy: Merge, expected: Expect) {
     let mut document: DocumentMut = text.parse().unwrap();
@@ -322,7 +322,7 @@ fn what_toml_cannot_hold_is_refused() {
     check("", "a", deep, Merge::Replace, expect!["a would be nested more than 100 levels deep"]);
 }
 
-/// What an edit means, said on JSON.
+/// The meaning of an edit, in terms of JSON.
 fn model(root: &mut Json, path: &[String], value: &Json, strategy: Merge) -> Result<(), ()> {
     let Some(members) = root.as_object_mut() else { return Err(()) };
     match path {
@@ -357,7 +357,7 @@ fn without_null(value: &Json) -> Json {
     }
 }
 
-/// Texts that write their tables in every way there is.
+/// Texts with tables in every notation.
 const TEXTS: &[&str] = &[
     "",
     "# c\na = 1 # c\n\n# c\n[b]\na = 1\n[b.c]\na = 2\n[c.a.b]\na = 3 # c\n",

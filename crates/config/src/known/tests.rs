@@ -24,17 +24,17 @@ const FREE: &str = r#"
     any = true
 "#;
 
-/// Keys that the engine or the server reads from the tree, and what the layers themselves read.
+/// Keys that the engine or the server reads from the tree, and those that the layers themselves read.
 const READ_ELSEWHERE: &[&str] = &["forced_login_method", "profile", "profiles.**"];
 
-/// Keys that are only looked at for the variables that they name, which hold secrets.
+/// Keys that are read only for the names of variables with secrets.
 const OF_KEY_PLACES: &[&str] =
     &["mcp_servers", "model_providers.*.bearer_token_env_var", "model_providers.*.env", "model_providers.*.env_vars"];
 
-/// Switches that other crates ask for by name; a tidy test looks for those.
+/// Features that other crates look up by name; a tidy test finds those.
 const FEATURES: &[&str] = &["features.goals", "features.parallel", "features.unified_exec"];
 
-/// What the readers ask for, as patterns, without the tables that they pass through.
+/// The keys that the readers read, as patterns, without intermediate tables.
 fn read() -> BTreeSet<String> {
     let tree = Tree::parse(Path::new("c"), FREE).unwrap();
     let root = Reader::new(&tree, None);

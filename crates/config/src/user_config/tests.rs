@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::tests::values;
 
-/// A home with a `config.toml`, and the command line over it.
+/// A home with a `config.toml`, and the overrides of the command line.
 struct Fixture {
     temp: TempDir,
     home: Home,
@@ -31,7 +31,7 @@ impl Fixture {
         fs::read_to_string(self.home.config_file()).unwrap()
     }
 
-    /// Shows why nothing was written; `@` is the home.
+    /// Prints the reason why nothing was written; `@` is the home.
     fn show(&self, error: &ConfigWriteError) -> String {
         let cause = std::error::Error::source(error).map(|cause| format!("\n{cause}"));
         let shown = format!("{:?}: {error}{}", error.fault().unwrap(), cause.unwrap_or_default());
@@ -42,7 +42,7 @@ impl Fixture {
         self.config().write(&one(key, value))
     }
 
-    /// Whether the file says nothing of the wrong type.
+    /// Whether the file has no value of the wrong type.
     fn is_well_typed(&self) -> bool {
         check_types(&Reader::new(&self.config().file().unwrap(), None)).is_ok()
     }
@@ -55,7 +55,7 @@ fn one(key: &str, value: Json) -> WriteRequest {
 const RECORDED: &str = "# a comment\nmodel = \"mock-model\" # another\nmodel_reasoning_effort = \"high\"\n\
     approval_policy = \"never\"\n\n[profiles.fast]\nmodel = \"fast-model\"\n";
 
-/// The case `v2-config-write` as 0.77 played it.
+/// The case `v2-config-write` as recorded with 0.77.
 #[test]
 fn the_recorded_writes_give_the_recorded_file() {
     let fixture = Fixture::new(RECORDED, &[]);
@@ -126,7 +126,7 @@ fn a_value_that_the_command_line_overrides_is_written_and_reported() {
     assert_eq!(fixture.write("review_model", json!("r")).unwrap().overridden, None);
 }
 
-/// Makes one write that must fail and finds the file as it was.
+/// Makes one write that must fail and leave the file unchanged.
 #[track_caller]
 fn check_refused(file: &str, key: &str, value: Json, expected: Expect) {
     let fixture = Fixture::new(file, &[]);
@@ -252,7 +252,7 @@ fn a_home_that_is_not_there_yet_is_made() {
     assert_eq!(fs::read_to_string(home.config_file()).unwrap(), "model = \"m\"\n");
 }
 
-/// The case `v1-config` as 0.77 played it.
+/// The case `v1-config` as recorded with 0.77.
 #[test]
 fn the_default_model_is_set_in_the_selected_profile() {
     let file = "model = \"mock-model\"\nprofile = \"fast\"\n\n\

@@ -141,3 +141,28 @@ fn goals_are_told_again() {
         "]],
     );
 }
+
+#[test]
+fn an_answer_that_broke_off_is_played_as_it_was_told() {
+    let item = json!({"type": "AgentMessage", "id": "m", "content": [{"type": "Text", "text": "Hel"}]});
+    let mut lines = thread();
+    lines.truncate(3);
+    let broken_off = json!({"type": "item_interrupted", "thread_id": "01a1de3b-14fd-7922-828f-0d0916245388",
+        "turn_id": "t1", "item_id": "m", "item": item});
+    lines.push(("event_msg", broken_off));
+    lines.push(("event_msg", json!({"type": "turn_aborted", "reason": "interrupted", "turn_id": "t1"})));
+    check(
+        &lines,
+        Dialect::V2,
+        expect![[r"
+            1 s thread/status/changed
+            1 s turn/started
+            2 s item/started
+            2 s item/completed
+            3 s item/started
+            3 s item/agentMessage/delta
+            4 s thread/status/changed
+            4 s turn/completed
+        "]],
+    );
+}

@@ -6,7 +6,7 @@ use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, Roll
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 
-use super::items::thread_item;
+use super::items::{stored_item, thread_item};
 use crate::ProtocolRelease;
 
 /// Puts the turns of a thread together from its lines.
@@ -17,8 +17,6 @@ pub struct TurnReader {
     turns: Vec<Turn>,
     /// What was decoded and is not taken in yet.
     events: Vec<Event>,
-    /// When the item began that is told next.
-    began_ms: i64,
     /// How many items were found, for names where the file gives none.
     items: usize,
 }
@@ -27,40 +25,45 @@ impl TurnReader {
     /// Reads for clients of a release. Those of older ones were never shown calls again.
     #[must_use]
     pub fn new(release: ProtocolRelease) -> Self {
-        let shown = Wanted::TURNS | Wanted::SHOWN | Wanted::STARTS;
+        let shown = Wanted::TURNS | Wanted::SHOWN;
         let wanted = if release == ProtocolRelease::V0166 { shown | Wanted::CALLS } else { shown };
         let decoder = Decoder::new(wanted);
-        Self { decoder, release, turns: Vec::new(), events: Vec::new(), began_ms: 0, items: 0 }
+        Self { decoder, release, turns: Vec::new(), events: Vec::new(), items: 0 }
     }
 
     /// The turns that the lines so far tell.
     #[must_use]
     pub fn into_turns(mut self) -> Vec<Turn> {
         self.decoder.end(&mut self.events);
-        self.take_events();
+        self.take_events(None);
         self.turns
     }
 
     /// Takes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
         self.decoder.line(line, &mut self.events);
-        self.take_events();
+        self.take_events(self.decoder.began_ms());
     }
 
-    fn take_events(&mut self) {
+    /// Takes in what was decoded, of which the last is an item that began then.
+    fn take_events(&mut self, began_ms: Option<i64>) {
         let mut events = std::mem::take(&mut self.events);
-        events.drain(..).for_each(|event| self.see(event));
+        let last = events.pop();
+        events.drain(..).for_each(|event| self.see(event, None));
+        if let Some(event) = last {
+            self.see(event, began_ms);
+        }
         self.events = events;
     }
 
-    fn see(&mut self, event: Event) {
+    fn see(&mut self, event: Event, began_ms: Option<i64>) {
         let at_ms = event.at_ms;
+        let when = (began_ms.unwrap_or(at_ms), at_ms);
         match event.body {
             Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), at_ms),
-            Body::ItemStarted(_) => self.began_ms = at_ms,
-            Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), at_ms),
+            Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), when),
             Body::ItemInterrupted(item) => {
-                self.add_item(item, event.turn.as_ref(), at_ms);
+                self.add_item(item, event.turn.as_ref(), when);
                 self.break_off();
             }
             Body::ReviewEntered(review) => self.review_entered(&review, at_ms),
@@ -144,7 +147,7 @@ impl TurnReader {
         format!("item-{}", self.items)
     }
 
-    fn add_item(&mut self, item: Item, turn: Option<&TurnId>, at_ms: i64) {
+    fn add_item(&mut self, item: Item, turn: Option<&TurnId>, (began_ms, at_ms): (i64, i64)) {
         if item.said().is_some() {
             self.begin_unless_running(turn, at_ms);
         }
@@ -155,7 +158,7 @@ impl TurnReader {
         // Names that are made up count all that was said, named or not.
         let name = (!item.is_call()).then(|| self.item_name()).filter(|_| !is_named);
         let item = if let Some(name) = name { item.with_id(ItemId::new(name)) } else { item };
-        self.add(thread_item(&item, self.release), self.began_ms, at_ms);
+        self.add(stored_item(item, self.release), began_ms, at_ms);
     }
 
     /// Adds thoughts without a name to those before them.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use codex_log::item::McpCall;
 use codex_log::{CommandItem, Item, PatchItem, Status};
@@ -33,6 +34,27 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, release))),
         Item::Patch(patch) => file_change(patch),
         Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call))),
+    }
+}
+
+/// An item that nobody else needs, as clients see it. Its texts are moved.
+pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
+    match item {
+        Item::Reasoning(thought) => {
+            let id = thought.id.as_str().to_owned();
+            ThreadItem::Reasoning { id, summary: thought.summary, content: thought.raw }
+        }
+        Item::Command(command) => {
+            let mut command = Arc::unwrap_or_clone(command);
+            let output = command.end.as_mut().map(|end| std::mem::take(&mut end.aggregated));
+            let is_told = command.status != Status::Declined;
+            let aggregated_output = output.filter(|text| is_told && !text.is_empty());
+            let shown = command_execution(&command, release);
+            ThreadItem::CommandExecution(Box::new(CommandExecution { aggregated_output, ..shown }))
+        }
+        Item::UserMessage(_) | Item::AgentMessage(_) | Item::WebSearch(_) | Item::Patch(_) | Item::McpCall(_) => {
+            thread_item(&item, release)
+        }
     }
 }
 

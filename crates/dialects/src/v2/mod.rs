@@ -7,6 +7,7 @@ pub mod project;
 mod read_state;
 mod request;
 pub mod thread;
+mod torn;
 
 pub use created::CreatedItems;
 pub use history::TurnReader;

@@ -25,6 +25,7 @@ use codex_wire::text::Text;
 
 use super::items::thread_item;
 use super::read_state::read_state_changed;
+use super::torn::complete_length;
 use crate::ProtocolRelease;
 
 /// The notifications of one thread.
@@ -481,25 +482,6 @@ fn turn_error(failure: &Failure) -> TurnError {
 
 fn is_asked_about(item: &Item) -> bool {
     item.status() == Some(Status::AwaitingApproval)
-}
-
-/// How many bytes there are before a character that is not whole yet.
-fn complete_length(bytes: &[u8]) -> usize {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => bytes.len(),
-        // Only at the very end can the rest still come; anything else is broken for good.
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Err(_) => {
-            let tail = bytes.len().saturating_sub(3);
-            let start = (tail..bytes.len()).find(|at| bytes[*at] >= 0xC0 && is_cut(&bytes[*at..]));
-            start.unwrap_or(bytes.len())
-        }
-    }
-}
-
-/// Whether these bytes are the beginning of a character that lacks its end.
-fn is_cut(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
 #[cfg(test)]

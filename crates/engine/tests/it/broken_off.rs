@@ -202,6 +202,20 @@ async fn what_is_kept_goes_with_its_turn() {
     assert!(dictation.client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_goes_when_the_answer_is_asked_for_again() {
+    let mut dictation = Dictation::begin(|setup| setup).await;
+    dictation.say("one").await;
+    sleep(SOON).await;
+    assert_eq!(dictation.kept().as_deref(), Some("one"));
+    // The answer ends without an end.
+    dictation.words = mpsc::unbounded_channel().0;
+    dictation.client.until(|body| matches!(body, Body::AnswerRetried { .. })).await;
+    assert_eq!(dictation.kept(), None);
+    assert!(matches!(outcome(&dictation.client.until_ended().await), Outcome::Failed(_)));
+    assert!(!dictation.client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
+}
+
 /// The thread at the moment in which its program dies, in the middle of a word.
 fn killed() -> (World, ThreadId, PathBuf) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();

@@ -1,20 +1,21 @@
-//! Which settings of a repository are harmless, whoever wrote them.
+//! The settings of a repository that are harmless, whoever wrote them.
 //!
-//! Invariant: what is not known to be harmless is not. No setting in this list names a program, or a file that does.
+//! Invariant: a setting that is not known to be harmless is treated as dangerous. No setting in this list names a
+//! program, or a file that names one.
 
 use std::path::Path;
 
 use super::config::Entry;
 use super::plain;
 
-/// Where a configuration lies.
+/// The location of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// The git folder.
     pub git: &'a Path,
     /// The writable folder around it.
     pub root: &'a Path,
-    /// Whether the git folder is a checkout at the same time, or none at all.
+    /// Whether the git folder is also a checkout, or has none.
     pub is_bare: bool,
 }
 
@@ -102,16 +103,16 @@ const NAMED: &[(&str, &[&str])] = &[
     ("submodule", &["active", "path", "branch", "ignore", "shallow", "fetchrecursesubmodules"]),
 ];
 
-/// Values that are addresses.
+/// Sections whose values are addresses.
 const ADDRESSES: &[(&str, &[&str])] =
     &[("remote", &["url", "pushurl"]), ("branch", &["remote", "pushremote"]), ("submodule", &["url"])];
 
-/// Whether an entry does no harm.
+/// Whether an entry is harmless.
 pub fn is_allowed(entry: &Entry, place: Place<'_>) -> bool {
     let listed = |table: &[(&str, &[&str])]| {
         table.iter().any(|(section, keys)| *section == entry.section && keys.contains(&entry.key.as_str()))
     };
-    // The program would see less of the value than we do.
+    // Git would cut the value off at the zero byte.
     if entry.value.as_ref().is_some_and(|value| value.contains(&0)) {
         return false;
     }
@@ -124,20 +125,20 @@ pub fn is_allowed(entry: &Entry, place: Place<'_>) -> bool {
     listed(NAMED) || listed(ADDRESSES) && entry.value.as_deref().is_some_and(is_plain_address)
 }
 
-/// Whether the checkout that is named lies where its git folder may be written anyway.
+/// Whether the named checkout is in a place where its git folder is writable anyway.
 fn is_own_worktree(entry: &Entry, place: Place<'_>) -> bool {
     let work = entry.path(place.git).map(|path| plain(&path));
     !place.is_bare && work.is_some_and(|work| work.starts_with(place.root))
 }
 
-/// Whether no program but those of git is started for an address.
+/// Whether an address starts no program other than git's own.
 fn is_plain_address(value: &[u8]) -> bool {
     let helper =
         value.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')).count();
     !value.starts_with(b"-") && !value.get(helper..).is_some_and(|rest| rest.starts_with(b"::"))
 }
 
-/// Settings that are paths or text and name no program, besides those that are allowed.
+/// Settings that are paths or text and name no program, besides the allowed ones.
 const DATA: &[(&str, &str)] = &[
     ("core", "excludesfile"),
     ("commit", "template"),
@@ -183,7 +184,7 @@ mod tests {
         check("[core]\nworktree = ../sub", &[true]);
     }
 
-    /// Every setting of git-config(1) that is, or names, a command.
+    /// Covers every setting of git-config(1) that is, or names, a command.
     #[test]
     fn nothing_that_runs_is_allowed() {
         let runs = "core.fsmonitor core.sshcommand core.editor core.pager core.askpass core.gitproxy core.hookspath \

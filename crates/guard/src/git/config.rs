@@ -1,6 +1,6 @@
-//! Git's configuration: its syntax as git reads it.
+//! A parser of git's configuration that follows git's own.
 //!
-//! Invariant: a text that git would refuse is known to be one.
+//! Invariant: a file that git would reject is marked as broken.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use super::plain;
 pub struct Entry {
     /// In lower case.
     pub section: String,
-    /// As it was written; in lower case where it was written with a dot.
+    /// As written; in lower case for the deprecated dot syntax.
     pub subsection: Option<Vec<u8>>,
     /// In lower case.
     pub key: String,
-    /// None for a key that stands alone, which means true.
+    /// `None` for a key without a value, which means true.
     pub value: Option<Vec<u8>>,
 }
 
 impl Entry {
-    /// Whether this is the key, in whatever subsection.
+    /// Whether this is the given key, in any subsection.
     #[must_use]
     pub fn is(&self, section: &str, key: &str) -> bool {
         self.section == section && self.key == key
     }
 
-    /// The value as a path, with the home folder put in. A key alone is no path.
+    /// The value as a path, with the home folder expanded. A key without a value is no path.
     #[must_use]
     pub fn path(&self, base: &Path) -> Option<PathBuf> {
         resolve(self.value.as_deref()?, base)
@@ -60,15 +60,15 @@ fn os_string(bytes: &[u8]) -> Option<OsString> {
     String::from_utf8(bytes.to_vec()).ok().map(OsString::from)
 }
 
-/// A configuration that was read.
+/// A parsed configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
     pub entries: Vec<Entry>,
-    /// Whether git would refuse the file. Then the entries are those before the mistake, which git obeys.
+    /// Whether git would reject the file. Then the entries are those before the error, which git still applies.
     pub is_broken: bool,
 }
 
-/// Reads text as git does.
+/// Parses text as git does.
 #[must_use]
 pub fn parse(text: &[u8]) -> Parsed {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
@@ -96,7 +96,7 @@ pub fn parse(text: &[u8]) -> Parsed {
     parsed
 }
 
-/// Splits the name as git does: at the first dot and at the last. A key outside of all sections means nothing.
+/// Splits the name as git does: at the first and at the last dot. A key outside of all sections is ignored.
 fn entry(heading: &[u8], key: String, value: Option<Vec<u8>>) -> Option<Entry> {
     let (section, subsection) = match heading.iter().position(|byte| *byte == b'.') {
         Some(dot) => (heading.get(..dot)?, heading.get(dot + 1..).map(<[u8]>::to_vec)),
@@ -112,7 +112,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The next character, where the end of a line may have two.
+    /// The next character, with CRLF as one newline.
     fn next(&mut self) -> Option<u8> {
         let rest = self.text.get(self.at..)?;
         let (byte, length) = match rest {
@@ -124,7 +124,7 @@ impl Source<'_> {
         Some(byte)
     }
 
-    /// The next character; the end of the text ends a line too.
+    /// The next character; the end of the text also ends a line.
     fn next_in_line(&mut self) -> u8 {
         self.next().unwrap_or(b'\n')
     }
@@ -133,7 +133,7 @@ impl Source<'_> {
         while self.next_in_line() != b'\n' {}
     }
 
-    /// What is between brackets, with a dot before the subsection.
+    /// The heading between brackets, with a dot before the subsection.
     fn heading(&mut self) -> Option<Vec<u8>> {
         let mut name = Vec::new();
         loop {
@@ -190,7 +190,7 @@ impl Source<'_> {
 
     fn value(&mut self) -> Option<Vec<u8>> {
         let (mut value, mut is_quoted) = (Vec::new(), false);
-        // The length without the white space that may turn out to be the last.
+        // The length without trailing white space.
         let mut trimmed = None;
         loop {
             let byte = self.next_in_line();
@@ -236,7 +236,7 @@ fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-/// Writes entries so that git reads exactly them.
+/// Formats entries so that git reads exactly them.
 #[must_use]
 pub fn print(entries: &[Entry]) -> Vec<u8> {
     let mut text = Vec::new();
@@ -288,7 +288,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Shows what is read, one entry a line.
+    /// Prints the parsed entries, one per line.
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let parsed = parse(text.as_bytes());
@@ -329,7 +329,7 @@ mod tests {
         check("[a]\nb_c = 1\n", &["broken"]);
     }
 
-    /// Whatever git reads in a text, we read.
+    /// We read every entry that git reads from a text.
     #[test]
     fn texts_are_read_as_git_reads_them() {
         let base = tempfile::tempdir().unwrap();

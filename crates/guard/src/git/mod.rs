@@ -1,6 +1,6 @@
-//! What git would do with the files of a repository.
+//! Predicts what git would do with the files of a repository.
 //!
-//! Invariant: git is not run, and nothing is read but what the caller hands over.
+//! Invariant: git is not run, and nothing is read except what the caller passes in.
 
 pub mod allowed;
 pub mod config;
@@ -9,7 +9,7 @@ pub mod sequencer;
 
 use std::path::{Component, Path, PathBuf};
 
-/// The path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 #[must_use]
 pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();

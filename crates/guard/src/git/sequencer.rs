@@ -1,4 +1,4 @@
-//! Operations of git that wait to be continued: what a rebase would execute next.
+//! Git operations in progress: the commands that a rebase would execute next.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::disarm;
 use crate::walk::{Root, Stamp};
 
-/// Lists of what is to be done, below a git folder.
+/// The todo lists below a git folder.
 pub const LISTS: [(&str, &str); 2] = [("rebase-merge", "git-rebase-todo"), ("sequencer", "todo")];
 
-/// The strategies that git brings along. Of any other name git runs a program of that name.
+/// Git's built-in strategies. For any other name git runs a program with that name.
 const STRATEGIES: [&str; 7] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree", ""];
 
 /// The lines of each list that execute something, as they were before a command.
 pub type Executed = HashMap<PathBuf, Vec<Vec<u8>>>;
 
-/// Remembers what the lists of some git folders execute, if they were written before `earliest`.
+/// Records what the lists of some git folders execute, if they were written before `earliest`.
 pub fn executed(git_folders: &[PathBuf], earliest: i128) -> Executed {
     let mut executed = Executed::new();
     for git in git_folders {
@@ -44,7 +44,7 @@ fn executes(line: &[u8]) -> bool {
     matches!(word, b"exec" | b"x")
 }
 
-/// The list without what is executed and was not in it before; nothing if there is nothing to change.
+/// The list without newly added commands; `None` if there is nothing to change.
 #[must_use]
 pub fn without_execution(text: &[u8], before: &[Vec<u8>]) -> Option<Vec<u8>> {
     let is_new = |line: &&[u8]| executes(line) && !before.iter().any(|known| known.trim_ascii() == line.trim_ascii());
@@ -60,7 +60,7 @@ pub fn without_execution(text: &[u8], before: &[Vec<u8>]) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether the name of a merge strategy is that of one in git.
+/// Whether a merge strategy is built into git.
 #[must_use]
 pub fn is_known_strategy(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| STRATEGIES.contains(&text.trim()))

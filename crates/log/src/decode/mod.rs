@@ -42,6 +42,8 @@ pub struct Decoder {
     /// Whether the turn was told to have failed; the line that ends it says nothing new then.
     has_failed: bool,
     plans: Plans,
+    /// When the item of the last line had begun, where the line says so.
+    began_ms: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -65,12 +67,21 @@ impl Decoder {
     /// Reads events of these kinds.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, thread: None, number: Seq::default(), thought: None, has_failed: false, plans: Plans::default() }
+        Self {
+            wanted,
+            thread: None,
+            number: Seq::default(),
+            thought: None,
+            has_failed: false,
+            plans: Plans::default(),
+            began_ms: None,
+        }
     }
 
     /// Appends the events that a line gives.
     pub fn line(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         let before = out.len();
+        self.began_ms = None;
         self.take(line, out);
         self.number = Seq::at(line.range.end);
         if let Some(event) = out[before..].last_mut().filter(|event| !event.body.is_thought()) {
@@ -92,6 +103,13 @@ impl Decoder {
             "session_meta" if self.thread.is_none() && self.wanted.any(Wanted::META) => self.session_meta(line, out),
             _ => {}
         }
+    }
+
+    /// When the item had begun that is the last event of the last line, where the line says so. Who wants no more than that
+    /// of beginnings does without [`Wanted::STARTS`], which costs a copy of the item.
+    #[must_use]
+    pub fn began_ms(&self) -> Option<i64> {
+        self.began_ms
     }
 
     /// Appends what waited for further lines.
@@ -289,8 +307,7 @@ impl Decoder {
 
     /// An item that is kept in the form of items.
     fn item_as_such(&mut self, moment: Moment, kind: &str, payload: &Payload<'_>, out: Out<'_>) {
-        let stored = payload.item.and_then(|item| serde_json::from_str::<StoredItem>(item.get()).ok());
-        let Some(item) = stored.and_then(StoredItem::item) else { return };
+        let Some(item) = payload.item.and_then(|item| StoredItem::read(item.get())) else { return };
         if item.said().is_some() {
             self.has_failed = false;
         }
@@ -300,6 +317,7 @@ impl Decoder {
             _ => (Body::ItemCompleted, wanted),
         };
         if self.wanted.any(wanted) {
+            self.began_ms = payload.started_at_ms;
             self.item_started(&moment, payload.started_at_ms, &item, out);
             self.push(moment, body(item), out);
         }

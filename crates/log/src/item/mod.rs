@@ -347,6 +347,30 @@ pub enum StoredItem {
 }
 
 impl StoredItem {
+    /// Reads an item; none if it is broken or its kind is unknown here. To look at the type first is cheaper than to read
+    /// whatever it is: of an enum that is told apart by a member, every member would be copied before that is known.
+    pub(crate) fn read(json: &str) -> Option<Item> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Cow<'a, str>,
+        }
+        fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+            serde_json::from_str(json).ok()
+        }
+        let stored = match &*serde_json::from_str::<Kind<'_>>(json).ok()?.kind {
+            "UserMessage" => Self::UserMessage(parse(json)?),
+            "AgentMessage" => Self::AgentMessage(parse(json)?),
+            "Reasoning" => Self::Reasoning(parse(json)?),
+            "CommandExecution" => Self::CommandExecution(parse(json)?),
+            "FileChange" => Self::FileChange(parse(json)?),
+            "McpToolCall" => Self::McpToolCall(parse(json)?),
+            "WebSearch" => Self::WebSearch(parse(json)?),
+            _ => Self::Other,
+        };
+        stored.item()
+    }
+
     /// The item, unless its kind is unknown here.
     #[must_use]
     pub fn item(self) -> Option<Item> {

@@ -32,12 +32,12 @@ async fn they_go_before_the_file_and_are_renewed_by_the_client() {
     let world = World::new();
     let accounts = world.log_in().await;
     let client = Arc::new(Client { left: AtomicUsize::new(1), asked: AtomicUsize::default() });
-    accounts.adopt(tokens("canary-0"), client.clone());
+    accounts.use_external(tokens("canary-0"), client.clone());
     let credentials = accounts.credentials(LoginConfig::default(), &openai());
     let used = credentials.authorize().await.unwrap();
     assert_eq!(used.bearer.as_ref().unwrap().expose(), "canary-0");
     assert_eq!(used.account.as_deref(), Some("acct-9"));
-    assert_eq!(accounts.external_plan(), Some(Some("team".to_owned())));
+    assert_eq!(accounts.auth().await.unwrap().plan.as_deref(), Some("team"));
 
     let refused = join_all((0..50).map(|_| credentials.refused(&used))).await;
     assert!(refused.into_iter().all(|is_renewed| is_renewed));

@@ -16,7 +16,7 @@ fn folder() -> Folder {
     Folder::with(&[("a", "1\n"), ("c", "1\n"), ("d", "1\n"), ("e", "1\n")])
 }
 
-/// Plans a patch, lets somebody meddle, and applies it. It has to fail and leave all as it was.
+/// Plans a patch, tampers with the files, and applies it. It has to fail and leave everything unchanged.
 #[track_caller]
 fn meddle(meddle: impl FnOnce(&Folder)) -> ApplyError {
     let folder = folder();
@@ -118,7 +118,7 @@ fn a_mode_that_changed_meanwhile() {
     assert!(is_changed_meanwhile(&error), "{error:?}");
 }
 
-/// Files and folders that may not be written; root may write everything, so that it makes them immutable instead.
+/// Makes a file or folder unwritable; root may write everything, so root makes it immutable instead.
 fn lock(folder: &Folder, name: &str, locked: bool) -> bool {
     let flag = if locked { "+i" } else { "-i" };
     let done = Command::new("chattr").arg(flag).arg(folder.at(name)).output();
@@ -142,7 +142,7 @@ fn a_folder_that_may_not_be_written() {
     assert_eq!(after, before);
 }
 
-/// The files can be prepared and the first exchanged, but the last cannot be removed.
+/// The files can be prepared and the first one exchanged, but the last one cannot be removed.
 #[test]
 fn a_failure_after_the_first_file_was_exchanged() {
     let folder = Folder::with(&[("a", "1\n"), ("b", "1\n"), ("z", "1\n")]);
@@ -168,7 +168,7 @@ fn two_names_of_one_file_are_one_file() {
     assert_eq!(folder.read("real/f"), b"one\ntwo\n");
 }
 
-/// Somebody writes the file all the time. What was written last is never lost to a patch of something older.
+/// Somebody keeps writing the file. The latest content is never lost to a patch of something older.
 #[test]
 fn a_writer_at_the_same_time_is_never_undone() {
     let folder = Folder::with(&[("f", "0\n")]);

@@ -1,4 +1,4 @@
-//! Where a patch is found in a command, and where not.
+//! Commands that contain a patch, and commands that do not.
 
 use codex_patch::from_command;
 

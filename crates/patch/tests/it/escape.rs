@@ -1,4 +1,4 @@
-//! A patch writes below the roots and at no protected name, whatever the paths and links say.
+//! A patch writes only below the roots and to no protected name, whatever its paths and links.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn guard(folder: &Folder) -> Guard {
     Guard { roots: Some(vec![folder.at("ws")]), forbidden: forbidden.into(), names: Vec::new() }
 }
 
-/// Plans and applies a patch in the workspace. Says whether it was within, and asserts that this is what was done.
+/// Plans and applies a patch in the workspace. Returns whether it stayed within, and asserts that it did what it said.
 #[track_caller]
 fn is_allowed(folder: &Folder, operations: &str) -> bool {
     let before = folder.tree();
@@ -228,7 +228,7 @@ fn a_link_that_is_put_in_place_after_planning() {
     }
 }
 
-/// Somebody exchanges the folder for a link outside all the time, while patches are planned and applied.
+/// Somebody keeps swapping the folder with a link to the outside while patches are planned and applied.
 #[test]
 fn a_racing_link_never_leads_outside() {
     let folder = neighbours();
@@ -262,7 +262,7 @@ fn exchange(one: &Path, other: &Path) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever the path, a file is written below the root or not at all.
+    /// For any path, a file is written below the root or not at all.
     #[test]
     fn hostile_paths_stay_inside(parts in prop::collection::vec("(\\.|\\.\\.|sub|a|ws|ws-evil|out|link|up|new|~|\\$HOME| )", 1..6)) {
         let folder = neighbours();

@@ -1,4 +1,4 @@
-//! What a patch does not name stays as it is, byte by byte.
+//! Everything that a patch does not mention stays unchanged, byte for byte.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

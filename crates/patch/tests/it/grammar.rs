@@ -1,4 +1,4 @@
-//! What is read as a patch.
+//! The texts that are accepted as patches.
 
 use codex_patch::{Chunk, LineKind, Operation, parse};
 use expect_test::{Expect, expect};
@@ -24,7 +24,7 @@ fn show_chunk(chunk: &Chunk) -> String {
     out + "\n"
 }
 
-/// Reads a patch and shows it, or why it is none.
+/// Parses a patch and prints it, or the error.
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let shown = match parse(text) {

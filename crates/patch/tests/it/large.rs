@@ -7,7 +7,7 @@ use codex_patch::TurnDiff;
 
 use crate::{Folder, diff_of, leftovers, patch};
 
-/// Applies a patch and says how long each part took.
+/// Applies a patch and returns how long each part took.
 fn timed(folder: &Folder, operations: &str) -> Duration {
     let text = patch(operations);
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The crate seen from outside: what is read as a patch, what it does to files, and what it never does.
+//! The crate tested from outside: what it accepts as a patch, what the patch does to files, and what it never does.
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 #![expect(clippy::format_push_string, clippy::format_collect, reason = "plain words are worth more here than speed")]
@@ -58,7 +58,7 @@ impl Folder {
         fs::read(self.at(name)).unwrap()
     }
 
-    /// Everything below the folder: files with their content, links with where they lead.
+    /// Everything below the folder: files with their content, links with their targets.
     fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let mut tree = BTreeMap::new();
         let mut folders = vec![self.path.clone()];
@@ -85,7 +85,7 @@ impl Folder {
         patch.plan(&self.path).map_err(|error| self.told(&error, error.hint()))
     }
 
-    /// What only a plan that can be made is asked for.
+    /// A plan that must succeed.
     fn planned(&self, patch: &str) -> Plan {
         self.plan(patch).unwrap()
     }
@@ -94,12 +94,12 @@ impl Folder {
         self.plan(patch)?.apply(&self.guard()).map_err(|error| self.told(&error, None))
     }
 
-    /// Lets patches write in this folder and nowhere else.
+    /// Allows patches to write only in this folder.
     fn guard(&self) -> Guard {
         Guard { roots: Some(vec![self.path.clone()]), forbidden: Vec::new(), names: Vec::new() }
     }
 
-    /// An error with its causes and hint, and without the name of the folder.
+    /// An error with its causes and hint, without the name of the folder.
     fn told(&self, error: &dyn Error, hint: Option<&str>) -> String {
         let mut text = error.to_string();
         let mut cause = error.source();
@@ -112,7 +112,7 @@ impl Folder {
     }
 }
 
-/// A patch around operations.
+/// Wraps operations in a patch.
 fn patch(operations: &str) -> String {
     format!("*** Begin Patch\n{}\n*** End Patch\n", operations.trim_matches('\n'))
 }
@@ -131,7 +131,7 @@ fn diff_of(plan: &Plan) -> String {
     }
 }
 
-/// Applies a patch to files, and shows what came of it. A failure must leave everything as it was.
+/// Applies a patch to files, and prints the result. A failure must leave everything unchanged.
 #[track_caller]
 fn check<T: AsRef<[u8]>>(files: &[(&str, T)], operations: &str, expected: Expect) {
     let folder = Folder::with(files);
@@ -151,7 +151,7 @@ fn check<T: AsRef<[u8]>>(files: &[(&str, T)], operations: &str, expected: Expect
     expected.assert_eq(&shown);
 }
 
-/// Names of files that a patch may have left behind.
+/// Files that a patch may have left behind.
 fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(".codex-patch")).collect()

@@ -1,4 +1,4 @@
-//! Where hunks belong, and what is said when they belong nowhere.
+//! The placement of hunks, and the errors for hunks that match nowhere.
 
 use codex_wire::change::FileChange;
 use expect_test::expect;

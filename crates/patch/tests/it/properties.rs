@@ -1,11 +1,11 @@
-//! Laws: a patch written from the difference of two texts turns one into the other, and so does the diff shown of it.
+//! Laws: a patch made from the difference of two texts turns one into the other, and so does the diff shown for it.
 
 use codex_patch::{Guard, from_command, parse};
 use proptest::prelude::*;
 
 use crate::{Folder, diff_of, leftovers};
 
-/// A text of few different lines, so that they repeat and are easily mistaken for each other.
+/// A text with few distinct lines, so that they repeat and are easily confused.
 fn text(ending: &'static str) -> impl Strategy<Value = String> {
     let line =
         prop::sample::select(vec!["", "a", "b", " a", "a ", "  b", "}", "@@", "*** End Patch", "+", "-x", "é", "‘a’"]);
@@ -15,7 +15,7 @@ fn text(ending: &'static str) -> impl Strategy<Value = String> {
     })
 }
 
-/// Writes the difference of two texts in the grammar of patches, with all lines as context.
+/// Formats the difference of two texts as a patch, with all lines as context.
 fn write_patch(old: &str, new: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -38,7 +38,7 @@ fn write_patch(old: &str, new: &str) -> String {
     format!("*** Begin Patch\n*** Update File: f\n@@\n{body}*** End of File\n*** End Patch\n")
 }
 
-/// Applies a unified diff in the plainest way.
+/// Applies a unified diff in the simplest way.
 fn apply_diff(old: &str, diff: &str) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let (mut at, mut new) = (0, String::new());
@@ -68,7 +68,8 @@ fn apply_diff(old: &str, diff: &str) -> String {
     new
 }
 
-/// A remark after a removed line is not about the new text, so that it has to go before a diff is applied plainly.
+/// A remark after a removed line does not concern the new text, so it has to be removed before a diff is applied in the
+/// simplest way.
 fn without_old_remarks(diff: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     for line in diff.split_inclusive('\n') {
@@ -106,7 +107,7 @@ proptest! {
         turns_into(&old, &new);
     }
 
-    /// Lines that stay keep their own endings, whatever they are.
+    /// Unchanged lines keep their own endings.
     #[test]
     fn endings_of_lines_that_stay_are_kept(endings in prop::collection::vec(any::<bool>(), 3..10), at in any::<prop::sample::Index>()) {
         let ending = |crlf: &bool| if *crlf { "\r\n" } else { "\n" };
@@ -125,7 +126,7 @@ proptest! {
         let _ = parse(&format!("*** Begin Patch\n{text}\n*** End Patch"));
     }
 
-    /// Texts that are nearly patches; whatever can be planned is applied or refused, and leaves nothing behind.
+    /// Texts that are almost patches; whatever can be planned is applied or refused, and leaves nothing behind.
     #[test]
     fn nothing_near_a_patch_makes_it_panic(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..20)) {
         let text = pieces.concat();

@@ -1,4 +1,4 @@
-//! Patches of recorded transcripts, and exactly what was recorded of them.
+//! Patches from recorded transcripts, and exactly their recorded results.
 
 use codex_patch::TurnDiff;
 use codex_wire::change::FileChange;
@@ -85,7 +85,7 @@ fn a_deleted_and_a_moved_file() {
     );
 }
 
-/// The engine puts `apply_patch verification failed: ` before these.
+/// The engine prefixes these with `apply_patch verification failed: `.
 #[test]
 fn what_a_model_is_told_of_a_patch_that_does_not_fit() {
     let folder = Folder::with(&[("old.txt", "before\n")]);

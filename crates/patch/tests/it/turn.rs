@@ -1,4 +1,4 @@
-//! What the patches of a turn add up to.
+//! The combined diff of the patches of a turn.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use expect_test::{Expect, expect};
 
 use crate::{Folder, patch};
 
-/// Applies patches one after the other and shows the diff of all, with short names of contents.
+/// Applies patches one after the other and prints the combined diff, with short object ids.
 #[track_caller]
 fn check(folder: &Folder, patches: &[&str], expected: Expect) {
     let mut turn = TurnDiff::new(&folder.path);
@@ -200,7 +200,7 @@ fn names_are_relative_to_the_repository() {
     assert!(turn.unified().unwrap().starts_with("diff --git a/sub/a b/sub/a\n"));
 }
 
-/// A file that a command changed between two patches is compared with what it was before the first.
+/// A file that a command changed between two patches is compared with its state before the first.
 #[test]
 fn changes_by_others_between_patches_are_shown_with_the_second() {
     let folder = Folder::with(&[("a", "1\n2\n")]);
@@ -212,7 +212,7 @@ fn changes_by_others_between_patches_are_shown_with_the_second() {
     assert!(text.ends_with("@@ -1,2 +1,3 @@\n-1\n-2\n+one\n+two\n+by a command\n"), "{text}");
 }
 
-/// Git itself reads the diff: applied to the old tree it gives the new one.
+/// Git itself accepts the diff: applied to the old tree it gives the new one.
 #[test]
 fn git_understands_it() {
     let files = [("a", "1\n2\n3"), ("b/c", "x\r\ny\r\n"), ("d", "gone\n"), ("e", "\u{feff}m\n"), ("ä ö", "caf\n")];

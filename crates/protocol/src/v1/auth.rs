@@ -64,6 +64,20 @@ pub struct CancelLoginChatGptParams {
     pub login_id: String,
 }
 
+/// `loginChatGptComplete`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LoginChatGptCompleteNotification {
+    /// Which login.
+    pub login_id: String,
+    /// Whether the user is logged in now.
+    pub success: bool,
+    /// Why not.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
 /// `authStatusChange`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -24,7 +24,7 @@ use super::thread::{Thread, ThreadStatus};
 use super::turn::{Turn, TurnError, TurnStatus};
 use super::usage::ThreadTokenUsage;
 use super::warning::{ConfigWarning, DeprecationNotice, Warning, WindowsWorldWritableWarningNotification};
-use crate::v1::auth::AuthStatusChangeNotification;
+use crate::v1::auth::{AuthStatusChangeNotification, LoginChatGptCompleteNotification};
 use crate::v1::conversation::SessionConfiguredNotification;
 
 /// The table of notifications: method, and what it carries.
@@ -143,6 +143,8 @@ notifications! {
     "account/updated" => AccountUpdated(AccountUpdatedNotification),
     /// The same for older clients.
     "authStatusChange" => AuthStatusChange(AuthStatusChangeNotification),
+    /// A login is complete or has failed, for older clients.
+    "loginChatGptComplete" => LoginChatGptComplete(LoginChatGptCompleteNotification),
     /// A conversation that was there before is ready.
     "sessionConfigured" => SessionConfigured(Box<SessionConfiguredNotification>),
     /// More of what a command outside of all threads prints.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+#[cfg(feature = "schema")]
+use super::account::AuthTokensLogin;
 use super::item::CommandAction;
 #[cfg(feature = "schema")]
 use crate::v1::request::ConversationApprovalResponse;
@@ -47,6 +49,19 @@ server_requests! {
     "execCommandApproval" => ExecCommandApproval(ExecCommandApprovalParams) -> ConversationApprovalResponse,
     /// May these files be changed? Asked of those who listen to a conversation.
     "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
+    /// The tokens that the client has brought were refused: has it others?
+    "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
+}
+
+/// `account/chatgptAuthTokens/refresh`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ChatgptAuthTokensRefreshParams {
+    /// Why others are wanted; always `unauthorized`.
+    pub reason: &'static str,
+    /// The workspace that the refused ones are for.
+    pub previous_account_id: Option<String>,
 }
 
 /// `item/commandExecution/requestApproval`.

@@ -1,7 +1,7 @@
-//! The files of git's configuration, with what they include.
+//! The files of git's configuration and the files that they include.
 //!
-//! Invariant: reading is bounded and never blocks. Conditions of `includeIf` are not evaluated: what may be read counts as
-//! read.
+//! Invariant: reading is bounded and never blocks. Conditions of `includeIf` are not evaluated: a file that may be
+//! included counts as included.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +9,22 @@ use codex_guard::git::config::{Entry, parse};
 
 use super::read;
 
-/// How deep files may include each other, as in git.
+/// The maximum include depth, as in git.
 const MAX_DEPTH: usize = 10;
-/// How many files are read for one repository.
+/// The maximum number of files read for one repository.
 const MAX_FILES: usize = 64;
 
-/// What some files and all that they include say.
+/// The combined settings of some files and everything that they include.
 #[derive(Debug, Default)]
 pub(crate) struct Effective {
     pub(crate) entries: Vec<Entry>,
-    /// What is included, whether it exists or not.
+    /// The included paths, whether they exist or not.
     pub(crate) included: Vec<PathBuf>,
     seen: Vec<PathBuf>,
 }
 
 impl Effective {
-    /// The files that count for every repository of this user.
+    /// The files that apply to every repository of this user.
     pub(crate) fn of_user() -> Self {
         let mut user = Self::default();
         user.add(Path::new("/etc/gitconfig"));
@@ -37,7 +37,7 @@ impl Effective {
         user
     }
 
-    /// Reads one more file.
+    /// Reads another file.
     pub(crate) fn add(&mut self, file: &Path) {
         self.add_included(file, MAX_DEPTH);
     }

@@ -1,4 +1,4 @@
-//! An inspection that is due: what is known when a command starts, for the time when it has ended.
+//! A pending inspection: the state when a command starts, for comparison after it has ended.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use crate::search::{Point, Survey, What};
 use codex_guard::git::sequencer::{self, Executed};
 use codex_guard::walk::Stamp;
 
-/// File systems stamp with a clock that may be behind by a few milliseconds.
+/// File systems use a clock that may lag by a few milliseconds.
 const CLOCK_SLACK: Duration = Duration::from_millis(50);
 
-/// The commands that were not inspected yet, by number: when they started, and what they may write.
+/// The commands that were not inspected yet, by number: their start time and their profile.
 static ACTIVE: Mutex<BTreeMap<u64, (i128, Profile)>> = Mutex::new(BTreeMap::new());
 
 fn active() -> MutexGuard<'static, BTreeMap<u64, (i128, Profile)>> {
-    // No change can be left half done.
+    // Every critical section leaves the map consistent.
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a command among those that were not inspected yet.
+/// Registers a command as not inspected yet.
 #[derive(Debug)]
 struct Active(u64);
 
 impl Active {
-    /// Says also since when any of them may have written to the folders of this one.
+    /// Also returns the earliest time at which any registered command may have written to this one's folders.
     fn new(since: i128, profile: &Profile) -> (Self, i128) {
         let roots = profile.writable_roots();
         let shares = |other: &Profile| {
@@ -48,25 +48,25 @@ impl Drop for Active {
     }
 }
 
-/// What a command could have changed, and since when.
+/// The places that a command could have changed, and since when.
 #[derive(Debug, Clone)]
 pub(crate) struct Due {
     pub(super) profile: Profile,
-    /// The start of the command, in nanoseconds.
+    /// The start time of the command, in nanoseconds.
     since: i128,
-    /// The places of its plan, and whether they were closed.
+    /// The places of its layout, and whether they were closed.
     places: HashMap<PathBuf, bool>,
-    /// The git folders that the plan has closed in part.
+    /// The git folders that the layout closes in part.
     pub(super) git_folders: Vec<PathBuf>,
-    /// What was there when it started.
+    /// The survey of the workspace at the start of the command.
     before: Arc<Survey>,
-    /// What lists of git executed when it started, as far as no command has written them.
+    /// The commands in git's todo lists at the start, for lists that no command has written.
     pub(super) executed: Executed,
     _active: Arc<Active>,
 }
 
 impl Due {
-    /// Notes what there is to know. None where nothing can be written.
+    /// Records the current state. `None` if nothing is writable.
     pub(crate) fn new(profile: &Profile, layout: &Layout) -> Option<Self> {
         if profile.writable_roots().is_empty() {
             return None;
@@ -87,12 +87,12 @@ impl Due {
         })
     }
 
-    /// Whether the command could not write there.
+    /// Whether the path was closed to the command.
     pub(super) fn was_closed(&self, path: &Path) -> bool {
         path.ancestors().find_map(|folder| self.places.get(folder)).is_some_and(|closed| *closed)
     }
 
-    /// Whether something was changed since the command has started.
+    /// Whether something was changed after the command started.
     pub(super) fn is_since(&self, stamp: &Stamp) -> bool {
         self.is_time_since(stamp.changed)
     }
@@ -101,17 +101,17 @@ impl Due {
         time >= self.since
     }
 
-    /// Whether all that was there before is known.
+    /// Whether the survey from before the command is complete.
     pub(super) fn knows_all(&self) -> bool {
         self.before.unfinished.is_empty()
     }
 
-    /// What was there before, so that it cannot have come with a folder that was moved.
+    /// The entries that existed before, so they cannot have arrived with a moved folder.
     pub(super) fn known(&self) -> HashSet<(PathBuf, (u64, u64))> {
         self.before.points.iter().map(|point| (point.path(), point.stamp.identity())).collect()
     }
 
-    /// The git folders without a checkout that were there before.
+    /// The bare git folders that existed before.
     pub(super) fn known_bare(&self) -> HashSet<PathBuf> {
         self.before.points.iter().filter(|point| point.what == What::Bare).map(Point::path).collect()
     }
@@ -121,16 +121,16 @@ impl Due {
         self.profile == other.profile
     }
 
-    /// Takes over what else is to be inspected.
+    /// Merges another pending inspection into this one.
     pub(super) fn join(&mut self, other: Self) {
-        // What only one of them could not write counts as writable.
+        // A path counts as closed only if both were closed to it.
         for (path, closed) in &mut self.places {
             *closed &= other.was_closed(path);
         }
         let open = other.places.iter().filter(|(_, closed)| !**closed);
         self.places.extend(open.map(|(path, _)| (path.clone(), false)));
         self.git_folders.extend(other.git_folders);
-        // Only what was there before both was there before.
+        // The earlier survey is the reference.
         if other.since < self.since {
             self.since = other.since;
             self.before = other.before;

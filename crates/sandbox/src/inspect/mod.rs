@@ -1,11 +1,11 @@
-//! The second line of defence: what a command has left is inspected when it has ended.
+//! The second line of defence: the changes of a command are inspected after it has ended.
 //!
-//! Not everything can be closed while a command runs: a new repository deep in the workspace is ordinary work, and so is a
-//! commit. So what the command has changed is looked at afterwards. What would make the user's next git, editor or package
-//! manager run code is *disarmed*: renamed beside itself, or replaced by a harmless form of itself.
+//! Not everything can be closed while a command runs: creating a repository deep in the workspace is ordinary work, and
+//! so is a commit. So the changes are inspected afterwards. Anything that would make the user's next git, editor or
+//! package manager run code is *disarmed*: renamed in place, or replaced by a harmless version.
 //!
-//! Invariants: nothing is deleted, and whatever is changed is reported. What a command cannot have changed, because it was
-//! closed or is older than the command, is left alone. No link is followed, and everything has a budget.
+//! Invariants: nothing is deleted, and every change is reported. Files that the command cannot have changed, because
+//! they were closed or are older than the command, are left alone. No link is followed, and everything has a budget.
 
 #[cfg(target_os = "linux")]
 mod due;

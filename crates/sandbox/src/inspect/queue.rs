@@ -1,7 +1,7 @@
-//! Runs inspections beside everything else, one at a time for each workspace.
+//! Runs inspections in the background, one at a time for each workspace.
 //!
-//! Commands that end while an inspection runs share the next one, so many short commands in a large workspace cost no more
-//! than a few inspections.
+//! Commands that end while an inspection runs share the next one, so many short commands in a large workspace need only
+//! a few inspections.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use super::workspace;
 use crate::linux::PendingCleanup;
 use codex_guard::findings::Findings;
 
-/// An inspection, with those who wait for it.
+/// A queued inspection and its waiters.
 struct Request {
     due: Due,
     reports: Vec<Findings>,
@@ -28,11 +28,11 @@ struct Queue {
 static QUEUE: Mutex<Queue> = Mutex::new(Queue { running: Vec::new(), waiting: Vec::new() });
 
 fn queue() -> MutexGuard<'static, Queue> {
-    // No change can be left half done.
+    // Every critical section leaves the queue consistent.
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Inspects what a command has left, soon. `pending` is dropped when that is done.
+/// Schedules an inspection after a command. `pending` is dropped when it is done.
 pub(crate) fn inspect_aside(due: Due, pending: PendingCleanup) {
     let mut queue = queue();
     let report = due.profile.findings().clone();
@@ -59,7 +59,7 @@ pub(crate) fn inspect_aside(due: Due, pending: PendingCleanup) {
     }
 }
 
-/// Makes one inspection after the other until none is left for the workspace.
+/// Runs inspections until none is left for the workspace.
 fn serve(first: Request) {
     let mut next = Some(first);
     while let Some(Request { due, reports, waiting }) = next.take() {

@@ -1,4 +1,4 @@
-//! Inspects one git folder: what git would execute from it, or read to learn what to execute.
+//! Inspects one git folder: the files that git would execute, or read to learn what to execute.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,19 +13,19 @@ use codex_guard::git::sequencer;
 use codex_guard::names::GIT_HOOKS;
 use codex_guard::walk::{EntryKind, Folder, Root};
 
-/// How deep submodules may be nested in `modules`, in folders.
+/// The maximum nesting depth of submodules in `modules`, in folders.
 const MAX_MODULE_DEPTH: usize = 4;
-/// How many folders of one git folder are searched for links.
+/// The maximum number of folders in one git folder that are searched for links.
 const MAX_FOLDERS: usize = 20_000;
 
-/// What a git folder is to its checkout.
+/// The relation of a git folder to its checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It was there before the command, with its dangerous names closed.
+    /// It existed before the command, with its dangerous names closed.
     Planned,
     /// It has a checkout elsewhere, usually around it.
     Checkout,
-    /// It has none.
+    /// It has no checkout.
     Bare,
 }
 
@@ -49,7 +49,7 @@ impl Inspector<'_> {
         self.modules(&root, git, all);
     }
 
-    /// Leaves the harmless settings of a configuration only.
+    /// Keeps only the harmless settings of a configuration.
     fn settings(&mut self, folder: &Folder, git: &Path, name: &str, is_bare: bool, all: bool) {
         let Some(stamp) = self.is_changed(folder, git, name, all) else { return };
         let (path, name) = (git.join(name), OsStr::new(name));
@@ -74,7 +74,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// A git folder that is no linked worktree takes its settings from nowhere else.
+    /// A git folder that is not a linked worktree must not take its settings from elsewhere.
     fn common_folder(&mut self, folder: &Folder, git: &Path, all: bool) {
         if self.is_changed(folder, git, "commondir", all).is_none() {
             return;
@@ -112,7 +112,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Links let git write elsewhere. What lies in `objects` is never written again.
+    /// Links let git write elsewhere. Files in `objects` are never rewritten.
     fn links(&mut self, root: &Root, git: &Path, all: bool) {
         let mut waiting = vec![(PathBuf::new(), all)];
         let mut folders = 0;
@@ -133,7 +133,7 @@ impl Inspector<'_> {
                             ((all && !is_top || self.due.is_since(&stamp)) && !self.due.was_closed(&at.join(name)))
                                 .then_some(())
                         };
-                        // A branch may have any name, so there the suffix says nothing.
+                        // A branch may have any name, so the suffix means nothing there.
                         let is_branch = below.starts_with("refs") || below.starts_with("logs/refs");
                         if (is_branch || !is_disarmed(&name)) && is_new(&name).is_some() {
                             self.move_aside(&folder, &at, &name, "a link in a git folder");
@@ -147,7 +147,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Operations that wait to be continued.
+    /// The todo lists of operations in progress.
     fn lists(&mut self, git: &Path, all: bool) {
         for (name, list) in sequencer::LISTS {
             let at = git.join(name);
@@ -181,7 +181,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// The folders of linked worktrees: each has its own state, and takes its settings from here.
+    /// The folders of linked worktrees: each has its own state and takes its settings from here.
     fn worktrees(&mut self, root: &Root, git: &Path, all: bool) {
         let Some(folder) = root.folder(Path::new("worktrees")) else { return };
         let at = git.join("worktrees");
@@ -224,14 +224,14 @@ impl Inspector<'_> {
     }
 }
 
-/// Whether `sequencer/opts`, which has the syntax of a configuration, names a strategy that is no part of git.
+/// Whether `sequencer/opts`, which has the syntax of a configuration, names a strategy that is not part of git.
 fn has_foreign_strategy(folder: &Folder) -> bool {
     let parsed = config::parse(&disarm::read(folder, "opts").unwrap_or_default());
     let is_foreign = |entry: &Entry| !sequencer::is_known_strategy(entry.value.as_deref().unwrap_or_default());
     parsed.is_broken || parsed.entries.iter().any(|entry| entry.is("options", "strategy") && is_foreign(entry))
 }
 
-/// Says which settings were removed.
+/// Lists the removed settings.
 fn named(removed: &[Entry]) -> String {
     let name = |entry: &Entry| {
         let subsection = entry.subsection.as_ref().map(|name| format!(".{}", String::from_utf8_lossy(name)));

@@ -1,4 +1,4 @@
-//! Inspects a workspace: goes through what a survey finds and has everything disarmed that a command has changed.
+//! Inspects a workspace: goes through a survey and disarms everything dangerous that a command has changed.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,12 +17,12 @@ use codex_guard::disarm;
 use codex_guard::findings::{Finding, Report};
 use codex_guard::walk::{EntryKind, Folder, Root, Stamp};
 
-/// How long the git folders may take, after the survey.
+/// The time limit for the git folders, after the survey.
 const MAX_TIME: Duration = Duration::from_secs(1);
-/// How many ordinary files are told of.
+/// The maximum number of ordinary files in a report.
 const MAX_CHANGED: usize = 100;
 
-/// Names that a git folder has of its own. A folder with others is somebody's work.
+/// The names in a git folder. A folder with other names contains somebody's work.
 const GIT_ENTRIES: &[&str] = &[
     "HEAD",
     "branches",
@@ -49,17 +49,16 @@ const GIT_ENTRIES: &[&str] = &[
     "gitdir",
 ];
 
-/// One inspection.
 pub(super) struct Inspector<'a> {
     pub(super) due: &'a Due,
     known: HashSet<(PathBuf, (u64, u64))>,
-    /// The git folders that were looked at.
+    /// The git folders that were already inspected.
     pub(super) seen: HashSet<PathBuf>,
     pub(super) until: Instant,
     report: Report,
 }
 
-/// Looks at what a command has changed and disarms what is dangerous.
+/// Inspects the changes of a command and disarms the dangerous ones.
 pub(super) fn inspect(due: &Due) -> Report {
     let mut survey = look(due);
     let mut inspector = Inspector {
@@ -93,7 +92,7 @@ fn look(due: &Due) -> Arc<Survey> {
 }
 
 impl Inspector<'_> {
-    /// Makes folders readable that the command has closed to us, and says whether there were any.
+    /// Makes folders readable that the command has made unreadable, and returns whether there were any.
     fn open_up(&mut self, survey: &Survey) -> bool {
         let mut opened = false;
         let unreadable = survey.points.iter().filter(|point| point.what == What::Unreadable);
@@ -131,17 +130,17 @@ impl Inspector<'_> {
         }
     }
 
-    /// Whether the command has changed it, or has brought it along in a folder.
+    /// Whether the command has changed it, or moved it here inside a folder.
     fn is_suspect(&self, point: &Point) -> bool {
         self.due.is_since(&point.stamp) || self.due.is_time_since(point.folders_changed) && !self.is_known(point)
     }
 
-    /// Whether it was there before. What is not known for lack of time may well have been.
+    /// Whether it existed before. If the earlier survey is incomplete, it may have.
     fn is_known(&self, point: &Point) -> bool {
         !self.due.knows_all() || self.known.contains(&(point.path(), point.stamp.identity()))
     }
 
-    /// A file with the name of a hook, outside of git folders. A configuration may lead git there.
+    /// A file with the name of a hook, outside of git folders. A configuration may point git to it.
     fn hook(&mut self, point: &Point) {
         if point.stamp.kind() == EntryKind::Link {
             return self.move_point_aside(point, "a link with the name of a git hook");
@@ -157,7 +156,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// A folder that git takes for a git folder though it is not called `.git`.
+    /// A folder that git recognises as a git folder although it is not called `.git`.
     fn bare(&mut self, point: &Point) {
         let path = point.path();
         let Some(folder) = Root::open(&path).and_then(|root| root.folder(Path::new(""))) else { return };
@@ -174,7 +173,7 @@ impl Inspector<'_> {
         self.move_aside(&folder, &path, OsStr::new("HEAD"), "a git folder among other files");
     }
 
-    /// A `.git` file. One that leads to a folder which commands can write must belong to it.
+    /// A `.git` file. If it points to a folder that commands can write, the two must belong together.
     fn git_file(&mut self, point: &Point) {
         let path = point.path();
         let Some((folder, name)) = around(point) else { return };
@@ -182,7 +181,7 @@ impl Inspector<'_> {
         let Some(target) = text.strip_prefix(b"gitdir:") else { return };
         let (target, checkout) = (Path::new(OsStr::from_bytes(target.trim_ascii())), path.parent().unwrap_or(&path));
         let Ok(git) = checkout.join(target).canonicalize() else {
-            // Nothing is there yet, and what is created later would not be connected with this file any more.
+            // Nothing is there yet, and a folder created later could not be traced to this file.
             return self.move_point_aside(point, "a `.git` file that leads nowhere");
         };
         if !self.due.profile.writable_roots().iter().any(|root| git.starts_with(root)) {
@@ -204,7 +203,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Renames an entry of a folder beside itself and reports it.
+    /// Renames an entry of a folder in place and reports it.
     pub(super) fn move_aside(&mut self, folder: &Folder, at: &Path, name: &OsStr, what: &str) {
         match disarm::move_aside(folder, name) {
             Ok(aside) => self.report(at.join(name), &format!("{what}; renamed to {}", aside.display())),
@@ -221,7 +220,7 @@ impl Inspector<'_> {
         self.report(path, &format!("{what}; could not be disarmed: {errno}"));
     }
 
-    /// Says what was too large to be looked at, once for each folder.
+    /// Reports what was too large to inspect, once for each folder.
     fn note_limits(&mut self, survey: &Survey) {
         static SAID: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
         let is_late = Instant::now() > self.until;
@@ -239,13 +238,13 @@ impl Inspector<'_> {
     }
 }
 
-/// The folder around a place, and its name in there.
+/// The parent folder of a place, and its name in it.
 fn around(point: &Point) -> Option<(Folder, &OsStr)> {
     let folder = Root::open(&point.root)?.folder(point.below.parent()?)?;
     Some((folder, point.below.file_name()?))
 }
 
-/// Whether this is a folder that holds a name for another command.
+/// Whether this is a placeholder of another command.
 fn is_placeholder(point: &Point) -> bool {
     let is_empty = || {
         let mut is_empty = true;
@@ -260,7 +259,7 @@ fn is_placeholder(point: &Point) -> bool {
     is_placeholder_mode(point.stamp.mode) && point.stamp.kind() == EntryKind::Folder && is_empty()
 }
 
-/// Whether a folder holds nothing but what git puts into a git folder.
+/// Whether a folder contains only the names of a git folder.
 fn is_git_alone(folder: &Folder) -> bool {
     let mut is_alone = true;
     folder.each(&mut |name, _| {
@@ -274,7 +273,7 @@ fn is_git_alone(folder: &Folder) -> bool {
 }
 
 impl Inspector<'_> {
-    /// Whether an entry was changed by the command.
+    /// Whether the command has changed an entry.
     pub(super) fn is_changed(&self, folder: &Folder, at: &Path, name: &str, all: bool) -> Option<Stamp> {
         let stamp = folder.stamp_of(name)?;
         ((all || self.due.is_since(&stamp)) && !self.due.was_closed(&at.join(name))).then_some(stamp)

@@ -1,15 +1,16 @@
 //! The processes of one command: the supervisor, the first process of the sandbox, and the command itself.
 //!
-//! The supervisor comes from the server and never executes anything. It stays outside the sandbox, watches the command and a
-//! pipe that only the server holds the other end of. When the server lets go of it, by intent or by dying, the supervisor
-//! ends the whole tree and removes the placeholders.
+//! The server clones the supervisor, which never executes anything. It stays outside the sandbox and watches the
+//! command and a pipe whose other end only the server holds. When that end closes, because the server drops it or dies,
+//! the supervisor kills the whole process tree and removes the placeholders.
 //!
-//! The other two share the supervisor's memory, the command until it is executed. To copy it once more for each would cost
-//! more than everything else they do.
+//! The other two share the supervisor's memory, the command until it is executed. Copying it for each would cost more
+//! than everything else they do.
 //!
-//! Invariant: these processes run beside the threads of a program or are copies of it, so they make plain system calls and
-//! nothing else: no allocation, no lock, no panic. The plan is read by all and changed by none, and what they change is
-//! theirs alone ([`Workings`]). None of a sandbox can be inspected from inside, since they carry the server's memory.
+//! Invariant: these processes run alongside the threads of a program or are copies of it, so they make plain system
+//! calls and nothing else: no allocation, no lock, no panic. All of them read the plan and none changes it; each
+//! changes only its own memory ([`Workings`]). None of them can be inspected from inside the sandbox, because they
+//! carry the server's memory.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -50,34 +51,34 @@ pub(super) struct Plan {
     pub(super) environment: Strings,
     pub(super) cwd: CString,
     pub(super) is_terminal: bool,
-    /// Only find out whether all of this works; execute nothing.
+    /// Only checks whether all of this works; executes nothing.
     pub(super) is_rehearsal: bool,
     pub(super) most_processes: Option<Rlimit>,
-    /// What bounds its memory.
+    /// The cgroup that limits its memory.
     pub(super) group: Option<Handle>,
     pub(super) pipes: Pipes,
-    /// Every descriptor that is needed at all, in order.
+    /// All descriptors that are needed, sorted.
     pub(super) keep: Vec<RawFd>,
-    /// Those of them that the supervisor needs no longer once the command runs.
+    /// The descriptors that the supervisor does not need once the command runs.
     pub(super) for_command: Vec<RawFd>,
 }
 
-/// What the processes hear of each other and of the server through.
+/// The pipes between the processes and the server.
 #[derive(Clone, Copy)]
 pub(super) struct Pipes {
-    /// What becomes the standard streams; `None` leaves the server's own.
+    /// The standard streams of the command; `None` for the server's own.
     pub(super) streams: Option<[RawFd; 3]>,
     /// Closed by a successful exec; a failure is written to it.
     pub(super) ready: RawFd,
-    /// The exit status is written to it.
+    /// Receives the exit status.
     pub(super) end: RawFd,
-    /// Ends when the server lets go.
+    /// Reaches end of file when the server drops its end.
     pub(super) life: RawFd,
-    /// A pipe, reading end first, through which the supervisor says which places can be mounted.
+    /// A pipe, read end first, through which the supervisor reports which places can be mounted.
     pub(super) places: [RawFd; 2],
-    /// A pipe, reading end first, through which the first process says that the sandbox stands.
+    /// A pipe, read end first, through which the first process reports that the sandbox is ready.
     pub(super) built: [RawFd; 2],
-    /// A pipe, reading end first, through which the command says where its filter's listener is.
+    /// A pipe, read end first, through which the command reports its filter's listener.
     pub(super) listener_number: [RawFd; 2],
 }
 
@@ -85,7 +86,7 @@ pub(super) struct Pipes {
 pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
     sys::reset_signals();
     close_all_but(&plan.keep);
-    // Out of reach of signals to the server's process group and of its terminal.
+    // Detaches from the server's process group, so that its signals and its terminal have no effect.
     let _ = setsid();
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
@@ -95,7 +96,7 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
         let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack, 0));
         start::first_process(&world.footing, run, first_stack, joining_stack).map_err(Failure::of(Step::Namespaces))
     } else {
-        // Whatever loses its parent becomes a child of this process, so it can be found.
+        // Orphaned descendants become children of this process, so it can find them.
         let _ = sys::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
         let mut start = move |flags| start_command(plan, arguments, command_stack, flags);
         match plan.confined.as_ref().and_then(|confined| confined.scope.as_ref()) {
@@ -123,32 +124,32 @@ pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
 
 /// Starts the process that becomes the command.
 fn start_command(plan: &Plan, arguments: &mut Strings, stack: &mut Stack, flags: c_int) -> Started {
-    // SAFETY: this process stays for as long as the other shares its memory, and with it the plan; the arguments and the
-    // stack are used by nobody else.
+    // SAFETY: this process, and with it the plan, stays alive as long as the other shares its memory; nobody else uses
+    // the arguments and the stack.
     unsafe { sys::clone_sharing(stack, flags | libc::SIGCHLD, move || command(plan, arguments)) }
         .map_err(Failure::of(Step::Clone))
 }
 
-/// Creates the missing names while the first process makes its mounts, then lets that close them.
+/// Creates the missing names while the first process makes its mounts, then tells it which ones to close.
 fn place_placeholders(plan: &Plan, placeholders: &mut Placeholders, mountable: &mut [u8]) {
     if plan.confined.as_ref().is_none_or(|confined| confined.world.is_none()) {
         return;
     }
     match placeholders.place(mountable) {
-        // Fits into the pipe at once, however many there are: a page and more.
+        // Fits into the pipe at once: a pipe holds at least a page.
         Ok(()) => drop(sys::write(plan.pipes.places[1], mountable)),
         Err((errno, place)) => report(plan, Failure::at(Step::Placeholder, place)(errno)),
     }
-    // The first process gives up when nothing comes.
+    // The first process gives up when nothing arrives.
     close_each(&plan.pipes.places);
 }
 
-/// Takes over the calls that the command's filter hands to the supervisor, and lets the command go on.
+/// Takes the listener of the command's filter, and lets the command continue.
 fn take_listener(plan: &Plan, child: &OwnedFd) -> Option<OwnedFd> {
     close_each(&plan.pipes.listener_number[1..]);
     plan.confined.as_ref()?.judged.as_ref()?;
     let mut number = [0; 4];
-    // Nothing comes if the command has failed before.
+    // Nothing arrives if the command has failed before.
     if sys::read(plan.pipes.listener_number[0], &mut number) != Ok(number.len()) {
         return None;
     }
@@ -160,14 +161,14 @@ fn take_listener(plan: &Plan, child: &OwnedFd) -> Option<OwnedFd> {
     listener.ok()
 }
 
-/// Applies the filter, and waits until the supervisor answers what it hands over.
+/// Applies the filter, and waits until the supervisor has its listener.
 fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     if confined.judged.is_none() {
         return sys::seccomp(&confined.filter);
     }
     close_each(&plan.pipes.places[1..]);
-    // The supervisor of an ordinary user takes the listener only from a process that it may look at. Their memory, which is
-    // one, is closed to everybody only after this.
+    // The supervisor of an ordinary user can take the listener only from a process that it may inspect. Their shared
+    // memory is made inaccessible only after this.
     let listener = sys::seccomp_with_listener(&confined.filter)?;
     sys::write(plan.pipes.listener_number[1], &listener.to_le_bytes())?;
     let answered = sys::read(plan.pipes.places[0], &mut [0_u8])?;
@@ -175,7 +176,7 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
 }
 
-/// Waits for the end of the command or of the server's interest, whichever comes first.
+/// Waits until the command ends or the server drops its end, whichever comes first.
 fn watch(
     plan: &Plan,
     placeholders: &Placeholders,
@@ -186,14 +187,14 @@ fn watch(
     close_each(&plan.for_command);
     let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
     let has_first_process = plan.confined.as_ref().is_some_and(|confined| confined.world.is_some());
-    // Without a first process, what loses its parent comes to this one, and would fill the process table when it ends.
+    // Without a first process, orphans become children of this one, and would fill the process table as zombies.
     let orphans = if has_first_process { None } else { sys::ends_of_children().ok() };
     let (mut listener, mut exit) = (listener, None);
-    // SAFETY: a descriptor of the plan, which this process keeps until it ends.
+    // SAFETY: a descriptor of the plan, which this process keeps until it exits.
     let life = unsafe { BorrowedFd::borrow_raw(plan.pipes.life) };
     let mut wanted = true;
     loop {
-        // What is of no interest any more is not asked about.
+        // Descriptors that no longer matter are not polled.
         let asked = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut watched = [
             asked(child.as_fd()),
@@ -214,7 +215,7 @@ fn watch(
         }
         match &listener {
             Some(calls) if waits => metadata::answer(calls.as_fd(), judged),
-            // Nobody is left who could ask.
+            // No process is left that could make calls.
             Some(_) if is_asked => listener = None,
             Some(_) | None => {}
         }
@@ -236,23 +237,23 @@ fn watch(
     finish(plan, placeholders, exit, has_first_process);
 }
 
-/// Ends what is left of a command, and tells how it ended.
+/// Kills the rest of a command, and reports its outcome.
 fn finish(plan: &Plan, placeholders: &Placeholders, exit: Exit, has_first_process: bool) {
     if !has_first_process {
         end_descendants();
         tell(plan, exit, true);
     } else if exit != Exit::Code(0) {
-        // The first process says how the command ended and exits with 0, unless it was killed itself.
+        // The first process reports the command's outcome and exits with 0, unless it was killed itself.
         tell(plan, Exit::Signal(libc::SIGKILL), false);
     }
     if !placeholders.is_empty() {
         placeholders.remove();
-        // How the command ended was told before; this says that nobody need wait any longer.
+        // The outcome was reported before; this says that nobody needs to wait any longer.
         tell(plan, exit, true);
     }
 }
 
-/// Process 1 of the sandbox: makes its mounts, starts the command, and takes everything along when that ends. Returns its
+/// Process 1 of the sandbox: makes its mounts, starts the command, and kills everything when it ends. Returns its
 /// status.
 ///
 /// The command starts first and leaves the network, which takes as long as all mounts together, while these are made.
@@ -263,7 +264,7 @@ fn first_process(
     start_command: impl FnOnce() -> Started,
 ) -> c_int {
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
-    // A signal to the command's process group ends here: nobody inside can signal process 1, and the supervisor is in
+    // Signals to the command's process group stop here: nobody inside can signal process 1, and the supervisor is in
     // another group.
     let _ = setsid();
     let started = build_world(plan, world, workings, start_command);
@@ -283,7 +284,7 @@ fn first_process(
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == command_pid => {
                 let signal = status.terminating_signal();
                 exit = Some(signal.map_or_else(|| Exit::Code(status.exit_status().unwrap_or(0)), Exit::Signal));
-                // Everybody but this process.
+                // Every process but this one.
                 sys::kill_all();
             }
             Ok(_) | Err(Errno::INTR) => {}
@@ -291,20 +292,20 @@ fn first_process(
         }
     }
     let Some(exit) = exit else { return 1 };
-    // placeholders are removed by the supervisor, once this process has gone.
+    // The supervisor removes placeholders once this process has exited.
     let is_all = plan.confined.as_ref().is_none_or(|confined| !confined.has_placeholders);
     tell(plan, exit, is_all);
     0
 }
 
-/// Starts the command and makes the mounts beside it.
+/// Starts the command and makes the mounts concurrently.
 fn build_world(
     plan: &Plan,
     world: &World,
     workings: &mut FirstWorkings,
     start_command: impl FnOnce() -> Started,
 ) -> Result<i32, Failure> {
-    // It leaves the network, which takes the longest, and for that need not be anybody yet.
+    // It leaves the network, which takes the longest and does not need the user mapping yet.
     let (pid, _) = start_command()?;
     if let Footing::Own { maps, without_network } = &world.footing {
         if *without_network {
@@ -318,7 +319,7 @@ fn build_world(
         None => (None, false),
     };
     world::build(world, workings, has_placeholders.then_some(plan.pipes.places[0]), ruleset)?;
-    // The memory of this process is the supervisor's, a copy of the server's: nobody inside may look at it.
+    // This process has the memory of the supervisor, a copy of the server's: nobody inside may read it.
     sys::set_visible(false)
         .and_then(|()| sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1))
         .and_then(|()| sys::use_no_capabilities())
@@ -326,8 +327,8 @@ fn build_world(
     Ok(pid)
 }
 
-/// Lets a process that was just started begin at once, on another processor: the kernel often leaves a child where its parent
-/// is, and this one has long mounts to make.
+/// Makes a new process start at once on another CPU: the kernel often keeps a child on its parent's CPU, and this
+/// parent has many mounts to make.
 fn start_elsewhere(pid: i32) {
     let Ok(all) = sched_getaffinity(None) else { return };
     let mut others = all;
@@ -335,13 +336,13 @@ fn start_elsewhere(pid: i32) {
     if others.count() > 0 {
         let pid = Pid::from_raw(pid);
         let _ = sched_setaffinity(pid, &others);
-        // From there it may go anywhere.
+        // After that it may run anywhere.
         let _ = sched_setaffinity(pid, &all);
     }
 }
 
-/// Leaves the network, gives up every privilege and applies the filter, and waits until the first process, which works
-/// beside, has made the mounts.
+/// Leaves the network, drops all privileges and applies the filter, then waits until the first process has made the
+/// mounts.
 fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Failure> {
     if let Footing::Own { without_network: true, .. } = world.footing {
         sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
@@ -349,7 +350,7 @@ fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Fa
     give_up_privileges()?;
     sys::seccomp(&confined.filter).map_err(Failure::of(Step::Filter))?;
     close_each(&plan.pipes.built[1..]);
-    // Nothing comes if a mount has failed, which the first process reports.
+    // Nothing arrives if a mount has failed, which the first process reports.
     match sys::read(plan.pipes.built[0], &mut [0_u8]) {
         Ok(1) => Ok(()),
         _ => sys::exit(127),
@@ -362,7 +363,7 @@ fn give_up_privileges() -> Result<(), Failure> {
         .map_err(Failure::of(Step::Privileges))
 }
 
-/// Becomes the command. Returns the status of a process that could not.
+/// Becomes the command. Returns only on failure, with the exit status.
 fn command(plan: &Plan, arguments: &mut Strings) -> c_int {
     let failure = match prepare_command(plan) {
         Ok(()) if plan.is_rehearsal => return 0,
@@ -374,7 +375,7 @@ fn command(plan: &Plan, arguments: &mut Strings) -> c_int {
 }
 
 fn prepare_command(plan: &Plan) -> Result<(), Failure> {
-    // Its parent is the first process, or the supervisor where there is none.
+    // Its parent is the first process, or the supervisor if there is none.
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
     if let Some(limit) = plan.most_processes {
         setrlimit(Resource::Nproc, limit).map_err(Failure::of(Step::Privileges))?;
@@ -384,8 +385,8 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     }
     restore_descriptor_limit();
     if plan.is_terminal {
-        // Only who leads a session can have a terminal. Nobody else leads one: a program that wants a session of its
-        // own would have to leave its first process behind, and the command would be over before it began.
+        // Only a session leader can have a controlling terminal. Otherwise the command leads no session: a program that
+        // needs its own would have to fork and leave its first process, and the command would be over before it began.
         let _ = setsid();
     }
     let confined = plan.confined.as_ref();
@@ -417,7 +418,7 @@ fn prepare_command(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tries the candidates in turn, as a shell does. Comes back only if all fail.
+/// Tries the candidates in turn, as a shell does. Returns only if all fail.
 fn execute(plan: &Plan, arguments: &mut Strings) -> Failure {
     let mut worst = Errno::NOENT;
     for candidate in &plan.candidates {
@@ -440,7 +441,7 @@ fn tell(plan: &Plan, exit: Exit, is_all: bool) {
     let _ = sys::write(plan.pipes.end, &end.to_bytes());
 }
 
-/// Closes every descriptor that is not listed; the list is in order.
+/// Closes every descriptor that is not listed; the list is sorted.
 fn close_all_but(keep: &[RawFd]) {
     let mut next = 0;
     for fd in keep.iter().map(|fd| fd.unsigned_abs()) {

@@ -1,7 +1,7 @@
 //! Sandboxes that have ended and whose placeholders are still being removed.
 //!
-//! A command is over when its processes are gone; to take down its mounts and placeholders takes about as long again as a short
-//! command. Whoever runs one command after the other need not wait for that, only who looks at the folders then.
+//! A command is over when its processes are gone; removing its mounts and placeholders takes about as long again as a
+//! short command. The next command need not wait for that; only code that looks at the folders does.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::running::Running;
 use crate::inspect::{Due, inspect_aside};
 
-/// How long placeholders and inspections are waited for. They are over in a millisecond, unless the workspace is very large or
+/// The maximum wait for placeholders and inspections. They take a millisecond, unless the workspace is very large or
 /// the machine hangs.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -26,11 +26,10 @@ struct Pending {
 }
 
 fn pending() -> MutexGuard<'static, Pending> {
-    // No change can be left half done.
+    // Every critical section leaves the state consistent.
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of them.
 #[derive(Debug)]
 pub(crate) struct PendingCleanup(u64);
 
@@ -51,7 +50,7 @@ impl Drop for PendingCleanup {
     }
 }
 
-/// Lets a command that has ended clean up after itself, if anything is left of it.
+/// Lets a command that has ended clean up in the background, if anything is left of it.
 pub(crate) fn clean_up_aside(mut running: Running) {
     let inspection = running.take_inspection();
     if running.is_all() && inspection.is_none() {
@@ -67,7 +66,7 @@ pub(crate) fn clean_up_aside(mut running: Running) {
     });
 }
 
-/// What can be inspected of a command while it still runs.
+/// The inspection of a command that is still running.
 #[derive(Debug)]
 pub(crate) struct Inspection(Option<Due>);
 
@@ -76,7 +75,7 @@ impl Inspection {
         Self(running.inspection())
     }
 
-    /// Has it inspected aside.
+    /// Starts the inspection in the background.
     pub(crate) fn inspect(&self) {
         if let Some(due) = &self.0 {
             inspect_aside(due.clone(), PendingCleanup::new());
@@ -84,8 +83,7 @@ impl Inspection {
     }
 }
 
-/// Waits until nothing is left in the folders by the commands that [`run`](crate::run) has come back from so far, and what
-/// they have changed there was inspected.
+/// Waits until the commands that [`run`](crate::run) has returned from are cleaned up and their changes inspected.
 pub async fn cleanup_done() {
     let before = pending().next;
     let all = async {
@@ -97,7 +95,7 @@ pub async fn cleanup_done() {
             changed.await;
         }
     };
-    // Whoever waits longer is not helped by it.
+    // Waiting any longer would not help.
     let _ = timeout(PATIENCE, all).await;
 }
 

@@ -1,4 +1,4 @@
-//! How many descriptors this process and its commands may have.
+//! Limits on the number of descriptors of this process and its commands.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The soft limit before it was raised; 0 if it was not.
+/// The original soft limit; 0 if it was not raised.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 
-/// Lets this process have as many descriptors as the system grants it. The usual soft limit is for programs that cannot
-/// count beyond it, and commands get it back: they may be such programs.
+/// Raises the soft limit on descriptors to the hard limit. Commands get the original limit back, because programs that
+/// use `select` rely on it.
 pub fn raise_descriptor_limit() {
     let Rlimit { current: Some(first), maximum } = getrlimit(Resource::Nofile) else { return };
     if maximum.is_none_or(|maximum| maximum > first)
@@ -20,7 +20,7 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// Starts a program that runs beside ours, outside of any sandbox, under the limit that this process was started with.
+/// Makes a program that runs alongside ours, outside of any sandbox, start with the original limit.
 pub fn with_first_descriptor_limit(command: &mut Command) -> &mut Command {
     let restore = || {
         restore_descriptor_limit();
@@ -30,7 +30,7 @@ pub fn with_first_descriptor_limit(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(restore) }
 }
 
-/// Gives this process, which becomes a command, the limit back that the first one was started with.
+/// Restores the original limit in this process, which is about to become a command.
 pub(super) fn restore_descriptor_limit() {
     let first = FIRST.load(Ordering::Relaxed);
     if first > 0 {

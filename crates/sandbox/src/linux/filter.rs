@@ -1,9 +1,9 @@
-//! The system call filter: what nothing in the sandbox may ask the kernel for.
+//! The system call filter: the requests to the kernel that nothing in the sandbox may make.
 //!
-//! A list of refusals, compiled to the kernel's filter language. Paths cannot be seen here, so files are left to the
-//! namespaces and to Landlock; numbers can: socket families, clone flags, terminal requests.
+//! A list of refusals, compiled to the kernel's filter language. Paths are not visible here, so files are left to the
+//! namespaces and to Landlock; numbers are: socket families, clone flags, terminal requests.
 //!
-//! Invariant: only the system calls of this machine's own architecture run at all.
+//! Invariant: only system calls of this machine's own architecture run at all.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -22,8 +22,8 @@ use libc::{c_long, sock_filter as Instruction};
 use self::code::{Code, IF_EQUAL, Place};
 use super::metadata;
 
-/// When a refusal applies: all of its conditions hold. Only the lower half of an argument is looked at, and all
-/// arguments named below are 32 bits wide to the kernel.
+/// A refusal applies if all of its conditions hold. Only the lower half of an argument is compared; the kernel treats
+/// all arguments named below as 32 bits wide.
 struct Refusal {
     call: c_long,
     conditions: Vec<Condition>,
@@ -34,18 +34,17 @@ struct Condition {
     argument: u32,
     mask: u32,
     values: Vec<u32>,
-    /// Whether it holds for the values listed, or for all others.
+    /// Whether the condition holds for the listed values, or for all others.
     holds_for_listed: bool,
 }
 
-/// What the rest of the sandbox leaves to the filter.
+/// The parts of the sandbox that are left to the filter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Needs {
-    /// Whether the network may be used.
     pub(super) network: bool,
-    /// Whether processes, System V objects and the modes of files outside are in reach, for lack of namespaces.
+    /// Whether outside processes, System V objects and file modes are reachable, for lack of namespaces.
     pub(super) shared_with_outside: bool,
-    /// Whether the supervisor answers the calls that change modes, owners and times; else nobody may make them.
+    /// Whether the supervisor handles the calls that change modes, owners and times; otherwise they are refused.
     pub(super) metadata_is_judged: bool,
 }
 
@@ -58,7 +57,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_process_madvise,
     libc::SYS_kcmp,
-    // Ways around this filter, and big attack surfaces.
+    // Ways around this filter, and large attack surfaces.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -110,10 +109,10 @@ const REFUSED: &[c_long] = &[
 /// `open_tree_attr`, the same number on every architecture.
 const OPEN_TREE_ATTR: c_long = 467;
 
-/// Refused without network: no socket but a pair can exist, so this is a second line.
+/// Refused without network: no socket except a pair can exist, so this is a second line of defence.
 const NETWORK: &[c_long] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4];
 
-/// System V objects have neither a path nor a namespace of their own on the Landlock level.
+/// System V objects have neither a path nor a separate namespace on the Landlock level.
 const SYSTEM_V: &[c_long] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -128,10 +127,10 @@ const SYSTEM_V: &[c_long] = &[
     libc::SYS_msgctl,
 ];
 
-/// Message queues of POSIX have names of their own that outlive their makers.
+/// POSIX message queues have names that outlive their creators.
 const QUEUES: &[c_long] = &[libc::SYS_mq_open, libc::SYS_mq_unlink];
 
-/// Calls about a process, by the number in their first argument, where 0 is the caller.
+/// Calls about a process, identified by their first argument, where 0 is the caller.
 const ABOUT_PROCESSES: &[c_long] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -145,14 +144,14 @@ const ABOUT_PROCESSES: &[c_long] = &[
 /// Calls that set a priority, with the kind of target that means all processes of a user.
 const PRIORITIES: &[(c_long, u32)] = &[(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
-/// `F_SETLEASE`: whoever holds a lease on a file delays everybody who opens it, by most of a minute.
+/// `F_SETLEASE`: the holder of a lease on a file delays everybody who opens it, by most of a minute.
 const SET_LEASE: u32 = 1024;
 
-/// Requests to file systems, by the letter in their second byte: flags, keys and seals of files (`f`, `v`), attributes
-/// (`X`), and those of Btrfs. They need no descriptor that is open for writing, and Landlock does not see them.
+/// File system ioctls, by the letter in their second byte: flags, keys and seals of files (`f`, `v`), attributes (`X`),
+/// and those of Btrfs. They need no descriptor that is open for writing, and Landlock does not see them.
 const FILE_REQUESTS: [u32; 4] = [0x6600, 0x7600, 0x5800, 0x9400];
-/// Those of them that only look, or that write to a descriptor that is open for it: `FS_IOC_GETFLAGS` (two widths),
-/// `FIEMAP`, `FS_IOC_FSGETXATTR`, `FICLONE`, `FICLONERANGE`, `FIDEDUPERANGE`.
+/// The read-only ones among them, and those that write to a descriptor that is open for writing: `FS_IOC_GETFLAGS` (two
+/// widths), `FIEMAP`, `FS_IOC_FSGETXATTR`, `FICLONE`, `FICLONERANGE`, `FIDEDUPERANGE`.
 const HARMLESS_FILE_REQUESTS: [u32; 7] =
     [0x8008_6601, 0x8004_6601, 0xc020_660b, 0x801c_581f, 0x4004_9409, 0x4020_940d, 0xc018_9436];
 
@@ -163,16 +162,16 @@ const NEW_NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u32;
-/// Shares its bit with the exit signal of `clone`, so only `unshare` takes it.
+/// Shares its bit with the exit signal of `clone`, so only `unshare` accepts it.
 const NEW_TIME: u32 = 0x80;
 
-/// Requests that put words into a terminal's mouth or change what it does: TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD.
+/// Requests that inject terminal input or change a terminal's behaviour: TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD.
 const TERMINAL_REQUESTS: [u32; 4] = [0x5412, 0x541C, 0x541D, 0x5423];
 
 /// The type of a socket without its flags.
 const SOCKET_TYPE: u32 = 0xf;
 
-/// The calls that set a file's mode, and where the mode is among their arguments.
+/// The calls that set a file's mode, and the position of the mode among their arguments.
 const MODES: &[(c_long, u32)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -180,7 +179,7 @@ const MODES: &[(c_long, u32)] = &[
     (libc::SYS_fchmodat, 2),
     (452, 2),
 ];
-/// The bits that make a file run as somebody else: set-uid and set-gid.
+/// The bits that make a file run as another user or group: set-uid and set-gid.
 const SET_ID: u32 = 0o6000;
 
 const fn errno(errno: i32) -> u32 {
@@ -192,13 +191,13 @@ fn refusals(needs: Needs) -> Vec<Refusal> {
     let always = |call: &c_long| Refusal { call: *call, conditions: Vec::new(), answer: refused };
     let when = |call, conditions| Refusal { call, conditions, answer: refused };
     let mut list: Vec<Refusal> = REFUSED.iter().map(always).collect();
-    // Its flags are behind a pointer, so it does not exist: libc then uses `clone`.
+    // Its flags are behind a pointer, so it is reported as missing: libc then uses `clone`.
     list.push(Refusal { call: libc::SYS_clone3, conditions: Vec::new(), answer: errno(libc::ENOSYS) });
     list.push(when(libc::SYS_clone, vec![unless(0, NEW_NAMESPACES, &[0])]));
     list.push(when(libc::SYS_unshare, vec![unless(0, NEW_NAMESPACES | NEW_TIME, &[0])]));
     list.push(when(libc::SYS_ioctl, vec![listed(1, u32::MAX, &TERMINAL_REQUESTS)]));
     list.push(when(libc::SYS_fcntl, vec![listed(1, u32::MAX, &[SET_LEASE])]));
-    // Any datagram socket of the Unix family, a pair too, can be sent on to a path: syslog, notify, agents.
+    // Any Unix datagram socket, even a pair, can send to a path: syslog, notify, agents.
     let pairs = [libc::SOCK_STREAM as u32, libc::SOCK_SEQPACKET as u32];
     list.push(when(libc::SYS_socketpair, vec![unless(1, SOCKET_TYPE, &pairs)]));
     if needs.network {
@@ -238,7 +237,7 @@ fn unless(argument: u32, mask: u32, values: &[u32]) -> Condition {
     Condition { argument, mask, values: values.to_vec(), holds_for_listed: false }
 }
 
-// Where `struct seccomp_data` keeps things.
+// Offsets in `struct seccomp_data`.
 const CALL: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
@@ -255,14 +254,14 @@ const X32: u32 = 0x4000_0000;
 
 /// Compiles the filter.
 ///
-/// The kernel takes half a microsecond for each instruction, every time that a command starts, and then runs them once for
-/// every system call number. So there are few, and the numbers are searched as a tree.
+/// The kernel takes half a microsecond per instruction whenever a command starts, and then runs the program once for
+/// every system call number. So the program is short, and the numbers are searched as a tree.
 pub(super) fn program(needs: Needs) -> Vec<Instruction> {
     let mut code = Code::default();
     let allow = code.answer(libc::SECCOMP_RET_ALLOW);
     let kill = code.answer(libc::SECCOMP_RET_KILL_PROCESS);
     let mut calls: BTreeMap<u32, Place> = BTreeMap::new();
-    // Of several for one call the first that holds counts.
+    // If a call has several refusals, the first that applies wins.
     for refusal in refusals(needs).into_iter().rev() {
         let otherwise = calls.get(&(refusal.call as u32)).copied().unwrap_or(allow);
         let refused = refuse(&mut code, &refusal, otherwise);
@@ -280,7 +279,7 @@ pub(super) fn program(needs: Needs) -> Vec<Instruction> {
     code.finish()
 }
 
-/// Answers as the refusal says if every condition holds.
+/// Returns the refusal's answer if every condition holds.
 fn refuse(code: &mut Code, refusal: &Refusal, otherwise: Place) -> Place {
     let mut next = code.answer(refusal.answer);
     for condition in refusal.conditions.iter().rev() {
@@ -294,7 +293,7 @@ fn refuse(code: &mut Code, refusal: &Refusal, otherwise: Place) -> Place {
     next
 }
 
-/// Leaves out the ranges without numbers, and those that lead to the same place as the one before.
+/// Drops empty ranges, and ranges that lead to the same place as the one before.
 fn joined(ranges: Vec<(u32, Place)>) -> Vec<(u32, Place)> {
     let mut joined: Vec<(u32, Place)> = Vec::new();
     for (first, place) in ranges {

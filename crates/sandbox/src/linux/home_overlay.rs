@@ -1,10 +1,10 @@
-//! The home as commands see it: everything in it but its secrets.
+//! The home as commands see it: everything in it except its secrets.
 //!
-//! A folder of memory is put over the home, and what may be seen is mounted into it, entry by entry. To mount something over
-//! the secrets alone would not do: when a login is written anew the file takes the place of the old one, and what was
-//! mounted there goes with that.
+//! An in-memory folder is mounted over the home, and the visible entries are mounted into it one by one. Mounting
+//! something over only the secrets would not be enough: when a login is rewritten, the new file replaces the old one
+//! and the mount on it is lost.
 //!
-//! Invariant: after `clone` plain system calls only, and no path is followed through a symbolic link.
+//! Invariant: plain system calls only after `clone`, and no path is followed through a symbolic link.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -19,7 +19,7 @@ use super::sys::{self, READ_ONLY};
 use super::world::{open_path, put, take, take_path};
 use codex_guard::secrets::Secrets;
 
-/// What is put over the home, and over secrets elsewhere.
+/// The folders to cover: the home, and secrets elsewhere.
 #[derive(Default)]
 pub(super) struct HomeOverlay {
     home: Option<CString>,
@@ -27,16 +27,16 @@ pub(super) struct HomeOverlay {
     elsewhere: Vec<(CString, bool)>,
 }
 
-/// What is seen through it.
+/// A visible entry of the home.
 enum Entry {
     Folder,
     File,
-    /// A link, and where it leads.
+    /// A link and its target.
     Link(CString),
 }
 
 impl HomeOverlay {
-    /// Looks at what there is. What cannot be named is left out.
+    /// Lists the entries. An entry whose name cannot be passed to the kernel is left out.
     pub(super) fn over(secrets: &Secrets) -> Self {
         let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
         let mut overlay = Self::default();
@@ -57,12 +57,12 @@ impl HomeOverlay {
         overlay
     }
 
-    /// Mounts it. What is mounted below the home is seen through it as it is.
+    /// Mounts the overlay. Mounts below the home stay visible through it.
     pub(super) fn put(&self) -> Result<(), Errno> {
         if let Some(home) = &self.home {
             let below = match open_path(home) {
                 Ok(below) => below,
-                // There is nothing to hide any more.
+                // There is nothing left to hide.
                 Err(Errno::NOENT) => return Ok(()),
                 Err(error) => return Err(error),
             };
@@ -94,14 +94,13 @@ impl HomeOverlay {
     }
 }
 
-/// Puts an empty folder of memory over a folder.
+/// Mounts an empty in-memory folder over a folder.
 fn cover(path: &CStr) -> Result<OwnedFd, Errno> {
     mount(c"tmpfs", path, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=0700"))?;
     open_path(path)
 }
 
-/// Lets an entry of the folder below be seen in the one over it. One that has gone meanwhile, or has become something else,
-/// stays empty.
+/// Makes an entry of the covered folder visible. An entry that is gone, or has changed its type, stays empty.
 fn show(below: &OwnedFd, over: &OwnedFd, name: &CStr) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(entry) = openat(below, name, flags, Mode::empty()) else { return Ok(()) };

@@ -1,10 +1,11 @@
-//! Landlock rules: on the first level a second line behind the mounts, on the second level all there is for files.
+//! Landlock rules: on the first level a second line of defence behind the mounts, on the second level the only
+//! protection of files.
 //!
-//! Landlock can only add: what is granted on a folder is granted on all below it. So where a closed name lies in a
-//! folder, the second level grants the entries of that folder one by one and leaves the closed ones out. New entries
-//! cannot be made directly in such a folder, because the right to make them would reach into the closed ones. Reading is
-//! granted the same way around the secrets of the home, so a file that appears beside one later cannot be read by commands
-//! that run already.
+//! Landlock can only add rights: a right on a folder extends to everything below it. So if a folder contains a closed
+//! name, the second level grants the entries of that folder one by one and leaves out the closed ones. New entries
+//! cannot be created directly in such a folder, because the right to create them would extend to the closed ones. Read
+//! access is granted in the same way around the secrets of the home, so running commands cannot read a file that
+//! appears next to one later.
 //!
 //! Invariant: a right that this kernel does not know is never assumed to be refused.
 
@@ -40,9 +41,9 @@ const LOOK: u64 = EXECUTE | READ_DIR;
 pub(super) const DEVICES: [&std::ffi::CStr; 6] =
     [c"/dev/null", c"/dev/zero", c"/dev/full", c"/dev/random", c"/dev/urandom", c"/dev/tty"];
 
-/// The first version that covers truncation; below it the second level would leak.
+/// The first version that covers truncation; with an older one the second level would leak.
 pub(super) const OLDEST: u32 = 3;
-/// The first version that keeps signals and abstract sockets inside.
+/// The first version that scopes signals and abstract sockets.
 const SCOPES_SINCE: u32 = 6;
 
 /// The file rights that a version knows.
@@ -56,14 +57,14 @@ fn known(abi: u32) -> u64 {
     }
 }
 
-/// A ruleset that only keeps signals inside, for [`super::scope`]; none where the kernel cannot.
+/// A ruleset that only scopes signals, for [`super::scope`]; `None` if the kernel cannot.
 pub(super) fn signal_scope(abi: u32) -> Option<Result<OwnedFd, Errno>> {
     const SIGNALS: u64 = 0b10;
     let scope = sys::Ruleset { files: 0, network: 0, scopes: SIGNALS };
     (abi >= SCOPES_SINCE).then(|| sys::landlock_create(&scope, size_of::<sys::Ruleset>()))
 }
 
-/// The rights below an open folder: all but making devices and talking to them.
+/// The rights below an open folder: all except creating devices and sending ioctls to them.
 fn write_access(abi: u32) -> u64 {
     known(abi) & !(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
 }
@@ -73,7 +74,7 @@ pub(super) fn own_dev_access(abi: u32) -> u64 {
     known(abi) & !(MAKE_CHAR | MAKE_BLOCK)
 }
 
-/// A ruleset that allows reading everything but what is hidden.
+/// A ruleset that allows reading everything except hidden paths.
 pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<OwnedFd, Errno> {
     let tcp = if abi >= 4 && !network { 0b11 } else { 0 };
     let scopes = if abi >= SCOPES_SINCE { 0b11 } else { 0 };
@@ -92,7 +93,7 @@ pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<Own
     for (path, _) in without(&hidden, vec![PathBuf::from("/")], &Opened::default()) {
         if let Ok(place) = open(&path) {
             match sys::landlock_allow(ruleset.as_fd(), place.as_fd(), READ_FILE) {
-                // Landlock knows nothing of the kernel's own files, such as a namespace that is mounted somewhere.
+                // Landlock does not apply to the kernel's own files, such as a namespace that is mounted somewhere.
                 Ok(()) | Err(Errno::BADFD) => {}
                 Err(error) => return Err(error),
             }
@@ -101,7 +102,7 @@ pub(super) fn ruleset(abi: u32, network: bool, hidden: &[PathBuf]) -> Result<Own
     Ok(ruleset)
 }
 
-/// First level: the open folders as a whole; the mounts close what is closed.
+/// First level: the open folders as a whole; the mounts protect the closed places.
 pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, opened: &Opened, abi: u32) -> Result<(), Errno> {
     for folder in layout.open() {
         sys::landlock_allow(ruleset, opened.open(folder)?.as_fd(), write_access(abi))?;
@@ -109,7 +110,7 @@ pub(super) fn allow_open(ruleset: BorrowedFd<'_>, layout: &Layout, opened: &Open
     Ok(())
 }
 
-/// Second level: only what has nothing closed below it, and the usual devices.
+/// Second level: only entries with nothing closed below them, and the usual devices.
 pub(super) fn allow_apart(
     ruleset: BorrowedFd<'_>,
     granted: &[(PathBuf, bool)],
@@ -118,7 +119,7 @@ pub(super) fn allow_apart(
 ) -> Result<(), Errno> {
     for (path, is_folder) in granted {
         let access = if *is_folder { write_access(abi) } else { (WRITE_FILE | READ_FILE | TRUNCATE) & known(abi) };
-        // What has gone since it was listed needs no rule; what has become a link is not followed.
+        // An entry that is gone needs no rule; one that has become a link is not followed.
         if let Ok(place) = opened.open(path) {
             sys::landlock_allow(ruleset, place.as_fd(), access)?;
         }
@@ -131,15 +132,14 @@ pub(super) fn allow_apart(
     Ok(())
 }
 
-/// What the second level grants: folders and files with nothing closed below them.
+/// The entries that the second level grants: folders and files with nothing closed below them.
 pub(crate) fn apart(layout: &Layout, secrets: &Secrets, opened: &Opened) -> Vec<(PathBuf, bool)> {
     let closed: Vec<&Path> = layout.closed_by_rules().chain(secrets.paths().iter().map(PathBuf::as_path)).collect();
     let is_writable = |(path, is_folder): &(PathBuf, bool)| *is_folder || path.is_file();
     without(&closed, layout.open().map(Path::to_owned).collect(), opened).into_iter().filter(is_writable).collect()
 }
 
-/// The folders, or what is in them apart from what is closed: the largest folders with nothing closed below them, and single
-/// files.
+/// The folders without the closed places: the largest folders with nothing closed below them, and single files.
 fn without(closed: &[&Path], mut waiting: Vec<PathBuf>, opened: &Opened) -> Vec<(PathBuf, bool)> {
     let mut granted = Vec::new();
     while let Some(folder) = waiting.pop() {
@@ -154,7 +154,7 @@ fn without(closed: &[&Path], mut waiting: Vec<PathBuf>, opened: &Opened) -> Vec<
             if name == "." || name == ".." || closed.contains(&path.as_path()) {
                 continue;
             }
-            // Some file systems leave it to whoever asks to find out.
+            // Some file systems do not report the type of an entry.
             let kind = match kind {
                 FileType::Unknown => opened.kind(&path),
                 kind => kind,
@@ -169,14 +169,14 @@ fn without(closed: &[&Path], mut waiting: Vec<PathBuf>, opened: &Opened) -> Vec<
     granted
 }
 
-/// The roots of a sandbox, held open while its rules are made: a command that still runs may move them meanwhile.
+/// The roots of a sandbox, kept open while its rules are made: a running command may move them in the meantime.
 #[derive(Default)]
 pub(crate) struct Opened {
     roots: Vec<(PathBuf, OwnedFd)>,
 }
 
 impl Opened {
-    /// Opens every root, which has to be the folder that was planned with.
+    /// Opens every root, which has to be the folder that the plan was made for.
     pub(crate) fn roots(roots: &[Root]) -> Result<Self, Errno> {
         let mut opened = Vec::with_capacity(roots.len());
         for root in roots {
@@ -190,7 +190,7 @@ impl Opened {
         Ok(Self { roots: opened })
     }
 
-    /// Opens a path from the innermost root around it, wherever that root is by now.
+    /// Opens a path relative to the innermost root around it, wherever that root is by now.
     fn open(&self, path: &Path) -> Result<OwnedFd, Errno> {
         self.open_with(path, OFlags::PATH | OFlags::NOFOLLOW)
     }

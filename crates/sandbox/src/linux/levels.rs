@@ -1,6 +1,6 @@
-//! Finds out which level of the ladder this host offers.
+//! Detects the sandbox level that this host offers.
 //!
-//! Invariant: found out by doing it, with the very code that confines commands, in a process that executes nothing.
+//! Invariant: detection runs the same code that confines commands, in a process that executes nothing.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::profile::{Profile, Surroundings};
 
 static LEVEL: OnceLock<SandboxLevel> = OnceLock::new();
 
-/// What this host offers, found out once per process.
+/// The level of this host, detected once per process.
 pub fn level() -> &'static SandboxLevel {
     LEVEL.get_or_init(|| {
         let level = find();
@@ -23,24 +23,24 @@ pub fn level() -> &'static SandboxLevel {
     })
 }
 
-/// Settles the level before anything is run, for tests of the lower ones. Says whether it was not settled yet.
+/// Sets the level before anything runs, for tests of the lower ones. Returns whether it was still unset.
 ///
 /// A level that this host does not offer makes every confined launch fail, nothing worse.
 pub fn force_level(level: SandboxLevel) -> bool {
     LEVEL.set(level).is_ok()
 }
 
-/// The level, if it is known already.
+/// The level, if it was already detected.
 pub(super) fn known() -> Option<SandboxLevel> {
     LEVEL.get().cloned()
 }
 
-/// The best level there could be.
+/// The best possible level.
 pub(super) fn hoped_for() -> SandboxLevel {
     SandboxLevel::Namespaces { landlock_abi: sys::landlock_abi() }
 }
 
-/// Landlock without namespaces, as this kernel has it, for [`force_level`]; `Nothing` if it is too old.
+/// Landlock without namespaces, as this kernel supports it, for [`force_level`]; `Nothing` if it is too old.
 #[must_use]
 pub fn landlock_level() -> SandboxLevel {
     let abi = sys::landlock_abi();

@@ -1,4 +1,4 @@
-//! What the processes of a command tell the server, through pipes.
+//! Messages from the processes of a command to the server, through pipes.
 
 #![allow(clippy::cast_possible_truncation, reason = "there are never that many places")]
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use crate::error::Step;
 use crate::launch::Exit;
 
-/// A step that failed, and which place it was about.
+/// A failed step, and the place it concerned.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Failure {
     pub(super) step: Step,
@@ -45,13 +45,12 @@ impl Failure {
     }
 }
 
-/// What the server hears of the end of a command.
+/// The outcome of a command as the server receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) exit: Exit,
-    /// Nothing of the command is left but processes on their way out, so nobody need wait for those.
+    /// Only processes that are already exiting are left of the command, so nobody needs to wait for them.
     pub(super) is_all: bool,
-    /// It used more memory than it may.
     pub(super) is_out_of_memory: bool,
 }
 

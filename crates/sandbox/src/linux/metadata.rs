@@ -1,11 +1,11 @@
 //! Modes, owners and times on the second level, where neither Landlock nor the filter can tell inside from outside.
 //!
-//! The filter hands these calls to the supervisor. It looks the file up itself, makes sure that the file belongs to what
-//! may be written, and then does what was asked on the very file that it looked at. The process that asked is never let
-//! through, because it could change its arguments after they were judged.
+//! The filter hands these calls to the supervisor. It looks up the file itself, checks that the file is writable by
+//! policy, and then makes the change on the very file that it checked. The calling process is never let through,
+//! because it could change its arguments after the check.
 //!
-//! Invariant: plain system calls only, as everywhere in the supervisor; and never more than the process could have done
-//! by itself without a sandbox and without privileges.
+//! Invariant: plain system calls only, as everywhere in the supervisor; and never more than the process could do itself
+//! without a sandbox and without privileges.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -66,7 +66,7 @@ pub(super) const REFUSED: &[c_long] = &[
 
 const PATH_SIZE: usize = 4096;
 
-/// Where the file is that a call is about.
+/// The file that a call is about.
 struct Target {
     folder: RawFd,
     /// The address of the path; 0 for the folder descriptor itself.
@@ -74,7 +74,7 @@ struct Target {
     follow: bool,
 }
 
-/// What is to be done to it.
+/// The requested change.
 enum Change {
     Mode(u32),
     Owner(u32, u32),
@@ -82,7 +82,7 @@ enum Change {
     Times(u64),
 }
 
-/// Answers one call. `writable` are the paths below which changes are allowed.
+/// Answers one call. `writable` lists the paths below which changes are allowed.
 pub(super) fn answer(listener: BorrowedFd<'_>, writable: &[std::ffi::CString]) {
     let Ok(asked) = sys::receive_notification(listener) else { return };
     let result = decide(listener, &asked, writable);
@@ -97,7 +97,7 @@ fn decide(listener: BorrowedFd<'_>, asked: &Notification, writable: &[std::ffi::
         Change::Times(address) if address != 0 => Some(read_times(asked.pid, address)?),
         Change::Times(_) | Change::Mode(_) | Change::Owner(..) => None,
     };
-    // What was read belongs to the process that asked only if that has not ended meanwhile.
+    // The data that was read belongs to the caller only if it has not exited in the meantime.
     sys::is_notification_valid(listener, asked.id)?;
     if !is_writable(&file, writable, &mut text) || fstat(&file)?.st_uid != rustix::process::geteuid().as_raw() {
         return Err(Errno::PERM);
@@ -130,7 +130,7 @@ fn understand(asked: &Notification) -> Option<(Target, Change)> {
     Some(known)
 }
 
-/// Opens the file that a process means, without being led to a descriptor of this process.
+/// Opens the file that a process refers to, without being led to a descriptor of this process.
 fn find(pid: u32, target: &Target, text: &mut [u8; PATH_SIZE]) -> Result<OwnedFd, Errno> {
     let mut name = [0_u8; 64];
     let folder = if target.folder == libc::AT_FDCWD {
@@ -162,7 +162,7 @@ fn read_times(pid: u32, address: u64) -> Result<Timestamps, Errno> {
     Ok(Timestamps { last_access: next(), last_modification: next() })
 }
 
-/// Whether the file lies in one of the writable places, by whole components.
+/// Whether the file is in one of the writable places, by whole components.
 fn is_writable(file: &OwnedFd, writable: &[std::ffi::CString], text: &mut [u8; PATH_SIZE]) -> bool {
     let mut name = [0_u8; 64];
     let Ok(link) = numbered(&mut name, &[b"/proc/self/fd/", b"#"], &[file.as_raw_fd().cast_unsigned()]) else {
@@ -195,7 +195,7 @@ fn apply(file: &OwnedFd, change: &Change, times: Option<Timestamps>) -> Result<(
     }
 }
 
-/// Writes a path with numbers in place of each `#`.
+/// Builds a path with a number in place of each `#`.
 fn numbered<'a>(name: &'a mut [u8; 64], parts: &[&[u8]], numbers: &[u32]) -> Result<&'a CStr, Errno> {
     let mut numbers = numbers.iter();
     let mut length = 0;
@@ -222,7 +222,7 @@ fn numbered<'a>(name: &'a mut [u8; 64], parts: &[&[u8]], numbers: &[u32]) -> Res
     CStr::from_bytes_until_nul(name).map_err(|_| Errno::INVAL)
 }
 
-/// What the supervisor needs to know, from what Landlock grants.
+/// The writable paths for the supervisor, from the Landlock grants.
 pub(super) fn writable(granted: &[(std::path::PathBuf, bool)]) -> Vec<std::ffi::CString> {
     granted.iter().filter_map(|(path, _)| std::ffi::CString::new(path.as_os_str().as_bytes()).ok()).collect()
 }

@@ -1,7 +1,7 @@
 //! Confinement on Linux.
 //!
-//! The parent plans ([`plan`]), starts a supervisor ([`supervisor`], [`child`]), and that makes the sandbox ([`world`],
-//! [`landlock`], [`filter`]) and the command in it.
+//! The parent makes a plan ([`plan`]) and starts a supervisor ([`supervisor`], [`child`]), which sets up the sandbox
+//! ([`world`], [`landlock`], [`filter`]) and starts the command in it.
 
 mod cgroup;
 mod child;

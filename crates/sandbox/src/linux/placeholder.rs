@@ -1,8 +1,9 @@
-//! placeholders: empty folders and harmless files that hold a protected name while a command runs.
+//! Placeholders: empty folders and harmless files that reserve a protected name while a command runs.
 //!
-//! Several commands may need the same one, in this process and in others. Each holds a shared lock on it; who ends takes
-//! the exclusive lock if it can, and only then removes it. Removing a name that another sandbox has mounted over would
-//! undo that mount. A placeholder that a crash left behind is recognised by its mode, adopted and removed by the next.
+//! Several commands may need the same one, in this process and in others. Each holds a shared lock on it; when a
+//! command ends, it tries to take the exclusive lock, and removes the placeholder only if it succeeds. Removing a name
+//! that another sandbox has mounted over would undo that mount. A placeholder left behind by a crash is recognised by
+//! its mode; the next command adopts and removes it.
 //!
 //! Invariant: nothing is created or removed through a symbolic link.
 
@@ -22,12 +23,12 @@ use rustix::io::{Errno, write};
 use crate::layout::{PLACEHOLDER_FILE, PLACEHOLDER_FOLDER, is_placeholder_mode};
 use codex_guard::names::{DOT_GIT, Names, Placeholder};
 
-/// How often a name is tried that others create and remove at the same time.
+/// The maximum number of attempts while others create and remove the same name.
 const ATTEMPTS: usize = 200;
-/// After so many attempts there is a pause before each.
+/// After this many attempts, each further one is preceded by a pause.
 const EAGER_ATTEMPTS: usize = 20;
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000 };
-/// The mode of a folder in which everybody may create names, and only their own.
+/// The mode of a folder in which everybody may create names, and remove only their own.
 const SHARED: u32 = 0o1002;
 
 /// The placeholders of one command.
@@ -41,24 +42,24 @@ struct Wanted {
     parent: usize,
     name: CString,
     placeholder: Placeholder,
-    /// Which place of the plan it is for.
+    /// The place in the plan that it is for.
     place: usize,
-    /// Its descriptor in the supervisor, who never closes it.
+    /// Its descriptor in the supervisor, which never closes it.
     lock: Option<RawFd>,
 }
 
-/// What became of a name.
+/// The outcome for a name.
 enum Placed {
     /// Ours, or shared with other commands.
     Held(OwnedFd),
-    /// Something else is there by now, and can be closed as it is.
+    /// Something else exists there by now, and can be closed as it is.
     Taken,
-    /// It cannot be created by us, hence not by the command either.
+    /// We cannot create it, so the command cannot either.
     Impossible,
 }
 
 impl Placeholders {
-    /// Notes that `path`, the plan's place number `place`, needs a placeholder.
+    /// Records that `path`, number `place` in the plan, needs a placeholder.
     pub(super) fn want(&mut self, path: &Path, placeholder: Placeholder, place: usize) -> Result<(), Errno> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
         let name = CString::new(name.as_bytes()).map_err(|_| Errno::INVAL)?;
@@ -67,7 +68,6 @@ impl Placeholders {
         Ok(())
     }
 
-    /// Whether there is anything to place.
     pub(super) fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
@@ -77,14 +77,15 @@ impl Placeholders {
         self.parents.iter().map(|(_, parent)| parent.as_fd())
     }
 
-    /// Puts every placeholder in place and keeps it until [`Self::remove`]. Only plain system calls, for the supervisor.
+    /// Creates every placeholder and keeps it until [`Self::remove`]. Makes only plain system calls, for the
+    /// supervisor.
     ///
-    /// Marks in `mountable` the places that cannot exist. An error comes with the place that it is about.
+    /// Marks in `mountable` the places that cannot exist. An error comes with the place it concerns.
     pub(super) fn place(&mut self, mountable: &mut [u8]) -> Result<(), (Errno, usize)> {
         for wanted in &mut self.wanted {
             let Some((_, parent)) = self.parents.get(wanted.parent) else { continue };
             let placed = match hold(parent, &wanted.name, wanted.placeholder) {
-                // Another user can hold a name in a folder of all users for as long as they like.
+                // Another user can hold a name in a shared folder for as long as they like.
                 Err(Errno::AGAIN) if is_shared(parent) => Placed::Impossible,
                 placed => placed.map_err(|errno| (errno, wanted.place))?,
             };
@@ -101,9 +102,9 @@ impl Placeholders {
         Ok(())
     }
 
-    /// Removes what nobody else holds. Only plain system calls, for the supervisor.
+    /// Removes the placeholders that nobody else holds. Makes only plain system calls, for the supervisor.
     pub(super) fn remove(&self) {
-        // Later ones may lie inside earlier ones.
+        // Later ones may be inside earlier ones.
         for wanted in self.wanted.iter().rev() {
             let (Some((_, parent)), Some(lock)) = (self.parents.get(wanted.parent), wanted.lock) else { continue };
             // SAFETY: this process has opened it and never closes it.
@@ -131,12 +132,13 @@ impl Placeholders {
     }
 }
 
-/// Removes what holds protected names in a folder though no command runs, as after a loss of power. Nothing else is touched.
+/// Removes leftover placeholders from a folder while no command runs, for example after a power failure. Nothing else
+/// is touched.
 pub fn remove_left_placeholders(folder: &Path, names: &Names) {
     for path in names.held().map(Path::new).chain([Path::new(DOT_GIT.path)]).map(|name| folder.join(name)) {
         let is_placeholder = |found: &fs::Metadata| found.is_dir() && is_placeholder_mode(found.mode());
         if fs::symlink_metadata(&path).is_ok_and(|found| is_placeholder(&found)) {
-            // What somebody holds or has filled stays.
+            // A placeholder that is locked or not empty stays.
             let _ = remove_unheld(&path);
         }
     }
@@ -156,7 +158,7 @@ fn is_shared(folder: &OwnedFd) -> bool {
     fstat(folder).is_ok_and(|found| found.st_mode & SHARED == SHARED)
 }
 
-/// Creates the placeholder or joins the one that is there.
+/// Creates the placeholder or joins the existing one.
 fn hold(parent: &OwnedFd, name: &CStr, placeholder: Placeholder) -> Result<Placed, Errno> {
     for attempt in 0..ATTEMPTS {
         if attempt > EAGER_ATTEMPTS {

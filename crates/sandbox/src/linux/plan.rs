@@ -1,6 +1,6 @@
-//! Everything the child processes need, worked out beforehand by the parent.
+//! Everything that the child processes need, computed in advance by the parent.
 //!
-//! Invariant: after `clone` nothing is looked up, formatted or allocated any more.
+//! Invariant: nothing is looked up, formatted or allocated after `clone`.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -25,14 +25,14 @@ use crate::profile::Profile;
 use codex_guard::names::GIT_MAIN_CHECKOUT;
 use codex_guard::roots::Identity;
 
-/// Where programs are looked for when the command has no `PATH`.
+/// The search path for a command without `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The command in the form that the system takes.
+/// The command in the form that the kernel takes.
 pub(super) struct Words {
-    /// Where the program may be, best first.
+    /// The possible paths of the program, best first.
     pub(super) candidates: Vec<CString>,
-    /// With a spare place in front, as [`super::sys::execute`] needs it.
+    /// With a spare slot in front, as [`super::sys::execute`] needs it.
     pub(super) arguments: Strings,
     pub(super) environment: Strings,
     pub(super) cwd: CString,
@@ -79,41 +79,42 @@ pub(super) struct Confined {
     /// The namespaces and mounts, on the first level.
     pub(super) world: Option<World>,
     pub(super) ruleset: Option<OwnedFd>,
-    /// What holds the processes together where there is no first one; see [`super::scope`].
+    /// The Landlock scope that groups the processes if there is no first one; see [`super::scope`].
     pub(super) scope: Option<OwnedFd>,
     pub(super) filter: Vec<Instruction>,
-    /// Where modes and times may be changed, if the supervisor judges that.
+    /// The paths where modes and times may be changed, if the supervisor handles those calls.
     pub(super) judged: Option<Vec<CString>>,
-    /// Whether the supervisor has placeholders to put in place.
+    /// Whether the supervisor has placeholders to create.
     pub(super) has_placeholders: bool,
-    /// What is closed by a mount that goes when the file is replaced; see [`super::replaced`].
+    /// The files whose protecting mount is lost when they are replaced; see [`super::replaced`].
     pub(super) protected: Vec<PathBuf>,
 }
 
-/// What the processes of a command work with and change. They share their memory, so each has parts of its own.
+/// The memory that the processes of a command change. They share it, so each has its own parts.
 ///
-/// Descriptors that a process opens are numbers here: whoever frees this memory has other descriptors by those numbers.
+/// Descriptors that a process opens are numbers here: in the process that frees this memory, those numbers belong to
+/// other descriptors.
 pub(super) struct Workings {
-    /// The supervisor's.
+    /// Used by the supervisor.
     pub(super) placeholders: Placeholders,
-    /// The supervisor's, one byte for each place: 0 if it cannot exist, so nothing is mounted there.
+    /// Used by the supervisor, one byte per place: 0 if it cannot exist, so nothing is mounted there.
     pub(super) mountable: Vec<u8>,
     pub(super) first: FirstWorkings,
-    /// The command's.
+    /// Used by the command.
     pub(super) arguments: Strings,
-    /// What the process runs on that joins namespaces for the first one, or enters a scope.
+    /// The stack of the process that joins namespaces for the first one, or enters a scope.
     pub(super) joining_stack: Stack,
-    /// What the first process runs on, or the one that ends the others.
+    /// The stack of the first process, or of the one that kills the others.
     pub(super) first_stack: Stack,
-    /// What the command runs on until it is executed.
+    /// The stack of the command until it is executed.
     pub(super) command_stack: Stack,
 }
 
-/// What the first process of the sandbox changes.
+/// The memory that the first process of the sandbox changes.
 pub(super) struct FirstWorkings {
-    /// One slot for each place, for folders that are taken before everything becomes read-only.
+    /// One slot per place, for folders that are opened before everything becomes read-only.
     pub(super) trees: Vec<Option<RawFd>>,
-    /// What the supervisor has found; see [`Workings::mountable`].
+    /// The supervisor's result; see [`Workings::mountable`].
     pub(super) mountable: Vec<u8>,
 }
 
@@ -141,15 +142,15 @@ impl Workings {
     }
 }
 
-/// The namespaces and what is mounted in them.
+/// The namespaces and their mounts.
 pub(super) struct World {
     pub(super) footing: Footing,
     pub(super) places: Vec<Spot>,
-    /// What hides the secrets of the home.
+    /// The overlay that hides the secrets of the home.
     pub(super) overlay: HomeOverlay,
     /// The root folder itself is writable.
     pub(super) everything_open: bool,
-    /// The rights that Landlock grants on the sandbox's own `/dev`.
+    /// The Landlock rights on the sandbox's own `/dev`.
     pub(super) dev_access: u64,
 }
 
@@ -157,24 +158,25 @@ pub(super) struct World {
 pub(super) struct Spot {
     pub(super) path: CString,
     pub(super) kind: Kind,
-    /// Which folder has to be there, if it is a root.
+    /// The identity of the folder, if it is a root.
     pub(super) root: Option<Identity>,
 }
 
-/// Whose user and network a sandbox has.
+/// The user and network namespaces of a sandbox.
 pub(super) enum Footing {
-    /// Its own, made with it.
+    /// Its own, created with it.
     Own {
         maps: Maps,
-        /// The command makes a network of its own. That takes the longest, so it is done beside the mounts.
+        /// The command creates its own network namespace. That takes the longest, so it happens while the mounts are
+        /// made.
         without_network: bool,
     },
-    /// Those of other sandboxes too, to be joined in this order; see [`shared_namespaces`].
+    /// Shared with other sandboxes, to be joined in this order; see [`shared_namespaces`].
     Shared([Option<BorrowedFd<'static>>; 2]),
 }
 
 impl Confined {
-    /// Plans for `profile` on `level`, and says which placeholders are to be put in place.
+    /// Plans for `profile` on `level`, and returns the placeholders to create.
     pub(super) fn plan(
         profile: &Profile,
         layout: Layout,
@@ -258,7 +260,7 @@ impl Confined {
         })
     }
 
-    /// Whether its processes need not open themselves to anybody; see [`shared_namespaces`].
+    /// Whether its processes need not become accessible to others; see [`shared_namespaces`].
     pub(super) fn shares_namespaces(&self) -> bool {
         self.world.as_ref().is_some_and(|world| matches!(world.footing, Footing::Shared(_)))
     }
@@ -273,15 +275,15 @@ impl Confined {
     }
 }
 
-/// The closed places that exist. The state of another checkout is closed too, but changes whenever that is worked in, and runs
-/// nothing.
+/// The closed places that exist. The state of another checkout is closed too, but changes whenever someone works there,
+/// and runs nothing.
 fn protected(layout: &Layout) -> Vec<PathBuf> {
     let is_state = |path: &Path| path.file_name().is_some_and(|name| GIT_MAIN_CHECKOUT.iter().any(|it| name == *it));
     let closed = layout.places.iter().filter(|place| place.kind == Kind::Closed && place.placeholder.is_none());
     closed.map(|place| place.path.clone()).filter(|path| !is_state(path)).collect()
 }
 
-/// The places to mount, noting the placeholders that are needed first.
+/// The places to mount, after recording the placeholders that they need.
 fn mount_places(layout: Layout, profile: &Profile, placeholders: &mut Placeholders) -> Result<Vec<Spot>, SpawnError> {
     let mut places = Vec::with_capacity(layout.places.len());
     for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {

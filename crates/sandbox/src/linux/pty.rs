@@ -10,9 +10,9 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A terminal: what is written is typed, what is read is shown.
+/// A terminal: writing types into it, reading returns its output.
 ///
-/// Copies are the same terminal. One may be read and another written at the same time.
+/// Clones refer to the same terminal. One may be read and another written at the same time.
 #[derive(Debug, Clone)]
 pub struct Pty {
     control: Arc<AsyncFd<std::fs::File>>,
@@ -21,12 +21,12 @@ pub struct Pty {
 impl Pty {
     pub(super) fn new(control: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&control, true)?;
-        // SAFETY: the file owns its descriptor and hands it to nobody, so it stays open for as long as it is registered.
+        // SAFETY: the file owns its descriptor and does not share it, so it stays open for as long as it is registered.
         let control = unsafe { AsyncFd::register(std::fs::File::from(control)) }.map_err(io::Error::from)?;
         Ok(Self { control: Arc::new(control) })
     }
 
-    /// Changes the size and tells the programs in it.
+    /// Changes the size and notifies the programs in it.
     pub fn resize(&self, rows: u16, cols: u16) -> io::Result<()> {
         tcsetwinsize(self.control.get_ref(), Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 })?;
         Ok(())
@@ -43,7 +43,7 @@ impl AsyncRead for Pty {
                     buffer.advance(length);
                     return Poll::Ready(Ok(()));
                 }
-                // What a terminal says when nobody holds its other end any more.
+                // The error of a terminal whose other end is closed.
                 Ok(Err(error)) if error.raw_os_error() == Some(libc::EIO) => return Poll::Ready(Ok(())),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(Err(error)) => return Poll::Ready(Err(error)),

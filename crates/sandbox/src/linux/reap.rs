@@ -1,6 +1,6 @@
-//! Taking in the processes of a command that have ended, and ending those that have not.
+//! Reaps the processes of a command that have ended, and kills those that have not.
 //!
-//! Invariant: as everywhere in the processes of a command, plain system calls only.
+//! Invariant: plain system calls only, as everywhere in the processes of a command.
 
 use std::os::fd::OwnedFd;
 
@@ -11,10 +11,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::launch::Exit;
 
-/// How many children are taken in before something else is looked at: others may end as fast as these are taken in.
+/// The maximum number of children reaped in one go: others may exit as fast as these are reaped.
 const REAPED_AT_ONCE: usize = 4096;
 
-/// Takes in the children that have ended, and says how the command did if it is among them.
+/// Reaps the children that have exited, and returns the command's outcome if it is among them.
 pub(super) fn reap(orphans: &OwnedFd, command: i32) -> Option<Exit> {
     let mut exit = None;
     // One signal may stand for many.
@@ -36,14 +36,15 @@ pub(super) fn exit_of(status: &WaitIdStatus) -> Exit {
     }
 }
 
-/// Kills children until there are none: the children of a killed one become ours, as this process is their subreaper.
+/// Kills children until there are none: the children of a killed one become ours, because this process is their
+/// subreaper.
 ///
-/// What changes its number faster than it can be killed is given up after a while where no scope holds it.
+/// Processes that fork faster than they can be killed are given up after a while if no scope contains them.
 pub(super) fn end_descendants() {
     const PATIENCE_SECONDS: i64 = 3;
     let until = clock_gettime(ClockId::Monotonic).tv_sec + PATIENCE_SECONDS;
     while clock_gettime(ClockId::Monotonic).tv_sec <= until {
-        // What has ended already would only make the list longer.
+        // Zombies would only make the list longer.
         for _ in 0..REAPED_AT_ONCE {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => {}
@@ -63,7 +64,7 @@ pub(super) fn end_descendants() {
                 killed |= kill_process(pid, Signal::KILL).is_ok();
             }
         }
-        // Somebody of another user cannot be killed, so there is no point in waiting for it.
+        // A process of another user cannot be killed, so waiting for it is pointless.
         let options = if killed { WaitOptions::empty() } else { WaitOptions::NOHANG };
         match wait(options) {
             Ok(Some(_)) | Err(Errno::INTR) => {}

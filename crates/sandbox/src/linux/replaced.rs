@@ -1,10 +1,10 @@
 //! Notices when a protected file is replaced from outside while a command runs that must not write it.
 //!
-//! What closes a file is a mount on it. When a program outside renames another file over it, as editors and `git config`
-//! do, the kernel takes that mount away in every sandbox, and the new file is as writable as the folder around it. Neither
-//! a mount nor Landlock can close a name, only what bears it; so the command is ended, and says why.
+//! A mount protects the file. When a program outside renames another file over it, as editors and `git config` do, the
+//! kernel removes that mount in every sandbox, and the new file is as writable as its folder. Neither a mount nor
+//! Landlock can protect a name, only the file that has it; so the command is killed, and its output says why.
 //!
-//! Invariant: one watch for each folder and one thread for the whole process, whatever the number of commands.
+//! Invariant: one watch per folder and one thread for the whole process, whatever the number of commands.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -19,18 +19,18 @@ use rustix::io::Errno;
 
 use codex_guard::findings::{Finding, Findings, Report};
 
-/// Beyond this many folders, those that no command needs any more are not watched any longer.
+/// Beyond this many folders, those that no command needs any longer are unwatched.
 const MAX_FOLDERS: usize = 128;
-/// What happens to a name when something else takes it, or nothing any more.
+/// The events on a name when another file takes it, or when it disappears.
 const CHANGES: WatchFlags =
     WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVED_FROM).union(WatchFlags::MOVED_TO);
 
-/// What keeps a command alive.
+/// The lifeline of a command.
 #[derive(Debug)]
 pub(super) struct Life {
-    /// The end of a pipe; the supervisor ends the command when it closes.
+    /// The end of a pipe; the supervisor kills the command when it closes.
     hold: Mutex<Option<OwnedFd>>,
-    /// Why the command was ended, if a protected file was replaced.
+    /// The replaced file, if the command was killed because of it.
     replaced: OnceLock<PathBuf>,
 }
 
@@ -39,18 +39,18 @@ impl Life {
         Arc::new(Self { hold: Mutex::new(Some(hold)), replaced: OnceLock::new() })
     }
 
-    /// Lets the command end.
+    /// Lets the supervisor kill the command.
     pub(super) fn let_go(&self) {
         drop(lock(&self.hold).take());
     }
 
-    /// The file that was replaced, if that has ended the command.
+    /// The replaced file, if the command was killed because of it.
     pub(super) fn replaced(&self) -> Option<&Path> {
         self.replaced.get().map(PathBuf::as_path)
     }
 }
 
-/// The files of one command that are watched. Dropping it ends that.
+/// The watched files of one command. Dropping it ends the watch.
 #[derive(Debug)]
 pub(super) struct Guarded {
     number: u64,
@@ -66,9 +66,9 @@ impl Drop for Guarded {
     }
 }
 
-/// Ends the command that `life` stands for when something else takes the name of one of these files.
+/// Kills the command that `life` belongs to when another file takes the name of one of these files.
 ///
-/// Where the system has no room for another watch, nothing is noticed.
+/// If the system has no room for another watch, nothing is noticed.
 pub(super) fn guard(files: &[PathBuf], life: &Arc<Life>, findings: &Findings) -> Option<Guarded> {
     static WATCHER: OnceLock<Option<Watcher>> = OnceLock::new();
     if files.is_empty() {
@@ -100,7 +100,7 @@ struct Watcher {
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    /// By the number of the watch.
+    /// By watch descriptor.
     folders: HashMap<i32, Vec<Entry>>,
 }
 
@@ -156,7 +156,7 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
 
 impl Entry {
     fn end(&self) {
-        // Before the command can be seen to have ended.
+        // Before anybody can notice that the command has ended.
         if self.life.replaced.set(self.path.clone()).is_ok() {
             let what = "replaced by another program while a command ran that must not write it; the command was ended, \
                         but may have been quicker: look at the file before you trust it";
@@ -168,6 +168,6 @@ impl Entry {
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No change can be left half done.
+    // Every critical section leaves the state consistent.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

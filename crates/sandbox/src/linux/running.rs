@@ -1,4 +1,4 @@
-//! A command that runs, as the server sees it.
+//! A running command, as the server sees it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use super::supervisor::Supervisor;
 use crate::inspect::{Due, inspect_aside};
 use crate::launch::Exit;
 
-/// What a launch leaves in the server's hands.
+/// The server's parts of a launch.
 pub(super) struct Parts {
     pub(super) supervisor: Supervisor,
     pub(super) life: Arc<Life>,
@@ -29,33 +29,33 @@ pub(super) struct Parts {
     pub(super) out: Option<OwnedFd>,
     pub(super) err: Option<OwnedFd>,
     pub(super) control: Option<OwnedFd>,
-    /// How many bytes of memory the command may use.
+    /// The memory limit in bytes.
     pub(super) memory: Option<u64>,
 }
 
-/// A running command. Dropping it ends all of its processes.
+/// A running command. Dropping it kills all of its processes.
 #[derive(Debug)]
 pub struct Running {
     pid: u32,
     supervisor: Option<AsyncFd<Supervisor>>,
     life: Arc<Life>,
-    /// Ends the command when a file is replaced that it must not write.
+    /// Kills the command when a protected file is replaced.
     _guarded: Option<Guarded>,
     end: Receiver,
-    /// Whether nothing more is told.
+    /// Whether the end pipe is closed.
     is_closed: bool,
     told: Vec<u8>,
     input: Option<Input>,
     out: Option<Output>,
     err: Option<Output>,
     pty: Option<Pty>,
-    /// How many bytes of memory it may use.
+    /// The memory limit in bytes.
     memory: Option<u64>,
-    /// What is to be looked at when it has ended.
+    /// The inspection to run when it has ended.
     inspection: Option<Box<Due>>,
 }
 
-/// The input of a command. Dropping it tells the command that nothing more comes.
+/// The stdin of a command. Dropping it closes the pipe.
 #[derive(Debug)]
 pub struct Input(Sender);
 
@@ -73,7 +73,7 @@ impl AsyncWrite for Input {
     }
 }
 
-/// The output or the errors of a command.
+/// The stdout or stderr of a command.
 #[derive(Debug)]
 pub struct Output(Receiver);
 
@@ -87,7 +87,7 @@ impl Running {
     pub(super) fn new(parts: Parts, inspection: Option<Due>) -> io::Result<Self> {
         let output = |fd: Option<OwnedFd>| fd.map(|fd| Receiver::from_owned_fd(fd).map(Output)).transpose();
         let pid = parts.supervisor.pid();
-        // SAFETY: the supervisor owns its descriptor, so that stays open for as long as it is registered.
+        // SAFETY: the supervisor owns its descriptor, which stays open for as long as it is registered.
         let supervisor = unsafe { AsyncFd::register(parts.supervisor) }.map_err(io::Error::from)?;
         Ok(Self {
             pid,
@@ -106,23 +106,23 @@ impl Running {
         })
     }
 
-    /// The process that stands for the command in this process's view: its supervisor.
+    /// The process that represents the command in this process's view: its supervisor.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The input, if it is a pipe and was not taken yet.
+    /// The stdin pipe, if there is one and it was not taken yet.
     pub fn take_stdin(&mut self) -> Option<Input> {
         self.input.take()
     }
 
-    /// The output, if it is a pipe and was not taken yet.
+    /// The stdout pipe, if there is one and it was not taken yet.
     pub fn take_stdout(&mut self) -> Option<Output> {
         self.out.take()
     }
 
-    /// The errors, if they are a pipe and were not taken yet.
+    /// The stderr pipe, if there is one and it was not taken yet.
     pub fn take_stderr(&mut self) -> Option<Output> {
         self.err.take()
     }
@@ -132,14 +132,14 @@ impl Running {
         self.pty.as_mut()
     }
 
-    /// The terminal, to be used beside [`Self::wait`].
+    /// The terminal, for use alongside [`Self::wait`].
     pub fn take_pty(&mut self) -> Option<Pty> {
         self.pty.take()
     }
 
-    /// Waits until the command has ended and with it all processes that it left behind.
+    /// Waits until the command and all processes that it left behind have ended.
     ///
-    /// May be dropped and called again. Says the same every time.
+    /// May be dropped and called again. Returns the same every time.
     pub async fn ended(&mut self) -> Exit {
         while self.end().is_none() && !self.is_closed {
             self.hear().await;
@@ -148,13 +148,13 @@ impl Running {
         self.end().map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
     }
 
-    /// The end is told through a pipe, which closes when nothing of the command is left.
+    /// The end is reported through a pipe, which closes when nothing of the command is left.
     async fn hear(&mut self) {
         self.is_closed = matches!(self.end.read_buf(&mut self.told).await, Ok(0) | Err(_));
     }
 
-    /// Like [`Self::ended`], and waits until nothing is left in the folders either. What the command has changed is
-    /// inspected from then on; [`cleanup_done`](crate::cleanup_done) says when that is done.
+    /// Like [`Self::ended`], and also waits until the placeholders are removed. The inspection of the command's changes
+    /// starts then; [`cleanup_done`](crate::cleanup_done) waits for it.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.ended().await;
         while !self.is_all() && !self.is_closed {
@@ -173,12 +173,12 @@ impl Running {
         exit
     }
 
-    /// How the command ended: what was told first.
+    /// The outcome of the command: the first message.
     fn end(&self) -> Option<End> {
         self.told.first_chunk().map(|bytes| End::from_bytes(*bytes))
     }
 
-    /// Whether nothing of it is left: what is told last, at once or after some cleaning up.
+    /// Whether nothing of it is left: the last message, at once or after some cleaning up.
     pub(super) fn is_all(&self) -> bool {
         self.told.chunks_exact(End::SIZE).filter_map(<[u8]>::first_chunk).any(|bytes| End::from_bytes(*bytes).is_all)
     }
@@ -192,28 +192,28 @@ impl Running {
         }
     }
 
-    /// What is known for an inspection before it has ended.
+    /// The pending inspection of a running command.
     pub(crate) fn inspection(&self) -> Option<Due> {
         self.inspection.as_deref().cloned()
     }
 
-    /// Takes that over, so that the caller has it inspected when the command has ended.
+    /// Takes the pending inspection, which the caller runs when the command has ended.
     pub(super) fn take_inspection(&mut self) -> Option<Due> {
         self.inspection.take().map(|due| *due)
     }
 
-    /// Ends all processes of the command. [`Self::wait`] says when that is done.
+    /// Kills all processes of the command. [`Self::wait`] waits for that.
     pub fn kill(&mut self) {
         self.life.let_go();
     }
 
-    /// How many bytes of memory the command was allowed, if it was ended because it used more.
+    /// The memory limit in bytes, if the command was killed because it used more.
     #[must_use]
     pub fn exceeded_memory(&self) -> Option<u64> {
         self.memory.filter(|_| self.end().is_some_and(|end| end.is_out_of_memory))
     }
 
-    /// The protected file that was replaced from outside, if the command was ended because of that.
+    /// The protected file that was replaced from outside, if the command was killed because of it.
     #[must_use]
     pub fn replaced(&self) -> Option<&Path> {
         self.life.replaced()

@@ -1,14 +1,14 @@
-//! Ending every process of a command where no namespace holds them together.
+//! Kills every process of a command where no namespace contains them.
 //!
-//! Processes that end and start others all the time are gone before they can be listed and killed one by one. But signals
-//! are scoped by Landlock, since its version 6: the command starts in a domain in which nobody can signal anybody outside,
-//! and one process of ours waits in the same domain. When it is told to, it signals everybody that it may, and the kernel
-//! does that at once for all, those that are just being started included.
+//! Processes that constantly fork and exit are gone before they can be listed and killed one by one. But Landlock
+//! scopes signals, since its version 6: the command starts in a domain whose processes cannot signal anything outside,
+//! and one process of ours waits in the same domain. When told to, it signals every process that it may, and the kernel
+//! does that for all at once, including ones that are just starting.
 //!
-//! The command itself is in a domain below, so nothing of it can signal the process that waits.
+//! The command itself is in a nested domain, so none of its processes can signal the one that waits.
 //!
-//! Invariant: as everywhere in the processes of a command, plain system calls only. Nobody is signalled before it is
-//! certain that the scope holds.
+//! Invariant: plain system calls only, as everywhere in the processes of a command. No process is signalled before it
+//! is certain that the scope works.
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -20,22 +20,22 @@ use rustix::process::{WaitId, WaitIdOptions, getppid, setsid, test_kill_process,
 use super::stack::Stack;
 use super::sys;
 
-/// How long the supervisor waits until everybody has been signalled.
+/// The maximum time that the supervisor waits until every process was signalled.
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// The process that waits to end the others.
+/// The process that waits to kill the others.
 pub(super) struct Ender {
     process: OwnedFd,
-    /// The end of the pipe that holds it up.
+    /// The end of the pipe that it waits on.
     hold: RawFd,
 }
 
-/// Enters the scope that `ruleset` makes and starts two processes in it, both children of this one's parent: the ender, which
-/// waits at `pipe`, and what `start` starts.
+/// Enters the scope that `ruleset` defines and starts two processes in it, both children of this one's parent: the
+/// ender, which waits on `pipe`, and the process that `start` starts.
 ///
 /// # Safety
 ///
-/// As for [`sys::clone_sharing`]: the stack must stay, and be left alone, until the ender has ended.
+/// As for [`sys::clone_sharing`]: the stack must stay valid and unused until the ender has exited.
 pub(super) unsafe fn enter<T>(
     ruleset: BorrowedFd<'_>,
     pipe: [RawFd; 2],
@@ -45,14 +45,14 @@ pub(super) unsafe fn enter<T>(
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
     sys::landlock_restrict(ruleset)?;
     let [wait, hold] = pipe;
-    // SAFETY: promised by the caller.
+    // SAFETY: guaranteed by the caller.
     let (_, process) =
         unsafe { sys::clone_sharing(stack, libc::CLONE_PARENT | libc::SIGCHLD, move || end_others_after(wait))? };
     let ender = Ender { process, hold };
     Ok((start(libc::CLONE_PARENT)?, ender))
 }
 
-/// Waits until nobody holds the other end of the pipe any more, and ends every process of the scope but this one.
+/// Waits until the other end of the pipe is closed, and kills every other process of the scope.
 fn end_others_after(pipe: RawFd) -> c_int {
     let _ = setsid();
     sys::set_name(c"codex-ender");
@@ -69,7 +69,7 @@ fn end_others_after(pipe: RawFd) -> c_int {
 }
 
 impl Ender {
-    /// Has everybody in the scope signalled, and waits for that.
+    /// Kills every process in the scope, and waits for that.
     pub(super) fn end_all(self) {
         let _ = sys::close_range(self.hold.unsigned_abs(), self.hold.unsigned_abs(), false);
         let mut ended = [PollFd::from_borrowed_fd(self.process.as_fd(), PollFlags::IN)];

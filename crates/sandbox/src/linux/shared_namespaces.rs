@@ -1,10 +1,10 @@
-//! A user namespace and an empty network that all sandboxes of this process share.
+//! A user namespace and an empty network namespace that all sandboxes of this process share.
 //!
-//! To make a network takes as long as everything else that a sandbox needs, and to take it down again even longer. It is
-//! empty and stays so, since nothing in a sandbox can make a socket, and whoever is in this user namespace has no rights
-//! there. So one is enough.
+//! Creating a network namespace takes as long as everything else that a sandbox needs, and removing it takes even
+//! longer. It is empty and stays empty, because nothing in a sandbox can create a socket and nobody in this user
+//! namespace has rights to it. So one is enough.
 //!
-//! Invariant: nothing runs in these namespaces but the processes of sandboxes.
+//! Invariant: only sandbox processes run in these namespaces.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
@@ -20,7 +20,7 @@ use super::supervisor::await_end;
 use super::sys::{self, Side};
 use super::world::Maps;
 
-/// The namespaces, which last for as long as these are open.
+/// The namespaces, which exist as long as these descriptors are open.
 #[derive(Debug)]
 pub(super) struct SharedNamespaces {
     user: OwnedFd,
@@ -31,8 +31,8 @@ static SHARED: OnceLock<Option<SharedNamespaces>> = OnceLock::new();
 static IS_SECOND: AtomicBool = AtomicBool::new(false);
 static IS_USABLE: AtomicBool = AtomicBool::new(true);
 
-/// The namespaces for one more sandbox. There are none for the first of a process, which may well be the only one, and none
-/// where they cannot be made: such a sandbox makes its own.
+/// The namespaces for another sandbox. `None` for the first of a process, which may well be the only one, and if they
+/// cannot be created: such a sandbox creates its own.
 pub(super) fn get() -> Option<&'static SharedNamespaces> {
     if !IS_SECOND.swap(true, Ordering::Relaxed) || !IS_USABLE.load(Ordering::Relaxed) {
         return None;
@@ -40,7 +40,7 @@ pub(super) fn get() -> Option<&'static SharedNamespaces> {
     SHARED.get_or_init(|| SharedNamespaces::make().ok()).as_ref()
 }
 
-/// Stops using them, because they could not be joined. Says whether they were in use until now.
+/// Stops using them, because they could not be joined. Returns whether they were in use until now.
 pub(super) fn give_up() -> bool {
     IS_USABLE.swap(false, Ordering::Relaxed) && matches!(SHARED.get(), Some(Some(_)))
 }
@@ -66,7 +66,7 @@ impl SharedNamespaces {
         };
         drop(wait);
         await_end(pidfd.as_fd())?;
-        // Sandboxes in these namespaces share the memory of this process, so it is closed to whoever would look into theirs.
+        // Sandboxes in these namespaces share the memory of this process, so this process must be inaccessible too.
         sys::set_visible(false)?;
         found
     }
@@ -79,13 +79,14 @@ impl SharedNamespaces {
         Ok(Self { user: open("user")?, network: open("net")? })
     }
 
-    /// What has to be joined: the user namespace first, which gives the right to join the other.
+    /// The namespaces to join: the user namespace first, which gives the right to join the other.
     pub(super) fn descriptors(&self, with_network: bool) -> [Option<BorrowedFd<'_>>; 2] {
         [Some(self.user.as_fd()), (!with_network).then(|| self.network.as_fd())]
     }
 }
 
-/// Keeps the namespaces until they have been opened. The order of the descriptors is that of [`SharedNamespaces::make`].
+/// Keeps the namespaces alive until they have been opened. The order of the descriptors is that of
+/// [`SharedNamespaces::make`].
 fn hold([go, wait, ready]: [RawFd; 3], maps: &Maps) -> ! {
     let _ = sys::close_range(wait.unsigned_abs(), wait.unsigned_abs(), false);
     if maps.apply().is_ok() {

@@ -1,4 +1,4 @@
-//! Starts a command: plans everything, makes the supervisor, and waits until the program runs or has failed to.
+//! Starts a command: makes the plan, starts the supervisor, and waits until the program runs or has failed to start.
 
 use std::ffi::CStr;
 use std::io;
@@ -27,16 +27,16 @@ use crate::launch::{Confinement, Launch, SandboxLevel, Stdio};
 use crate::profile::Profile;
 use codex_guard::findings::Findings;
 
-/// How often a launch is tried when a place of the plan vanishes between planning and mounting.
+/// The number of launch attempts if a place in the plan vanishes between planning and mounting.
 const ATTEMPTS: usize = 3;
 
 /// Starts a command and returns once its program runs. Blocks for about as long as a fork and an exec take.
 ///
-/// Needs a tokio runtime, for the pipes. Dropping what it returns ends all processes of the command.
+/// Needs a tokio runtime, for the pipes. Dropping the result kills all processes of the command.
 pub fn spawn(launch: Launch) -> Result<Running, SpawnError> {
     let Confinement::Policy(profile) = &launch.confinement else { return start(&launch, None) };
     profile.check_roots()?;
-    // A process that runs one command need not find out first what this host can do: a failed step runs nothing.
+    // A process that runs a single command need not detect the level first: a failed step runs nothing.
     let mut level = levels::known().unwrap_or_else(levels::hoped_for);
     for _ in 0..ATTEMPTS {
         match start(&launch, Some((profile, &level))) {
@@ -69,7 +69,7 @@ pub(super) fn rehearse(profile: &Profile, level: &SandboxLevel) -> Result<(), Sp
 fn start(launch: &Launch, confine: Option<(&Profile, &SandboxLevel)>) -> Result<Running, SpawnError> {
     let words = Words::of(launch)?;
     let mut channels = Channels::new(launch.stdio).map_err(start_failed(Step::Descriptors))?;
-    // Where it cannot be enforced the caller has been told; see `unenforced_memory_limit`.
+    // If it cannot be enforced, the caller has been told; see `unenforced_memory_limit`.
     let group = launch.most_memory.map(|memory| cgroup::make(memory, launch.most_processes)).transpose();
     channels.group = group.map_err(|source| SpawnError::Start { step: Step::Group, source })?.flatten();
     let (confined, inspection) = match confine {
@@ -92,24 +92,24 @@ fn start_failed(step: Step) -> impl Fn(Errno) -> SpawnError {
 struct Channels {
     ready: (OwnedFd, OwnedFd),
     end: (OwnedFd, OwnedFd),
-    /// The end that the supervisor watches, and what holds the other.
+    /// The end that the supervisor watches, and the holder of the other.
     life: (OwnedFd, Arc<Life>),
     /// From the supervisor to the first process of the sandbox: which places can be mounted.
     places: (OwnedFd, OwnedFd),
-    /// From the first process of the sandbox to the command: all mounts are made. Without one, from the supervisor to the
-    /// process that ends the others.
+    /// From the first process of the sandbox to the command: all mounts are made. Without one, from the supervisor to
+    /// the process that kills the others.
     built: (OwnedFd, OwnedFd),
-    /// From the command to the supervisor: the number of the descriptor that its filter hands calls to.
+    /// From the command to the supervisor: the descriptor number of its filter's listener.
     listener_number: (OwnedFd, OwnedFd),
     streams: Streams,
-    /// The cgroup of the command, where its memory is bounded.
+    /// The cgroup of the command, if its memory is limited.
     group: Option<Group>,
 }
 
-/// The standard streams: the ends for the command, and those for the server.
+/// The standard streams: the command's ends and the server's.
 enum Streams {
     Inherited,
-    /// The command reads `input`; the other end of it is there if the server writes to it.
+    /// The command reads `input`; its other end is present if the server writes to it.
     Pipes {
         input: (OwnedFd, Option<OwnedFd>),
         out: (OwnedFd, OwnedFd),
@@ -175,7 +175,7 @@ impl Channels {
         }
     }
 
-    /// Every descriptor that the processes need, in order, and those of them that are for the command alone.
+    /// Every descriptor that the processes need, sorted, and those that only the command needs.
     fn kept(&self, confined: Option<&Confined>, placeholders: &Placeholders) -> (Vec<RawFd>, Vec<RawFd>) {
         let Pipes { streams, ready, end, life, places, built, listener_number } = self.for_processes();
         let mut for_command: Vec<RawFd> = streams.unwrap_or([0, 1, 2]).to_vec();
@@ -196,7 +196,7 @@ impl Channels {
         (keep, for_command)
     }
 
-    /// What becomes the standard streams of the command.
+    /// The standard streams of the command.
     fn for_command(&self) -> Option<[RawFd; 3]> {
         match &self.streams {
             Streams::Inherited => None,
@@ -206,19 +206,19 @@ impl Channels {
     }
 }
 
-/// A pipe, reading end first, neither end of which is one of the standard streams.
+/// A pipe, read end first, neither end of which is one of the standard streams.
 fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     Ok((above_stdio(read)?, above_stdio(write)?))
 }
 
-/// Moves a descriptor out of the way of the standard streams, should one of those be closed in this process.
+/// Moves a descriptor above the standard streams, in case one of those is closed in this process.
 pub(super) fn above_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() > 2 { Ok(fd) } else { fcntl_dupfd_cloexec(&fd, 3) }
 }
 
-/// The limit on processes that lets a command have `most`: the system counts those of the whole user, never more than there are
-/// now of everybody.
+/// The process limit that lets a command have `most`: the kernel counts all processes of the user, which are at most
+/// all that run now.
 fn process_limit(most: u32) -> Rlimit {
     let user = getrlimit(Resource::Nproc);
     let loads = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -228,7 +228,7 @@ fn process_limit(most: u32) -> Rlimit {
     Rlimit { current: lowered(user.current), maximum: lowered(user.maximum) }
 }
 
-/// Makes the supervisor and waits until the program runs or a step has failed.
+/// Starts the supervisor and waits until the program runs or a step has failed.
 fn launch_supervisor(
     launch: &Launch,
     words: Words,
@@ -282,7 +282,7 @@ fn launch_supervisor(
     Ok(Parts { supervisor, life: life.1, guarded, end: end.0, input, out, err, control, memory })
 }
 
-/// Waits for the pipe that a successful exec closes. Nothing in it means success.
+/// Waits for the pipe that a successful exec closes. End of file means success.
 fn read_failure(ready: &OwnedFd) -> Option<Failure> {
     let mut bytes = [0; Failure::SIZE];
     loop {

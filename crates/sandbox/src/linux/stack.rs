@@ -1,6 +1,6 @@
 //! Stacks of processes that share the memory of another.
 //!
-//! Invariant: a process that needs more than its stack has dies of it, and changes nothing of its neighbours.
+//! Invariant: a process that overflows its stack crashes without changing its neighbours' memory.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -8,39 +8,39 @@ use std::ptr::{self, NonNull};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-/// Memory to run on, above a page that nobody may touch.
+/// Stack memory above a guard page.
 pub(super) struct Stack(Option<NonNull<c_void>>);
 
-// SAFETY: the memory is this value's alone, like that of a box.
+// SAFETY: this value owns the memory, like a box.
 unsafe impl Send for Stack {}
 // SAFETY: as above; a shared reference gives no access to it.
 unsafe impl Sync for Stack {}
 
 impl Stack {
-    /// Ten times what the deepest of our processes was seen to use.
+    /// Ten times the largest stack use that was measured.
     const SIZE: usize = 64 * 1024;
-    /// A page on every machine that Linux runs on.
+    /// At least a page on every architecture that Linux supports.
     const GUARD: usize = 64 * 1024;
 
     pub(super) fn new() -> Result<Self, Errno> {
         let (length, flags) = (Self::GUARD + Self::SIZE, MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::STACK);
-        // SAFETY: the kernel chooses a place where nothing is.
+        // SAFETY: the kernel chooses an unused address.
         let memory = unsafe { mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags) }?;
         let stack = Self(NonNull::new(memory));
-        // SAFETY: the upper part of what was just mapped, which nobody uses yet.
+        // SAFETY: the upper part of the new mapping, which nobody uses yet.
         unsafe { mprotect(memory.byte_add(Self::GUARD), Self::SIZE, MprotectFlags::READ | MprotectFlags::WRITE) }?;
         Ok(stack)
     }
 
-    /// One that nothing can run on.
+    /// An empty one that nothing can run on.
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// The highest place for a value; what runs on the stack grows down from there.
+    /// The highest address for a value; the stack grows down from there.
     pub(super) fn top<T>(&mut self) -> Option<*mut T> {
         let room = Self::SIZE.checked_sub(size_of::<T>() + align_of::<T>())?;
-        // SAFETY: inside the mapped memory, and so is the next place that is aligned.
+        // SAFETY: inside the mapping, and so is the next aligned address.
         let place = unsafe { self.0?.as_ptr().byte_add(Self::GUARD + room).cast::<u8>() };
         // SAFETY: as above.
         Some(unsafe { place.add(place.align_offset(align_of::<T>())).cast() })

@@ -1,5 +1,5 @@
-//! How the processes of a sandbox come to be where they are: one that joins the namespaces or enters the scope on their behalf,
-//! since the supervisor itself stays outside.
+//! Starts the processes of a sandbox through an intermediate one that joins the namespaces or enters the scope on their
+//! behalf, because the supervisor itself stays outside.
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -15,10 +15,10 @@ use super::stack::Stack;
 use super::sys;
 use crate::error::Step;
 
-/// A process that was started, and a handle on it.
+/// A new process, and a handle to it.
 pub(super) type Started<E = Failure> = Result<(i32, OwnedFd), E>;
 
-/// What every sandbox has of its own.
+/// The namespaces that every sandbox has of its own.
 const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
 /// Starts the first process of the sandbox.
@@ -29,11 +29,12 @@ pub(super) fn first_process(
     joining_stack: &mut Stack,
 ) -> Started<Errno> {
     let Footing::Shared(shared) = footing else {
-        // SAFETY: this process stays for as long as the other, and with it all that is borrowed; nobody else uses that.
+        // SAFETY: this process, and with it everything that is borrowed, outlives the other; nobody else uses that
+        // memory.
         return unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_NEWUSER | libc::SIGCHLD, run) };
     };
-    // The supervisor stays outside, so another process joins, starts the first one as a sibling of its own, and ends.
-    // Until then the supervisor stands still; they have the same descriptors, among them the handle.
+    // The supervisor stays outside, so another process joins, starts the first one as its sibling, and exits. Until
+    // then the supervisor is suspended; they share descriptors, including the handle.
     let mut started = Err(Errno::CANCELED);
     let join = || {
         started = shared.iter().flatten().try_for_each(|namespace| sys::join(*namespace)).and_then(|()| {
@@ -43,7 +44,7 @@ pub(super) fn first_process(
         0
     };
     let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK it has ended when this comes back.
+    // SAFETY: with CLONE_VFORK it has exited when this returns.
     let (_, joining) = unsafe { sys::clone_sharing(joining_stack, flags, join) }?;
     let _ = waitid(WaitId::PidFd(joining.as_fd()), WaitIdOptions::EXITED);
     for namespace in shared.iter().flatten() {
@@ -52,7 +53,7 @@ pub(super) fn first_process(
     started
 }
 
-/// Starts the command in a scope of its own, with the process beside it that can end all of it.
+/// Starts the command in its own scope, together with the process that can kill all of it.
 pub(super) fn in_scope(
     plan: &Plan,
     ruleset: &OwnedFd,
@@ -60,7 +61,7 @@ pub(super) fn in_scope(
     ender_stack: &mut Stack,
     joining_stack: &mut Stack,
 ) -> Result<((i32, OwnedFd), Ender), Failure> {
-    // The supervisor stays outside, so another process enters the scope, starts both as siblings of its own, and ends.
+    // The supervisor stays outside, so another process enters the scope, starts both as its siblings, and exits.
     let (mut failure, mut started) = (None, Err(Errno::CANCELED));
     let enter = || {
         let start = |flags| {
@@ -69,12 +70,12 @@ pub(super) fn in_scope(
                 its_failure.errno
             })
         };
-        // SAFETY: the supervisor ends after everything it has started, and nobody else uses the stack.
+        // SAFETY: the supervisor outlives everything that it has started, and nobody else uses the stack.
         started = unsafe { scope::enter(ruleset.as_fd(), plan.pipes.built, ender_stack, start) };
         0
     };
     let flags = libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD;
-    // SAFETY: with CLONE_VFORK it has ended when this comes back.
+    // SAFETY: with CLONE_VFORK it has exited when this returns.
     let (_, entering) = unsafe { sys::clone_sharing(joining_stack, flags, enter) }.map_err(Failure::of(Step::Clone))?;
     let _ = waitid(WaitId::PidFd(entering.as_fd()), WaitIdOptions::EXITED);
     started.map_err(|errno| failure.unwrap_or_else(|| Failure::of(Step::Landlock)(errno)))

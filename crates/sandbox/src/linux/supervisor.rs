@@ -1,11 +1,12 @@
-//! The supervisor of one command as the server sees it: a process, and the memory that it works with.
+//! The supervisor of one command as the server sees it: a process, and the memory that it uses.
 //!
-//! It shares the server's memory, which takes a tenth of the time that a copy does, where that is safe: if nothing is confined,
-//! and once this process is closed to onlookers and its sandboxes have a [namespaces that they share](super::shared_namespaces). Before, a sandbox has to
-//! open itself to map its user or to hand over a descriptor, and memory is open or closed as a whole.
+//! It shares the server's memory, which takes a tenth of the time of a copy, where that is safe: if nothing is
+//! confined, and once this process is inaccessible and its sandboxes [share namespaces](super::shared_namespaces).
+//! Before that, a sandbox has to be accessible for a moment to map its user or to hand over a descriptor, and memory is
+//! either accessible or not as a whole.
 //!
-//! Invariant: the memory of a supervisor is freed when that is known to have ended, and all that shared it before, and not
-//! earlier.
+//! Invariant: the memory of a supervisor is not freed before the supervisor, and everything that shared its memory, is
+//! known to have exited.
 
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
@@ -20,10 +21,10 @@ use super::plan::Workings;
 use super::stack::Stack;
 use super::sys::{self, Side};
 
-/// `__WALL`: supervisors end without a signal, and only this finds such children.
+/// `__WALL`: supervisors exit without a signal, and only this finds such children.
 const ALL: WaitIdOptions = WaitIdOptions::from_bits_retain(0x4000_0000);
 
-/// Waits until a child has ended by itself. One that was killed is an error.
+/// Waits until a child has exited by itself. A killed child is an error.
 pub(super) fn await_end(process: BorrowedFd<'_>) -> Result<(), Errno> {
     loop {
         match waitid(WaitId::PidFd(process), WaitIdOptions::EXITED | ALL) {
@@ -34,23 +35,24 @@ pub(super) fn await_end(process: BorrowedFd<'_>) -> Result<(), Errno> {
     }
 }
 
-/// What all processes of a command work with.
+/// The memory that all processes of a command use.
 pub(super) struct Memory {
     pub(super) plan: Plan,
     workings: Workings,
     stack: Stack,
 }
 
-/// A supervisor that was started. It is to be waited for.
+/// A running supervisor, which must be waited for.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     pid: i32,
     process: OwnedFd,
-    /// What it works with, unless it has a copy.
+    /// Its memory, unless it has a copy.
     shared: Option<NonNull<Memory>>,
 }
 
-// SAFETY: the memory is the supervisor's; here it is only freed, by whoever has waited for that.
+// SAFETY: the memory belongs to the supervisor; here it is only freed, by the caller that has waited for the
+// supervisor.
 unsafe impl Send for Supervisor {}
 // SAFETY: as above.
 unsafe impl Sync for Supervisor {}
@@ -62,9 +64,9 @@ impl AsRawFd for Supervisor {
 }
 
 impl Supervisor {
-    /// Starts it, and gives back the plan if it has a copy of that.
+    /// Starts it, and returns the plan if the supervisor has a copy of it.
     ///
-    /// No signal tells of its end: whoever waits for children in this process must not find it.
+    /// Its exit sends no signal: code that waits for children in this process must not find it.
     pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
         let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.shares_namespaces());
         let stack = if is_copied { Stack::none() } else { Stack::new()? };
@@ -77,7 +79,7 @@ impl Supervisor {
 
     fn sharing(memory: Box<Memory>) -> Result<Self, Errno> {
         let memory = NonNull::from(Box::leak(memory));
-        // SAFETY: nobody else has it, and it stays until the process has ended; `supervise` makes plain system calls.
+        // SAFETY: nobody else has it, and it stays until the process has exited; `supervise` makes plain system calls.
         let started = unsafe {
             let Memory { plan, workings, stack } = &mut *memory.as_ptr();
             let plan = &*plan;
@@ -101,31 +103,30 @@ impl Supervisor {
         }
     }
 
-    /// Its number.
     pub(super) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }
 
-    /// What was planned, if that is shared.
+    /// The plan, if it is shared.
     pub(super) fn plan(&self) -> Option<&Plan> {
-        // SAFETY: it is there until this value is used up, and nobody changes it.
+        // SAFETY: it lives until this value is consumed, and nobody changes it.
         self.shared.map(|memory| unsafe { &(*memory.as_ptr()).plan })
     }
 
-    /// Waits until it has ended, which is soon after it was let go of.
+    /// Waits until it has exited, which is soon after its lifeline is dropped.
     pub(super) fn wait(self) {
-        // If somebody has killed it or waited for it, nothing is certain, so the memory stays.
+        // If somebody else has killed or reaped it, nothing is certain, so the memory is leaked.
         if await_end(self.process.as_fd()).is_ok() {
-            // SAFETY: the process has ended, and with it all that shared its memory.
+            // SAFETY: the process has exited, and with it everything that shared its memory.
             drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) }));
         }
     }
 
-    /// Waits without holding up the caller, and then goes on: by a task where there is a runtime, else by a thread.
+    /// Waits in the background and then calls `then`: in a task if there is a runtime, else in a thread.
     pub(super) fn wait_aside(supervisor: AsyncFd<Self>, then: impl FnOnce() + Send + 'static) {
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
-                // Readable means ended.
+                // Readable means exited.
                 let _ = supervisor.readable().await.map(drop);
                 supervisor.into_inner().wait();
                 then();
@@ -134,7 +135,7 @@ impl Supervisor {
         }
         let supervisor = supervisor.into_inner();
         let builder = std::thread::Builder::new().name("codex-reap".to_owned()).stack_size(64 * 1024);
-        // Without a thread the process table keeps an entry until this process ends.
+        // Without a thread, the process table keeps an entry until this process exits.
         let _ = builder.spawn(move || {
             supervisor.wait();
             then();

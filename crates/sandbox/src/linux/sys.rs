@@ -1,7 +1,7 @@
 //! The system calls that no safe crate offers, each behind a function that is safe to call.
 //!
-//! The processes of a command share memory with each other until the command is executed, and with it the place where
-//! libc keeps its error numbers. So the kernel is asked directly.
+//! The processes of a command share memory with each other until the command is executed, including libc's errno. So
+//! the system calls are made directly.
 //!
 //! Invariant: nothing here allocates, locks or uses thread-local memory, so all of it may run between `clone` and
 //! `execve`.
@@ -55,11 +55,11 @@ struct PathBeneath {
 /// One instruction of a seccomp filter.
 pub(super) use libc::sock_filter as Instruction;
 
-/// Asks the kernel.
+/// Makes a system call.
 ///
 /// # Safety
 ///
-/// The arguments must be what the call with this number takes; pointers among them must be valid for what it does.
+/// The arguments must match the call with this number; pointers among them must be valid for what it does.
 unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<usize, Errno> {
     const LAST_ERROR: usize = 4095;
     let mut all = [0; 6];
@@ -67,7 +67,7 @@ unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<
         *slot = argument;
     }
     let [a0, a1, a2, a3, a4, a5] = all;
-    // SAFETY: as the caller promises; unused arguments are not looked at.
+    // SAFETY: as the caller promises; unused arguments are ignored.
     let result = unsafe { syscalls::raw::syscall6(number as usize, a0, a1, a2, a3, a4, a5) };
     match result.wrapping_neg() {
         errno @ 1..=LAST_ERROR => Err(Errno::from_raw_os_error(errno as i32)),
@@ -75,53 +75,54 @@ unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> Result<
     }
 }
 
-/// The argument that stands for a descriptor.
+/// The argument for a descriptor.
 fn number(fd: BorrowedFd<'_>) -> usize {
     fd.as_raw_fd() as usize
 }
 
-/// The argument that stands for an address.
+/// The argument for an address.
 fn address<T>(pointer: *const T) -> usize {
     pointer.expose_provenance()
 }
 
-/// Which of the two processes has come back from [`clone_process`].
+/// The process that has returned from [`clone_process`].
 pub(super) enum Side {
     Parent { pid: i32, pidfd: OwnedFd },
     Child,
 }
 
-/// Copies this process like `fork`, without the handlers that libc runs around it, in new namespaces if asked for. Its end
-/// is told by no signal.
+/// Copies this process like `fork`, without libc's fork handlers, in new namespaces if requested. Its exit sends no
+/// signal.
 ///
 /// # Safety
 ///
-/// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks; it
-/// must not return from the function that called this, but end by [`exit`].
+/// The child may only do what is safe in a signal handler, because the other threads are gone and may have held locks;
+/// it must not return from the calling function, but end with [`exit`].
 pub(super) unsafe fn clone_process(namespaces: c_int) -> Result<Side, Errno> {
     let mut pidfd: RawFd = -1;
     let (flags, place) = (namespaces | libc::CLONE_PIDFD, address(&raw mut pidfd));
     // SAFETY: without CLONE_VM the child has a copy of this stack and memory; `pidfd` outlives the call.
     let pid = unsafe { call(libc::SYS_clone, [flags as usize, 0, place, 0, 0]) }?;
     if pid == 0 {
-        // Only who may be looked at can map its user or hand a descriptor over; this process closes itself again.
+        // Only an accessible process can map its user or hand over a descriptor; this process becomes inaccessible
+        // again.
         let _ = set_visible(true);
         return Ok(Side::Child);
     }
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    // SAFETY: the kernel has just created this descriptor for us, and nobody else knows it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Side::Parent { pid: pid as i32, pidfd })
 }
 
-/// Starts `run` as a process that shares this one's memory, with new namespaces and a signal at its end as `flags` say. It
-/// ends with the status that `run` returns.
+/// Starts `run` as a process that shares this one's memory, with the namespaces and the exit signal in `flags`. It
+/// exits with the status that `run` returns.
 ///
-/// A copy would take ten times as long, half of it in tearing down what nobody used.
+/// A copy would take ten times as long, half of it for tearing down unused memory.
 ///
 /// # Safety
 ///
-/// The stack and what `run` borrows must stay, and be left alone, until the process has ended or executed something. `run`
-/// may only do what is safe beside a thread of which nothing is known.
+/// The stack and everything that `run` borrows must stay valid and unused until the process has exited or executed a
+/// program. `run` may only do what is safe while other threads are in an unknown state.
 pub(super) unsafe fn clone_sharing<F: FnOnce() -> c_int>(
     stack: &mut Stack,
     flags: c_int,
@@ -141,14 +142,14 @@ pub(super) unsafe fn clone_sharing<F: FnOnce() -> c_int>(
         libc::clone(enter::<F>, place.cast(), flags, place.cast(), &raw mut pidfd)
     };
     if pid < 0 {
-        // SAFETY: the address of `errno` is always valid, and no other process has come to use it.
+        // SAFETY: the address of `errno` is always valid, and no other process uses it yet.
         return Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }));
     }
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    // SAFETY: the kernel has just created this descriptor for us, and nobody else knows it.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
 }
 
-/// Moves this process to a network namespace of its own, in which there is nothing.
+/// Moves this process to a new, empty network namespace.
 pub(super) fn leave_network() -> Result<(), Errno> {
     // SAFETY: takes no pointers.
     unsafe { call(libc::SYS_unshare, [libc::CLONE_NEWNET as usize]) }.map(drop)
@@ -160,7 +161,7 @@ pub(super) fn join(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
     unsafe { call(libc::SYS_setns, [number(namespace), 0]) }.map(drop)
 }
 
-/// Ends this process at once, without destructors or exit handlers.
+/// Exits at once, without destructors or exit handlers.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: never returns and touches no memory.
     unsafe { libc::_exit(code) }
@@ -172,10 +173,10 @@ pub(super) fn kill_all() {
     let _ = unsafe { call(libc::SYS_kill, [usize::MAX, libc::SIGKILL as usize]) };
 }
 
-/// Reads from a descriptor of the plan. Processes that share memory have descriptors of their own, so a plan holds numbers;
-/// one that is not open gives `EBADF`.
+/// Reads from a descriptor of the plan. Processes that share memory have separate descriptor tables, so a plan holds
+/// numbers; a closed one gives `EBADF`.
 pub(super) fn read(fd: RawFd, bytes: &mut [u8]) -> Result<usize, Errno> {
-    // SAFETY: the kernel writes at most as many bytes as there are.
+    // SAFETY: the kernel writes at most as many bytes as the slice has.
     unsafe { call(libc::SYS_read, [fd as usize, address(bytes.as_mut_ptr()), bytes.len()]) }
 }
 
@@ -185,9 +186,9 @@ pub(super) fn write(fd: RawFd, bytes: &[u8]) -> Result<usize, Errno> {
     unsafe { call(libc::SYS_write, [fd as usize, address(bytes.as_ptr()), bytes.len()]) }
 }
 
-/// Blocks every signal and returns the former mask.
+/// Blocks every signal and returns the previous mask.
 pub(super) fn block_signals() -> libc::sigset_t {
-    // SAFETY: both sets are valid for writing; an all-zero set is a valid value to be filled.
+    // SAFETY: both sets are valid for writing; an all-zero set is a valid initial value.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         let mut former: libc::sigset_t = std::mem::zeroed();
@@ -197,54 +198,54 @@ pub(super) fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Puts a mask back.
+/// Restores a mask.
 pub(super) fn restore_signals(former: &libc::sigset_t) {
-    // SAFETY: the set is valid for reading, and the old mask is not asked for.
+    // SAFETY: the set is valid for reading, and the old mask is not requested.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, former, ptr::null_mut());
     }
 }
 
-/// How much of a signal mask the kernel looks at.
+/// The size of the kernel's signal mask.
 const MASK_SIZE: usize = 8;
 
-/// Lets every signal through.
+/// Unblocks every signal.
 pub(super) fn unblock_signals() {
     let none = 0_u64;
     let (mask, former) = (address(&raw const none), 0);
-    // SAFETY: the mask is as big as said, and the old one is not asked for.
+    // SAFETY: the mask has the given size, and the old one is not requested.
     let _ = unsafe { call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, mask, former, MASK_SIZE]) };
 }
 
-/// A descriptor from which the ends of children can be read. The signal has to be blocked.
+/// A descriptor that reports exited children. The signal has to be blocked.
 pub(super) fn ends_of_children() -> Result<OwnedFd, Errno> {
     let mask = 1_u64 << (libc::SIGCHLD - 1);
     let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
     let arguments = [usize::MAX, address(&raw const mask), MASK_SIZE, flags as usize];
-    // SAFETY: the mask is as big as said.
+    // SAFETY: the mask has the given size.
     let fd = unsafe { call(libc::SYS_signalfd4, arguments) }?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Gives every signal its default meaning again: handlers of the server must not run in its children.
+/// Resets every signal to its default action: the server's handlers must not run in its children.
 pub(super) fn reset_signals() {
-    // A `struct sigaction` of the kernel with the default handler, no flags and an empty mask is all zeroes.
+    // A kernel `struct sigaction` with the default handler, no flags and an empty mask is all zeroes.
     let default = [0_u64; 4];
     for signal in 1..=64 {
-        // SAFETY: the array is as big as the struct; signals that cannot be set give an error.
+        // SAFETY: the array has the size of the struct; signals that cannot be set return an error.
         let _ = unsafe { call(libc::SYS_rt_sigaction, [signal, address(default.as_ptr()), 0, MASK_SIZE]) };
     }
 }
 
-/// Closes, or marks to be closed by exec, the descriptors from `first` to `last`.
+/// Closes the descriptors from `first` to `last`, or marks them close-on-exec.
 pub(super) fn close_range(first: u32, last: u32, on_exec_only: bool) -> Result<(), Errno> {
     let flags = if on_exec_only { libc::CLOSE_RANGE_CLOEXEC } else { 0 };
     // SAFETY: callers own no descriptor in the range that they use afterwards.
     unsafe { call(libc::SYS_close_range, [first as usize, last as usize, flags as usize]) }.map(drop)
 }
 
-/// Sets attributes of the mount that `fd` is the root of, and of those below it if asked to.
+/// Sets attributes of the mount whose root is `fd`, and of those below it if requested.
 pub(super) fn set_mount_attributes(fd: BorrowedFd<'_>, set: u64, recursive: bool) -> Result<(), Errno> {
     let attributes = MountAttr { set, clear: 0, propagation: 0, userns: 0 };
     let flags = libc::AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
@@ -254,36 +255,36 @@ pub(super) fn set_mount_attributes(fd: BorrowedFd<'_>, set: u64, recursive: bool
     unsafe { call(libc::SYS_mount_setattr, [number(fd), path, flags as usize, attributes, size]) }.map(drop)
 }
 
-/// The version of Landlock in this kernel; 0 when there is none.
+/// The Landlock version of this kernel; 0 if it has none.
 pub(super) fn landlock_abi() -> u32 {
     // SAFETY: with this flag the kernel takes no attributes.
     let abi = unsafe { call(libc::SYS_landlock_create_ruleset, [0, 0, 1]) };
     abi.map_or(0, |abi| abi as u32)
 }
 
-/// Makes a ruleset; `size` is how much of it this kernel knows.
+/// Creates a ruleset; `size` is the part of it that this kernel knows.
 pub(super) fn landlock_create(ruleset: &Ruleset, size: usize) -> Result<OwnedFd, Errno> {
     let size = size.min(size_of::<Ruleset>());
     // SAFETY: `size` is at most the size of the struct.
     let fd = unsafe { call(libc::SYS_landlock_create_ruleset, [address(ptr::from_ref(ruleset)), size, 0]) }?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Allows `access` on what `place` names and below it.
+/// Allows `access` on `place` and everything below it.
 pub(super) fn landlock_allow(ruleset: BorrowedFd<'_>, place: BorrowedFd<'_>, access: u64) -> Result<(), Errno> {
     let rule = PathBeneath { access, folder: place.as_raw_fd() };
     // SAFETY: 1 is LANDLOCK_RULE_PATH_BENEATH, whose argument is this struct.
     unsafe { call(libc::SYS_landlock_add_rule, [number(ruleset), 1, address(&raw const rule), 0]) }.map(drop)
 }
 
-/// Confines this process and its children by a ruleset.
+/// Applies a Landlock ruleset to this process and its children.
 pub(super) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: takes no pointers.
     unsafe { call(libc::SYS_landlock_restrict_self, [number(ruleset), 0]) }.map(drop)
 }
 
-/// Confines this process and its children by a system call filter.
+/// Applies a system call filter to this process and its children.
 pub(super) fn seccomp(program: &[Instruction]) -> Result<(), Errno> {
     set_filter(program, 0).map(drop)
 }
@@ -303,7 +304,7 @@ fn set_filter(program: &[Instruction], flags: usize) -> Result<usize, Errno> {
     unsafe { call(libc::SYS_seccomp, [mode, flags, address(&raw const filter)]) }
 }
 
-/// A system call that waits for an answer: `struct seccomp_notif`.
+/// A pending system call: `struct seccomp_notif`.
 #[repr(C)]
 #[derive(Default)]
 pub(super) struct Notification {
@@ -329,10 +330,10 @@ const NOTIFICATION_RECEIVE: usize = 0xc050_2100;
 const NOTIFICATION_ANSWER: usize = 0xc018_2101;
 const NOTIFICATION_IS_VALID: usize = 0x4008_2102;
 
-/// Takes the next call that waits.
+/// Takes the next pending call.
 pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
     let mut asked = Notification::default();
-    // SAFETY: the struct has the size that is part of the request, and is all zeroes as the kernel demands.
+    // SAFETY: the struct has the size that is encoded in the request, and is all zeroes as the kernel requires.
     unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_RECEIVE, address(&raw mut asked)]) }?;
     Ok(asked)
 }
@@ -341,27 +342,27 @@ pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notificat
 pub(super) fn answer_notification(listener: BorrowedFd<'_>, id: u64, result: Result<(), Errno>) {
     let error = result.err().map_or(0, |errno| -errno.raw_os_error());
     let mut answer = Answer { id, value: 0, error, flags: 0 };
-    // SAFETY: the struct has the size that is part of the request. Whoever asked may be gone, which does not matter.
+    // SAFETY: the struct has the size that is encoded in the request. The caller may be gone, which does not matter.
     let _ = unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_ANSWER, address(&raw mut answer)]) };
 }
 
-/// Whether the call still waits.
+/// Whether the call is still pending.
 pub(super) fn is_notification_valid(listener: BorrowedFd<'_>, id: u64) -> Result<(), Errno> {
     // SAFETY: a valid pointer to the id.
     unsafe { call(libc::SYS_ioctl, [number(listener), NOTIFICATION_IS_VALID, address(&raw const id)]) }.map(drop)
 }
 
-/// Copies memory of another process, as much as is there.
+/// Copies memory of another process, up to the first unmapped page.
 pub(super) fn read_memory(pid: u32, start: u64, into: &mut [u8]) -> Result<usize, Errno> {
     let mut done = 0;
-    // Page by page: a string may end right before memory that is not there.
+    // Page by page: a string may end right before unmapped memory.
     while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
         let from = start.wrapping_add(done as u64);
         let length = rest.len().min(4096 - (from % 4096) as usize);
         let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: length };
         let remote = libc::iovec { iov_base: from as *mut c_void, iov_len: length };
         let (local, remote) = (address(&raw const local), address(&raw const remote));
-        // SAFETY: the local part is within `into`; the kernel judges the remote one.
+        // SAFETY: the local part is within `into`; the kernel checks the remote one.
         match unsafe { call(libc::SYS_process_vm_readv, [pid as usize, local, 1, remote, 1, 0]) } {
             Ok(copied) if copied > 0 => done += copied,
             Ok(_) => break,
@@ -372,15 +373,15 @@ pub(super) fn read_memory(pid: u32, start: u64, into: &mut [u8]) -> Result<usize
     Ok(done)
 }
 
-/// A copy of a descriptor of another process.
+/// Duplicates a descriptor of another process.
 pub(super) fn take_descriptor(process: BorrowedFd<'_>, fd: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: takes no pointers.
     let fd = unsafe { call(libc::SYS_pidfd_getfd, [number(process), fd as usize, 0]) }?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
-/// Gives up every capability, also for what is executed later.
+/// Drops every capability, also for programs that are executed later.
 pub(super) fn drop_capabilities() -> Result<(), Errno> {
     for capability in 0..64 {
         // It fails after the last capability, and without CAP_SETPCAP; but then `no_new_privs` keeps exec from adding any.
@@ -392,21 +393,21 @@ pub(super) fn drop_capabilities() -> Result<(), Errno> {
     use_no_capabilities()
 }
 
-/// Gives up every capability, in a process that executes nothing.
+/// Drops every capability, in a process that executes nothing.
 pub(super) fn use_no_capabilities() -> Result<(), Errno> {
     // _LINUX_CAPABILITY_VERSION_3 and the calling process; then two sets of three words, all empty.
     let header: [u32; 2] = [0x2008_0522, 0];
     let none = [0_u32; 6];
-    // SAFETY: both arrays have the layout that version 3 asks for.
+    // SAFETY: both arrays have the layout of version 3.
     unsafe { call(libc::SYS_capset, [address(header.as_ptr()), address(none.as_ptr())]) }.map(drop)
 }
 
-/// Opens the memory of this process to others of the same user, or closes it: no tracing, no core dumps.
+/// Makes this process accessible to others of the same user, or inaccessible: no tracing, no core dumps.
 pub(super) fn set_visible(is_visible: bool) -> Result<(), Errno> {
     prctl(libc::PR_SET_DUMPABLE, u64::from(is_visible))
 }
 
-/// Names this process as lists of processes show it.
+/// Sets the process name.
 pub(super) fn set_name(name: &CStr) {
     // SAFETY: the kernel reads at most 16 bytes, up to the end of the string.
     let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, address(name.as_ptr()), 0, 0, 0]) };
@@ -418,27 +419,27 @@ pub(super) fn prctl(option: i32, value: u64) -> Result<(), Errno> {
     unsafe { call(libc::SYS_prctl, [option as usize, value as usize, 0, 0, 0]) }.map(drop)
 }
 
-/// Makes the terminal `fd` the controlling one of this session.
+/// Makes the terminal `fd` the controlling terminal of this session.
 pub(super) fn set_controlling_terminal(fd: RawFd) -> Result<(), Errno> {
     // SAFETY: takes no pointers.
     unsafe { call(libc::SYS_ioctl, [fd as usize, libc::TIOCSCTTY as usize, 0]) }.map(drop)
 }
 
-/// Puts a copy of `from` at the number `to`, another one, which stays open over exec.
+/// Duplicates `from` as `to`, a different number, without close-on-exec.
 pub(super) fn dup_to(from: RawFd, to: RawFd) -> Result<(), Errno> {
     // SAFETY: takes no pointers; `to` is one of the standard streams, which this process owns.
     unsafe { call(libc::SYS_dup3, [from as usize, to as usize, 0]) }.map(drop)
 }
 
-/// A list of C strings in the form that `execve` takes: pointers, ended by a null.
+/// A list of C strings in the form that `execve` takes: pointers, terminated by a null.
 pub(super) struct Strings {
-    /// They point into `_strings`, whose text stays where it is when this is moved.
+    /// They point into `_strings`, whose text does not move when this value is moved.
     pointers: Vec<*const libc::c_char>,
     _strings: Vec<std::ffi::CString>,
 }
 
 impl Strings {
-    /// Lists `strings`, with `spare` empty places in front.
+    /// Lists `strings`, with `spare` empty slots in front.
     pub(super) fn new(strings: Vec<std::ffi::CString>, spare: usize) -> Self {
         let mut pointers = vec![ptr::null(); spare];
         pointers.extend(strings.iter().map(|text| text.as_ptr()));
@@ -447,9 +448,9 @@ impl Strings {
     }
 }
 
-/// Becomes `program`. Comes back only if that fails.
+/// Becomes `program`. Returns only if that fails.
 ///
-/// `arguments` has one spare place in front, for the shell that runs a script without a first line.
+/// `arguments` has one spare slot in front, for the shell that runs a script without a shebang line.
 pub(super) fn execute(program: &CStr, arguments: &mut Strings, environment: &Strings) -> Errno {
     let Some((_, plain)) = arguments.pointers.split_first() else { return Errno::INVAL };
     // SAFETY: both lists end with a null, and their strings live as long as they do.
@@ -474,6 +475,6 @@ unsafe fn become_program(
     environment: &[*const libc::c_char],
 ) -> Errno {
     let lists = [address(program.as_ptr()), address(arguments.as_ptr()), address(environment.as_ptr())];
-    // SAFETY: as the caller promises. It comes back only with an error.
+    // SAFETY: as the caller promises. It returns only on error.
     unsafe { call(libc::SYS_execve, lists) }.err().unwrap_or(Errno::NOEXEC)
 }

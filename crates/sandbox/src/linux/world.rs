@@ -1,11 +1,11 @@
 //! The mounts of the sandbox, made by its first process.
 //!
-//! Everything becomes read-only, the open folders are put back as they were, and inside them the closed places are
-//! mounted over themselves. A mount point can be neither renamed, removed nor replaced. `/dev` is a small one of its own,
+//! Everything becomes read-only, the open folders are mounted again as they were, and inside them the closed places are
+//! mounted over themselves. A mount point cannot be renamed, removed or replaced. `/dev` is a small private one,
 //! because device files stay writable on read-only mounts.
 //!
-//! Invariant: only the folders that the plan opens are ever taken before the step that makes everything read-only, and no
-//! path is followed through a symbolic link.
+//! Invariant: only the folders that the plan opens are taken before everything becomes read-only, and no path is
+//! followed through a symbolic link.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
@@ -31,9 +31,9 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
     (c"pts/ptmx", c"/dev/ptmx"),
 ];
 
-/// Builds all of it. Runs as the first process of the new namespaces.
+/// Makes all mounts. Runs as the first process of the new namespaces.
 ///
-/// `placeholders` is where the supervisor says which places exist, once it has put the placeholders there.
+/// Through `placeholders`, the supervisor reports which places exist, once it has created the placeholders.
 pub(super) fn build(
     world: &World,
     workings: &mut FirstWorkings,
@@ -64,20 +64,20 @@ pub(super) fn build(
     Ok(())
 }
 
-/// Who somebody outside is in a new user namespace.
+/// The user and group mapping of a new user namespace.
 pub(super) struct Maps {
     user: String,
     group: String,
 }
 
 impl Maps {
-    /// This user and group, and nobody else.
+    /// Maps this user and group, and nobody else.
     pub(super) fn of_this_process() -> Self {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Self { user: format!("{user} {user} 1"), group: format!("{group} {group} 1") }
     }
 
-    /// Makes it so in the user namespace that this process has just come to.
+    /// Writes the mapping for the user namespace that this process has just entered.
     pub(super) fn apply(&self) -> Result<(), Errno> {
         write_file(c"/proc/self/setgroups", b"deny")?;
         write_file(c"/proc/self/uid_map", self.user.as_bytes())?;
@@ -90,7 +90,7 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     rustix::io::write(&file, text).map(drop)
 }
 
-/// Takes copies of the open folders as long as they are writable, with what is mounted below them.
+/// Takes detached copies of the open folders while they are writable, including the mounts below them.
 fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> {
     for (index, (spot, slot)) in world.places.iter().zip(trees).enumerate() {
         if spot.kind == Kind::Open {
@@ -103,7 +103,7 @@ fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Mounts every place, parents first. A pinned or closed place is a copy of what is there now.
+/// Mounts every place, parents first. A pinned or closed place is a copy of its current state.
 fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure> {
     for (index, (spot, slot)) in world.places.iter().zip(&mut workings.trees).enumerate() {
         if workings.mountable.get(index) == Some(&0) {
@@ -113,7 +113,7 @@ fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure
         let failed = Failure::at(step, index);
         let place = open_spot(spot).map_err(&failed)?;
         let tree = match slot.take() {
-            // SAFETY: `take_open` has let go of it, and its slot is empty now.
+            // SAFETY: `take_open` has given up ownership, and its slot is empty now.
             Some(tree) => unsafe { OwnedFd::from_raw_fd(tree) },
             None => take(&place).map_err(&failed)?,
         };
@@ -125,7 +125,7 @@ fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure
     Ok(())
 }
 
-/// A small `/dev`: the harmless devices, terminals of its own, shared memory of its own.
+/// A minimal `/dev`: the harmless devices, private terminals and private shared memory.
 fn make_dev(devices: [Option<OwnedFd>; DEVICES.len()]) -> Result<(), Errno> {
     mount(c"tmpfs", c"/dev", c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=0755"))?;
     for (path, tree) in DEVICES.iter().zip(devices) {
@@ -138,7 +138,7 @@ fn make_dev(devices: [Option<OwnedFd>; DEVICES.len()]) -> Result<(), Errno> {
     rustix::fs::chmod(c"/dev/shm", Mode::from_raw_mode(0o1777))?;
     mkdirat(CWD, c"/dev/pts", Mode::from_raw_mode(0o755))?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
-    // Without terminals of its own the sandbox is none the weaker.
+    // The sandbox is not weaker without private terminals.
     let _ = mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, Some(options));
     for (target, path) in DEV_LINKS {
         symlinkat(target, CWD, path)?;
@@ -163,7 +163,8 @@ pub(super) fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
     openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS)
 }
 
-/// Opens a place. A root has to be the folder that was planned with: a command that still runs may move it meanwhile.
+/// Opens a place. A root has to be the folder that the plan was made for: a running command may move it in the
+/// meantime.
 fn open_spot(spot: &Spot) -> Result<OwnedFd, Errno> {
     let place = open_path(&spot.path)?;
     let Some(root) = spot.root else { return Ok(place) };

@@ -1,7 +1,7 @@
-//! The one inside: makes one attempt and says whether the kernel let it.
+//! The attacker inside the sandbox: makes one attempt and reports whether the kernel allowed it.
 //!
-//! The test binary runs itself with a role in its environment. The effect is looked for from outside; what the attacker
-//! says counts only where an attempt has no effect that could be seen.
+//! The test binary runs itself with a role in its environment. The effect is checked from outside; the attacker's own
+//! report counts only if an attempt has no visible effect.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use std::path::Path;
 
 use crate::support::{ROLE, SEPARATOR};
 
-/// Not a test by itself: without a role there is nothing to play.
+/// Not a real test: without a role there is nothing to do.
 #[test]
 fn plays_its_role() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -105,7 +105,7 @@ fn attempt(name: &str, arguments: &[&str]) -> io::Result<()> {
             fs::read(argument(0)).and_then(|same| OpenOptions::new().write(true).open(argument(0))?.write_all(&same))
         }
         "open-write" => OpenOptions::new().write(true).open(argument(0)).map(drop),
-        // Handles.
+        // File descriptors.
         "fd-write" => borrowed(number(0) as RawFd, |file| file.write_all(b"PWNED")),
         "fd-openat" | "fd-reopen" => {
             let tail = arguments.get(1).map(|name| format!("/{name}")).unwrap_or_default();
@@ -197,7 +197,7 @@ fn send_unbound(address: &str) -> io::Result<()> {
     }
 }
 
-/// Reads a secret out of a file, as proof that it could be read.
+/// Checks for a secret in a file, as proof that the file is readable.
 pub(crate) fn contains(path: &Path, secret: &str) -> io::Result<()> {
     let mut bytes = Vec::new();
     File::open(path)?.take(1 << 20).read_to_end(&mut bytes)?;
@@ -209,9 +209,9 @@ pub(crate) fn raw_fd(file: &File) -> RawFd {
     file.as_raw_fd()
 }
 
-/// Becomes another process all the time, for some seconds, with a lock that all of them hold.
+/// Keeps forking and exiting for some seconds, with a lock that all of the processes hold.
 fn worm(lock: &File, seconds: i64) -> io::Result<()> {
-    // SAFETY: numbers only; the processes that are forked make plain system calls and end.
+    // SAFETY: numbers only; the forked processes make plain system calls and exit.
     unsafe {
         check(libc::flock(lock.as_raw_fd(), libc::LOCK_EX).into())?;
         let until = libc::time(std::ptr::null_mut()) + seconds;

@@ -1,4 +1,4 @@
-//! The attempts on processes, the network and the kernel itself.
+//! Attempts on processes, the network and the kernel itself.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -146,7 +146,7 @@ fn kernel(name: &str, arguments: &[&str]) -> io::Result<()> {
     }
 }
 
-/// Leaves a grandchild in a session of its own, which keeps a file locked for as long as it lives.
+/// Leaves a grandchild in a new session, which keeps a file locked for as long as it lives.
 fn daemon(path: &str) -> io::Result<()> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     // SAFETY: the children only make system calls.

@@ -1,4 +1,4 @@
-//! The table of attempts: all of them are held inside, and most of them work without a sandbox.
+//! The table of attempts: the sandbox stops all of them, and most of them work without it.
 
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -12,7 +12,7 @@ use codex_wire::policy::SandboxPolicy;
 use crate::outside::{Listeners, Victim};
 use crate::support::{ROLE, World, is_root, role, role_argv, run, workspace_write};
 
-/// Where an attempt would be seen.
+/// The place where an attempt has its effect.
 #[derive(Debug, Clone)]
 enum Effect {
     Exists(PathBuf),
@@ -28,7 +28,7 @@ enum Effect {
     VictimEnded,
     VictimLimited,
     VictimNiced,
-    /// Nothing can be seen from outside, so the attacker's word counts.
+    /// There is no effect outside, so the attacker's report counts.
     Said,
 }
 
@@ -45,7 +45,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A fresh world; without a repository where the missing names are attacked.
+    /// A fresh world; without a repository if the attempts target missing names.
     fn new(has_repository: bool) -> Self {
         let world = World::new();
         world.write("outside/file", "CLEAN");
@@ -137,7 +137,7 @@ fn files(world: &World) -> Vec<Attempt> {
     ]
 }
 
-/// What gives code execution later, where it exists.
+/// Files that cause code execution later, where they exist.
 fn project(world: &World) -> Vec<Attempt> {
     let ws = |name: &str| world.ws(name).display().to_string();
     let attempt = |name, words: &[String], effect| Attempt { name, words: words.to_vec(), effect };
@@ -319,7 +319,7 @@ const GROUPS: [(&str, bool, List); 6] = [
     ("privileges", true, |scene| privileges(&scene.world)),
 ];
 
-/// Makes every attempt in a fresh world and returns those that had an effect, and how many there were.
+/// Makes every attempt in a fresh world and returns the successful ones, and the total number.
 fn play(make: impl Fn(&Scene, &Attempt) -> bool) -> (Vec<String>, usize) {
     let (mut worked, mut count) = (Vec::new(), 0);
     for (group, has_repository, list) in GROUPS {
@@ -338,7 +338,7 @@ fn play(make: impl Fn(&Scene, &Attempt) -> bool) -> (Vec<String>, usize) {
     (worked, count)
 }
 
-/// Takes away what an attempt leaves outside of its world, or on top of it, when nothing holds it.
+/// Removes what an attempt leaves outside of its world, or mounted on it, when nothing stops it.
 fn clean_up(scene: &Scene, attempt: &Attempt) {
     if let Effect::Exists(path) = &attempt.effect
         && (path.starts_with("/dev/shm") || path.parent() == Some(Path::new("/var/tmp")))
@@ -369,7 +369,7 @@ fn attempts_work_without_a_sandbox() {
     assert!(worked.len() >= 95, "{} of {count}: {worked:#?}", worked.len());
 }
 
-/// Root has more to lose, so the suite runs as root where it can; here it runs as somebody else.
+/// Root has more to lose, so the suite runs as root where it can; this test runs as an ordinary user.
 #[test]
 fn every_attempt_of_an_ordinary_user_is_held() {
     if !is_root() {
@@ -378,8 +378,8 @@ fn every_attempt_of_an_ordinary_user_is_held() {
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let exe = folder.path().join("it");
-    // Not by this process: the children that other tests start meanwhile would hold the file open for writing for a
-    // moment, and such a file cannot be executed.
+    // A separate process copies the file: children that other tests start in the meantime would inherit a descriptor
+    // open for writing, and such a file cannot be executed.
     let copied = Command::new("cp").arg(std::env::current_exe().expect("this binary")).arg(&exe).status();
     assert!(copied.is_ok_and(|status| status.success()), "copy");
     std::fs::set_permissions(&exe, std::fs::Permissions::from_mode(0o755)).expect("chmod");

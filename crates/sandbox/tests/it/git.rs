@@ -1,4 +1,4 @@
-//! Git works inside, and what git executes cannot be planted.
+//! Git works inside, and files that git executes cannot be planted.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::support::{World, entries, git, has_namespaces, runtime, workspace_wri
 
 const IDENTITY: &str = "export GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@x GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@x; set -e; ";
 
-/// The work of a day: add, commit, branch, checkout, merge, stash, delete a branch.
+/// A day's work: add, commit, branch, checkout, merge, stash, delete a branch.
 const A_DAY: &str = "echo one > a; git add a; git commit -qm one; git checkout -qb topic; echo two > b; git add b; \
     git commit -qm two; git checkout -q -; echo three > c; git add -A; git commit -qm three; git merge -q --no-edit topic; \
     git branch -d topic >/dev/null; echo four >> a; git stash -q; git stash pop -q; git reset -q --hard; git log --format=%s | sort | tr '\\n' ' '";
@@ -109,7 +109,7 @@ fn a_submodule_is_committed_from_inside_and_from_its_own_folder() {
     fails(&world, "echo x > .git/modules/lib/hooks/pre-commit");
     fails(&world, "echo x >> .git/modules/lib/config");
     fails(&world, "echo 'gitdir: /tmp' > lib/.git");
-    // The same submodule as a workspace of its own: its git folder is outside and points back.
+    // The same submodule as a workspace: its git folder is outside and points back.
     let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c"]);
     let surroundings = world.surroundings();
     let profile = codex_sandbox::Profile::new(&workspace_write(), &world.ws("lib"), &surroundings);
@@ -164,7 +164,7 @@ fn a_command_ends_when_a_protected_file_is_replaced_from_outside() {
         world.write(file, "");
     }
     for name in [".git/config", ".envrc"] {
-        // It writes as soon as it can, and would go on for a minute.
+        // It writes as soon as it can, and would continue for a minute.
         let script = format!("echo ready; i=0; until echo PWNED >> {name}; do i=$((i+1)); done 2>/dev/null; sleep 60");
         let launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &script]);
         let finished = runtime().block_on(async {

@@ -1,4 +1,4 @@
-//! The secrets of the home in namespaces; `landlock_level` has the same without.
+//! The secrets of the home with namespaces; `landlock_level` tests the same without them.
 
 use crate::secrets;
 use crate::support::has_namespaces;

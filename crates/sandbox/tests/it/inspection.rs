@@ -1,4 +1,4 @@
-//! What a command leaves does not make the user's programs run code, and ordinary work is left alone.
+//! Files that a command leaves do not make the user's programs run code, and ordinary work is left alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,12 +10,12 @@ use crate::support::{World, entries, git, run, workspace_write};
 
 const IDENTITY: &str = "export GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@x GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@x;";
 
-/// Temporary folders that are ours alone, so that other tests do not meet.
+/// Private temporary folders, so that tests do not interfere with each other.
 fn policy() -> SandboxPolicy {
     SandboxPolicy::WorkspaceWrite(WorkspaceWrite { exclude_slash_tmp: true, ..WorkspaceWrite::default() })
 }
 
-/// Runs a script in the sandbox and returns what was found after it, and whether it went well.
+/// Runs a script in the sandbox and returns the findings after it, and its outcome.
 fn left(world: &World, script: &str) -> (Report, Exit) {
     left_under(world, &world.surroundings(), script)
 }
@@ -30,7 +30,7 @@ fn left_under(world: &World, surroundings: &Surroundings, script: &str) -> (Repo
     (findings.take(), finished.exit)
 }
 
-/// The paths of what was found, below the workspace.
+/// The paths of the findings, below the workspace.
 fn places(world: &World, report: &Report) -> Vec<String> {
     let below = |path: &Path| path.strip_prefix(world.ws("")).unwrap_or(path).display().to_string();
     let mut places: Vec<String> = report.findings.iter().map(|finding| below(&finding.path)).collect();
@@ -52,8 +52,8 @@ fn repository() -> World {
     world
 }
 
-/// An attack: what is prepared outside, what the command does, and what the user does then. `$C` is the file that must not
-/// come to be, `$W` the workspace.
+/// An attack: what is prepared outside, what the command does, and what the user does afterwards. `$C` is the file that
+/// must not be created, `$W` the workspace.
 struct Attack {
     name: &'static str,
     before: &'static str,
@@ -228,7 +228,7 @@ impl Attack {
         text.replace("@FSM", FSMONITOR).replace("$C", &canary).replace("$W", &ws).replace("$D", &outside)
     }
 
-    /// Plays it and says whether it came to nothing.
+    /// Plays it and returns whether it failed.
     fn is_held(&self, is_confined: bool) -> bool {
         let world = repository();
         let outside = |script: &str| {
@@ -288,7 +288,7 @@ pub(crate) fn what_is_disarmed_is_kept_and_named() {
     );
 }
 
-/// The work of a day leaves nothing to be found, and goes on working.
+/// A day's work leaves no findings, and continues to work.
 #[test]
 pub(crate) fn ordinary_work_is_left_alone() {
     let world = repository();
@@ -307,7 +307,7 @@ pub(crate) fn ordinary_work_is_left_alone() {
     for step in day {
         let (report, exit) = left(&world, &format!("set -e; {step}"));
         assert_eq!(places(&world, &report), [""; 0], "{step}");
-        // On the lower level nothing new can be created beside a repository.
+        // On the lower level nothing new can be created next to a repository.
         assert!(exit == Exit::Code(0) || !crate::support::has_namespaces(), "{step}");
     }
     let keeps_mode = world.ws("src/bin/update").metadata().is_ok_and(|it| mode(&it) & 0o111 != 0);
@@ -325,7 +325,7 @@ fn work_in_the_repository_of_the_workspace_is_left_alone() {
         return;
     }
     let world = repository();
-    // Whatever the user has set before a command is none of the command's.
+    // Settings that the user made before a command are not the command's.
     git(&world.ws(""), &["config", "alias.st", "!true"]);
     let day = [
         "echo 2 >> a; git commit -qam two; git checkout -qb topic; echo 3 >> a; git commit -qam three; git checkout -q -",
@@ -364,7 +364,7 @@ fn what_a_user_lets_a_rebase_execute_stays() {
     let world = repository();
     git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "two"]);
     let list = world.write("ws/.git/rebase-merge/git-rebase-todo", "exec make test\n");
-    // The list is older than the command by more than clocks differ.
+    // The list is older than the command by more than the clock difference.
     let old = std::time::SystemTime::now();
     while old.elapsed().is_ok_and(|age| age.as_millis() < 120) {
         std::thread::yield_now();

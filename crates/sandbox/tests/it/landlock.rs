@@ -1,4 +1,4 @@
-//! The lower levels: what Landlock holds without namespaces, namespaces without Landlock, and nothing.
+//! The lower levels: Landlock without namespaces, namespaces without Landlock, and neither.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::lifetime::is_held;
 use crate::outside::{output_of, start_role};
 use crate::support::{ROLE, World, role, role_argv, run, workspace_write};
 
-/// On a host without namespaces confined commands must run on Landlock or not at all.
+/// On a host without namespaces, confined commands must run with Landlock or not at all.
 pub(crate) fn assert_fallback() {
     let world = World::new();
     let launch = world.launch(&SandboxPolicy::ReadOnly, &["/bin/sh", "-c", "echo x > new"]);
@@ -36,7 +36,7 @@ fn landlock_explains_what_it_cannot_do() {
     assert!(text.contains("no sandbox: no luck") && text.contains("writable: nothing"), "{text}");
 }
 
-/// Runs a write inside and outside of the workspace on a host that lacks something.
+/// Runs a write inside and outside of the workspace on a host that lacks a feature.
 #[track_caller]
 fn on_a_host_without(what: &str, expected_level: &str, expected_writes: [bool; 2]) {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What a command is given, what it gives back, and why it may not start.
+//! The inputs of a command, its outputs, and the reasons why it may not start.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -102,7 +102,7 @@ fn roots_come_from_the_policy_alone() {
     let policy = SandboxPolicy::WorkspaceWrite(limits);
     let profile = world.profile(&policy).expect("a profile");
     assert_eq!(profile.writable_roots(), [world.ws(""), world.path("extra")]);
-    // A command that starts elsewhere gains nothing by it.
+    // A command gains nothing by starting elsewhere.
     let mut launch =
         world.launch(&policy, &["/bin/sh", "-c", "echo x > new; echo x > ../extra/deep/new; mkdir ../extra/.codex"]);
     launch.cwd = world.path("outside");
@@ -170,7 +170,7 @@ fn every_sandbox_has_an_empty_network_and_processes_of_its_own() {
     }
     let world = World::new();
     let outside = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).expect("a namespace");
-    // The first sandbox of a process makes its own network, later ones share one.
+    // The first sandbox of a process creates its own network namespace, later ones share one.
     for _ in 0..3 {
         let script = "cd /proc/self/ns; readlink net user pid mnt ipc; sed 1,2d /proc/net/dev";
         let finished = world.shell(&SandboxPolicy::ReadOnly, script);
@@ -214,6 +214,6 @@ fn a_command_has_a_limit_on_its_processes() {
         soft.parse::<u64>().unwrap_or(u64::MAX)
     };
     let (few, more) = (limit_of(Some(100)), limit_of(Some(1000)));
-    // Every process and thread of the machine may be the user's, and is counted on top.
+    // Every process and thread of the machine may be the user's, and counts on top.
     assert!((100..100_000).contains(&few) && more > few, "{few} {more}");
 }

@@ -11,14 +11,14 @@ use codex_wire::policy::SandboxPolicy;
 use crate::outside::{line_after, start_role};
 use crate::support::{ROLE, World, entries, eventually, role, role_argv, run, run_with, runtime, workspace_write};
 
-/// Whether somebody still holds a lock on the file.
+/// Whether a process still holds a lock on the file.
 pub(crate) fn is_held(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     // SAFETY: numbers only.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) != 0 }
 }
 
-/// Takes a lock in a process of every kind, all of which ignore polite signals and outlive their parents.
+/// Takes a lock in a process of every kind, all of which ignore SIGTERM and outlive their parents.
 const TREE: &str = "trap '' TERM HUP INT; exec 9> lock; flock 9; \
     (sleep 60 &) ; setsid sh -c 'trap \"\" TERM HUP; sleep 60' & (setsid sh -c '(sleep 60 &) &' &); echo ready; ";
 

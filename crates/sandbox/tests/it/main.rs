@@ -1,4 +1,4 @@
-//! What the sandbox holds, seen from outside of it.
+//! The behaviour of the sandbox, tested from outside.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "the attacker makes the system calls that no safe interface offers")]
@@ -31,5 +31,5 @@ mod secrets;
 mod support;
 mod terminals;
 
-/// These tests are on whatever level the host offers.
+/// These tests run on whatever level the host offers.
 fn settle_level() {}

@@ -1,4 +1,4 @@
-//! The limit on memory, for real where this machine allows it.
+//! The memory limit, enforced for real where this machine allows it.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use crate::support::{World, run, workspace_write};
 
 const LIMIT: u64 = 64 << 20;
 
-/// What `tail` may have to print it keeps in memory.
+/// `tail` keeps in memory what it may have to print.
 const HOG: &str = "head -c 400000000 /dev/zero | tail -c 300000000 | wc -c; echo survived";
 
 #[test]
@@ -19,7 +19,7 @@ fn a_command_that_uses_too_much_memory_is_ended_where_that_can_be_enforced() {
     let finished = run(Launch { most_memory: Some(LIMIT), ..launch }).expect("it starts");
     let said = finished.aggregated.text();
     if let Some(why) = unenforced {
-        // Whoever runs the tests is told what they did not show, even where output is captured.
+        // Reported even where output is captured, because the test has shown nothing.
         let _ = writeln!(std::io::stderr(), "NOT TRIED: a limit on memory cannot be enforced here: {why}");
         assert!(!why.is_empty());
         assert_eq!((finished.exit, said.as_str()), (Exit::Code(0), "300000000\nsurvived\n"), "it runs all the same");

@@ -1,4 +1,4 @@
-//! The world outside: a victim, listeners, and programs that launch commands and then fall over.
+//! The world outside: a victim, listeners, and programs that launch commands and then crash.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -14,7 +14,7 @@ use codex_sandbox::{Confinement, Launch, Profile, Surroundings, level};
 
 use crate::support::{self, ROLE, role, role_argv, run, runtime, workspace_write};
 
-/// What the victim guards in its memory.
+/// The secret in the victim's memory.
 static GUARDED: [AtomicU8; 5] =
     [AtomicU8::new(b'C'), AtomicU8::new(b'L'), AtomicU8::new(b'E'), AtomicU8::new(b'A'), AtomicU8::new(b'N')];
 
@@ -33,7 +33,7 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
             Ok(())
         }
         "launcher" => runtime().block_on(async {
-            // Sandboxes after the first one share more with the process that they come from.
+            // Sandboxes after the first one share more with their parent process.
             for _ in 0..arguments[3].parse().expect("a number") {
                 codex_sandbox::spawn(launch(arguments, &["/bin/true"])).expect("it starts").wait().await;
             }
@@ -81,8 +81,8 @@ fn launch(arguments: &[&str], argv: &[&str]) -> Launch {
     }
 }
 
-/// Makes this process live on a kernel without user namespaces, without Landlock, or without both; or where nobody may join
-/// a namespace.
+/// Simulates a kernel without user namespaces, without Landlock, or without both; or one where no process may join a
+/// namespace.
 fn refuse_system_calls(what: &str) {
     let plain = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let jump = |code: u32, k: u32, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -129,14 +129,14 @@ pub(crate) fn start_role(words: &[String]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
-/// Reads lines until one begins with `word`, and returns the rest of it.
+/// Reads lines until one starts with `word`, and returns the rest of it.
 pub(crate) fn line_after(reader: &mut impl io::BufRead, word: &str) -> String {
     let mut lines = reader.lines().map_while(Result::ok);
     let found = lines.find_map(|line| line.strip_prefix(word).map(|rest| rest.trim().to_owned()));
     found.unwrap_or_else(|| panic!("it never said {word}"))
 }
 
-/// A process of the same user that is not in the sandbox.
+/// A process of the same user outside the sandbox.
 pub(crate) struct Victim {
     child: Child,
     stdin: ChildStdin,
@@ -159,7 +159,7 @@ impl Victim {
         Self { stdin: child.stdin.take().expect("piped"), child, stdout, pid, address, fd }
     }
 
-    /// What is in its memory; it must be alive.
+    /// Reads its secret; it must be alive.
     pub(crate) fn memory(&mut self) -> String {
         let mut line = String::new();
         let asked = self.stdin.write_all(b"\n").and_then(|()| self.stdout.read_line(&mut line));
@@ -183,7 +183,7 @@ impl Drop for Victim {
     }
 }
 
-/// Sockets of every kind that somebody might talk to.
+/// Sockets of every kind that a command might connect to.
 pub(crate) struct Listeners {
     tcp: TcpListener,
     tcp6: Option<TcpListener>,
@@ -224,7 +224,7 @@ impl Listeners {
         listeners
     }
 
-    /// Where the listener of a kind can be reached.
+    /// The address of the listener of a kind.
     pub(crate) fn address(&self, kind: &str) -> Option<String> {
         Some(match kind {
             "tcp" => self.tcp.local_addr().ok()?.to_string(),
@@ -238,7 +238,7 @@ impl Listeners {
         })
     }
 
-    /// Whether anybody has called. Whoever did has ended by now, so nothing is on its way any more.
+    /// Whether anybody has connected. The client has exited by now, so nothing is in flight.
     pub(crate) fn heard(&self, kind: &str) -> bool {
         let mut buffer = [0; 16];
         match kind {
@@ -254,7 +254,7 @@ impl Listeners {
     }
 }
 
-/// Reads all that a role says until it ends, for twenty seconds at most.
+/// Reads all output of a role until it exits, for twenty seconds at most.
 pub(crate) fn output_of(mut child: Child) -> String {
     drop(child.stdin.take());
     let watchdog = child.id() as i32;

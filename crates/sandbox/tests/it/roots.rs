@@ -8,7 +8,7 @@ use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, has_namespaces, run, workspace_write};
 
-/// A thread: it knows its roots from one command to the next.
+/// A thread: it keeps its roots from one command to the next.
 struct Thread {
     world: World,
     policy: SandboxPolicy,
@@ -25,7 +25,7 @@ impl Thread {
         Profile::new(&self.policy, &self.world.ws(""), &surroundings).expect("the policy confines")
     }
 
-    /// Runs a script; whatever becomes of the workspace, it starts in `/`.
+    /// Runs a script; it starts in `/`, whatever happens to the workspace.
     fn shell(&self, script: &str) -> Result<String, SpawnError> {
         let launch = self.world.launch(&self.policy, &["/bin/sh", "-c", script]);
         let confinement = Confinement::from(Some(self.profile()));

@@ -1,4 +1,4 @@
-//! What is secret in the home, on whatever level this program is.
+//! The secrets of the home, on the current level.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, git, run, workspace_write};
 
-/// A home with a login, a token, and what commands go on needing.
+/// A home with a login, a token, and files that commands need.
 fn furnish(world: &World, home: &str) {
     for (name, text) in [
         ("auth.json", "SECRET"),
@@ -21,7 +21,7 @@ fn furnish(world: &World, home: &str) {
     std::os::unix::fs::symlink("config.toml", world.path(home).join("link")).expect("symlink");
 }
 
-/// What a script prints in a folder, with a home.
+/// The output of a script in a folder, with a home.
 fn printed(world: &World, policy: &SandboxPolicy, cwd: &Path, home: &Path, script: &str) -> String {
     let surroundings = Surroundings { codex_home: home.to_owned(), ..Surroundings::default() };
     let launch = Launch {
@@ -36,7 +36,7 @@ fn with_network() -> SandboxPolicy {
     SandboxPolicy::WorkspaceWrite(WorkspaceWrite { network_access: true, ..WorkspaceWrite::default() })
 }
 
-/// Every way to a secret that there is by name.
+/// Tries every path to a secret.
 pub(crate) fn are_not_read() {
     let world = World::new();
     furnish(&world, "codex_home");
@@ -71,7 +71,7 @@ pub(crate) fn are_not_read() {
     assert_eq!(std::fs::read_to_string(home.join("auth.json")).expect("it is there"), "SECRET");
 }
 
-/// Runs a script that reads `gate` first, and changes something once it does.
+/// Runs a script that reads `gate` first, and makes a change once it does.
 fn printed_after(world: &World, home: &Path, change: impl FnOnce(), script: &str) -> String {
     let gate = world.ws("gate");
     let made = std::process::Command::new("mkfifo").arg(&gate).status().expect("mkfifo runs");
@@ -80,7 +80,7 @@ fn printed_after(world: &World, home: &Path, change: impl FnOnce(), script: &str
     let printed = std::thread::scope(|scope| {
         let (ws, policy) = (world.ws(""), workspace_write());
         let running = scope.spawn(move || printed(world, &policy, &ws, home, &script));
-        // This waits for the command to be there.
+        // Opening it waits for the command.
         let opened = std::fs::OpenOptions::new().write(true).open(&gate).expect("the command reads");
         change();
         drop(opened);
@@ -90,7 +90,7 @@ fn printed_after(world: &World, home: &Path, change: impl FnOnce(), script: &str
     printed
 }
 
-/// Secrets that are written anew, or for the first time, while a command runs.
+/// Secrets that are rewritten, or created, while a command runs.
 pub(crate) fn are_not_read_when_they_come_later() {
     let world = World::new();
     let home = world.path("codex_home");

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// The variable that makes the test binary act as somebody else; see `attacker`.
+/// The variable that makes the test binary play a role; see `attacker`.
 pub(crate) const ROLE: &str = "CODEX_SANDBOX_TEST_ROLE";
-/// Between the words of a role.
+/// Separates the words of a role.
 pub(crate) const SEPARATOR: char = '\u{1f}';
 
 /// A folder outside of `/tmp`, which is writable by policy, with a workspace in it.
@@ -78,7 +78,7 @@ impl World {
         vec![("PATH".into(), path), ("HOME".into(), self.path("home").into()), ("LANG".into(), "C.UTF-8".into())]
     }
 
-    /// Runs a shell script and returns how it went.
+    /// Runs a shell script and returns its result.
     pub(crate) fn shell(&self, policy: &SandboxPolicy, script: &str) -> Finished {
         run(self.launch(policy, &["/bin/sh", "-c", script])).expect("it starts")
     }
@@ -117,7 +117,7 @@ pub(crate) fn role(words: &[String]) -> OsString {
     words.join(&SEPARATOR.to_string()).into()
 }
 
-/// Waits for something to come true, for ten seconds at most.
+/// Waits for a condition, for ten seconds at most.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(10);
@@ -140,7 +140,7 @@ pub(crate) fn has_namespaces() -> bool {
     found
 }
 
-/// The names of the entries of a folder, in order.
+/// The sorted names in a folder.
 pub(crate) fn entries(folder: &Path) -> Vec<String> {
     let found = std::fs::read_dir(folder).expect("a folder");
     let mut names: Vec<_> = found.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

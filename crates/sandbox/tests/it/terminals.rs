@@ -1,4 +1,4 @@
-//! Terminals that live longer than one call.
+//! Terminals that outlive one call.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{World, runtime, workspace_write};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Looks until the text so far contains `wanted`.
+/// Polls until the text so far contains `wanted`.
 async fn until_shown(terminals: &Terminals, id: u64, wanted: &str) -> String {
     let mut text = String::new();
     tokio::time::timeout(PATIENCE, async {

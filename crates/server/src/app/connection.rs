@@ -8,10 +8,11 @@ use codex_log::QuestionId;
 use codex_protocol::methods::{ClientRequest, Method};
 use codex_protocol::rpc::{ErrorObject, Incoming, OVERLOADED, Response};
 use codex_protocol::v2::initialize::Dialect;
+use codex_protocol::v2::request::ServerRequest;
 use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_wire::ids::{RequestId, ThreadId};
 use tokio::io::AsyncRead;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::encoded::EVENT_PREFIX;
 use super::host::Host;
@@ -39,6 +40,8 @@ pub(crate) struct Connection {
     listeners: Mutex<HashMap<String, ThreadId>>,
     /// Requests of ours that the client has not answered.
     asked: Mutex<HashMap<i64, Asked>>,
+    /// Requests of ours about no thread, and who waits for the answers.
+    awaited: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
     /// What it was told of the configuration.
     pub(crate) warned_of: Mutex<BTreeSet<String>>,
     /// Backlog by every request that is not answered yet.
@@ -86,6 +89,9 @@ impl Client {
         self.unwanted_events.contains(kind) || self.unwanted_groups.iter().any(is_of_group)
     }
 }
+
+/// What the client says to a request of ours: its answer as JSON, or its error.
+pub(crate) type ClientAnswer = Result<String, ErrorObject>;
 
 /// A question to the client, and who wants to know.
 #[derive(Debug, Clone)]
@@ -158,6 +164,7 @@ impl Connection {
             lanes: Mutex::default(),
             listeners: Mutex::default(),
             asked: Mutex::default(),
+            awaited: Mutex::default(),
             left: Mutex::default(),
             warned_of: Mutex::default(),
             unanswered: Mutex::new(Some(held)),
@@ -259,11 +266,26 @@ impl Connection {
     /// Hands an answer of the client to whoever wants to know.
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
+        if let Some(waiting) = lock(&self.awaited).remove(number) {
+            // Whoever asked may have given up.
+            let _ = waiting.send(result.map(|answer| answer.map(|answer| answer.get().to_owned()).unwrap_or_default()));
+            return;
+        }
         let Some(asked) = lock(&self.asked).remove(number) else { return };
         let Some(lane) = lock(&self.lanes).get(&asked.thread).cloned() else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
         let answered = LaneRequest::Answered { number: *number, question: asked.question, answer };
         let _: Result<(), _> = lane.send(answered).await;
+    }
+
+    /// Asks the client something that is about no thread. None if it has gone.
+    pub(crate) async fn request(&self, request: &ServerRequest) -> Option<ClientAnswer> {
+        let (number, line) = self.outbox.request(request.method(), request);
+        let (waiting, answer) = oneshot::channel();
+        lock(&self.awaited).insert(number, waiting);
+        let room = self.outbox.room(line.len()).await;
+        self.outbox.send_notification(line, room);
+        answer.await.ok()
     }
 
     /// Remembers a question to the client.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use codex_config::{Config, ConfigSource};
+use codex_config::{AccountHost, Config, ConfigSource};
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
@@ -22,6 +22,8 @@ pub struct Start {
     pub threads: Arc<dyn ThreadHost>,
     /// Who keeps the threads.
     pub store: Arc<dyn ThreadStore>,
+    /// Who keeps the login.
+    pub accounts: Arc<dyn AccountHost>,
     /// What the user has set.
     pub config: Arc<ConfigSource>,
     /// Where threads and commands work that name no folder.

@@ -48,16 +48,68 @@ async fn older_clients_hear_of_the_login_in_their_own_words() {
 }
 
 #[tokio::test]
+async fn a_login_in_a_browser_is_begun_and_cancelled_in_the_words_of_each_client() {
+    let mut client = AppClient::start(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;
+    let begun = client.ok("account/login/start", json!({"type": "chatgpt"})).await;
+    let url = begun["authUrl"].as_str().expect("it has an address");
+    assert!(url.starts_with("https://auth.openai.com/oauth/authorize?response_type=code&client_id=app_"), "{url}");
+    assert!(url.contains("&allowed_workspace_id=ws-1") && url.contains("code_challenge_method=S256"), "{url}");
+    let id = begun["loginId"].clone();
+    let cancelled = client.ok("account/login/cancel", json!({"loginId": id})).await;
+    assert_eq!(cancelled, json!({"status": "canceled"}));
+    let error = "Login server error: Login was not completed";
+    let completed = client.next_notification("account/login/completed").await;
+    assert_eq!(completed, json!({"loginId": id, "success": false, "error": error}));
+    let cancelled = client.ok("account/login/cancel", json!({"loginId": id})).await;
+    assert_eq!(cancelled, json!({"status": "notFound"}));
+
+    let first = client.ok("loginChatGpt", json!(null)).await["loginId"].clone();
+    // A second login takes the place of the first, and its port.
+    let second = client.ok("loginChatGpt", json!(null)).await["loginId"].clone();
+    let completed = client.next_notification("loginChatGptComplete").await;
+    assert_eq!(completed, json!({"loginId": first, "success": false, "error": error}));
+    client.ok("cancelLoginChatGpt", json!({"loginId": second})).await;
+    let completed = client.next_notification("loginChatGptComplete").await;
+    assert_eq!(completed, json!({"loginId": second, "success": false, "error": error}));
+    let (code, message) = client.refused("cancelLoginChatGpt", json!({"loginId": "x"})).await;
+    assert_eq!((code, message.as_str()), (-32600, "login id not found: x"));
+    client.end().await;
+}
+
+#[tokio::test]
 async fn what_cannot_be_done_is_said() {
     let mut client = AppClient::start(OPENAI).await;
-    for kind in ["chatgpt", "chatgptDeviceCode"] {
-        let (code, message) = client.refused("account/login/start", json!({"type": kind})).await;
-        assert!(code == -32600 && message.contains("not supported by this release"), "{message}");
-    }
-    let (_, message) = client.refused("loginChatGpt", json!(null)).await;
-    assert!(message.contains("not supported by this release"), "{message}");
+    let (code, message) = client.refused("account/login/start", json!({"type": "carrierPigeon"})).await;
+    assert_eq!((code, message.as_str()), (-32600, "there is no login of this kind"));
+    let bedrock = json!({"type": "amazonBedrock", "apiKey": "k", "region": "r"});
+    let (code, message) = client.refused("account/login/start", bedrock).await;
+    assert_eq!((code, message.as_str()), (-32600, "this program keeps no keys of Amazon Bedrock"));
     let cancelled = client.ok("account/login/cancel", json!({"loginId": "x"})).await;
     assert_eq!(cancelled, json!({"status": "notFound"}));
+    client.end().await;
+}
+
+#[tokio::test]
+async fn a_client_brings_tokens_of_its_own() {
+    let mut client = AppClient::start_new(OPENAI).await;
+    let login = json!({
+        "type": "chatgptAuthTokens", "accessToken": "canary", "chatgptAccountId": "acct-1", "chatgptPlanType": "team",
+    });
+    assert_eq!(client.ok("account/login/start", login).await, json!({"type": "chatgptAuthTokens"}));
+    let completed = client.next_notification("account/login/completed").await;
+    assert_eq!(completed, json!({"loginId": null, "success": true, "error": null}));
+    let updated = client.next_notification("account/updated").await;
+    assert_eq!(updated, json!({"authMode": "chatgptAuthTokens", "planType": "team"}));
+    let account = client.ok("account/read", json!({})).await["account"].clone();
+    assert_eq!(account, json!({"type": "chatgpt", "email": null, "planType": "team"}));
+    assert!(!client.home("auth.json").exists(), "they are kept in memory alone");
+    client.ok("account/logout", json!(null)).await;
+    assert_eq!(client.ok("account/read", json!({})).await["account"], json!(null));
+    client.end().await;
+    let mut client = AppClient::start_new(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;
+    let login = json!({"type": "chatgptAuthTokens", "accessToken": "canary", "chatgptAccountId": "acct-1"});
+    let (code, message) = client.refused("account/login/start", login).await;
+    assert_eq!((code, message.as_str()), (-32600, "forced_chatgpt_workspace_id does not allow this workspace"));
     client.end().await;
 }
 

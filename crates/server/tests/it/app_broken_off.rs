@@ -101,3 +101,26 @@ async fn an_answer_that_was_cut_off_by_a_crash_is_shown_before_and_after_the_thr
     check_shown(&mut client, &thread).await;
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn a_client_that_comes_back_is_told_what_there_was() {
+    let items = json!([{"text": "whole"}, {"text": "half", "done": false}, {"hang": true}]);
+    let mut client = scripted("", &json!([{"items": items}])).await;
+    let thread = start(&mut client).await;
+    let subscribed = client.ok("thread/subscribe", json!({"threadId": thread})).await;
+    let input = json!([{"type": "text", "text": "go"}]);
+    client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
+    while client.next_notification("item/agentMessage/delta").await["delta"] != "half" {}
+    let mut client = client.start_again().await;
+    let after = json!({"threadId": thread, "after": subscribed["seq"], "logId": subscribed["logId"]});
+    assert_eq!(client.ok("thread/subscribe", after).await["reset"], false);
+    let told = client.messages_until("thread/caughtUp").await;
+    let of_answers = |method: &str| -> Vec<String> {
+        let items = told.iter().filter(|message| message["method"] == method).map(|told| &told["params"]["item"]);
+        let texts = items.filter(|item| item["type"] == "agentMessage").filter_map(|item| item["text"].as_str());
+        texts.map(str::to_owned).collect()
+    };
+    assert_eq!(of_answers("item/started"), ["", "half"]);
+    assert_eq!(of_answers("item/completed"), ["whole"]);
+    client.end_unread().await;
+}

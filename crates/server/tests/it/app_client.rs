@@ -102,6 +102,7 @@ impl AppClient {
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let accounts = Accounts::new(config.home(), config.env());
+        let logins = Arc::new(accounts.clone());
         let threads = LocalHost::new(HostOptions {
             config: Arc::clone(&config),
             store: store.clone(),
@@ -114,6 +115,7 @@ impl AppClient {
         });
         let server = AppServer::new(Start {
             threads: Arc::new(threads),
+            accounts: logins,
             store,
             config,
             cwd,

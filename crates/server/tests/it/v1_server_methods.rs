@@ -43,13 +43,11 @@ async fn a_provider_that_needs_no_login_has_none_though_a_key_is_stored() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_not_allowed_or_not_possible_is_refused() {
+async fn a_login_that_is_not_allowed_is_refused() {
     let mut client = AppClient::start(&format!("{OPENAI}forced_login_method = 'chatgpt'\n")).await;
     let (code, message) = client.refused("loginApiKey", json!({"apiKey": "sk-test-key"})).await;
     assert!(code == -32600 && message.contains("Use ChatGPT login instead."), "{message}");
     assert!(!client.home("auth.json").exists());
-    let (code, message) = client.refused("loginChatGpt", json!(null)).await;
-    assert!(code == -32600 && message.contains("not supported by this release"), "{message}");
     let (code, message) = client.refused("cancelLoginChatGpt", json!({"login_id": "x"})).await;
     assert_eq!((code, message.as_str()), (-32600, "login id not found: x"));
     client.end().await;

@@ -1,9 +1,9 @@
-//! Code for interpreters, as far as it can be told from calls that delete or empty files.
+//! Detects calls that delete or empty files in code for interpreters.
 
 use crate::reach::reads_commands;
 use crate::understand::is_shell;
 
-/// Calls that delete or empty files, in the languages that are handed to interpreters on the command line.
+/// Calls that delete or empty files, in the languages of command-line interpreters.
 const CALLS: &[&str] = &[
     // Several languages.
     "unlink",
@@ -33,12 +33,12 @@ const CALLS: &[&str] = &[
     "remove_tree",
 ];
 
-/// Tells whether code mentions a call that deletes or empties files.
+/// Whether code mentions a call that deletes or empties files.
 pub(super) fn deletes(code: &str) -> bool {
     CALLS.iter().any(|call| code.contains(call))
 }
 
-/// Finds deletions in code that is given to an interpreter on the command line.
+/// Finds deletions in code that an interpreter gets on the command line.
 pub(super) fn inline(program: &str, arguments: &[&str]) -> Option<&'static str> {
     let is_inline = match program {
         "awk" | "gawk" | "mawk" | "nawk" => true,

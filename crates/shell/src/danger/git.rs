@@ -1,9 +1,9 @@
-//! What `git` destroys.
+//! Destructive `git` commands.
 
 use super::Arguments;
 use crate::sight::Word;
 
-/// Judges a git command behind its global options.
+/// Judges a git command after its global options.
 pub(super) fn git(words: &[Word]) -> Option<&'static str> {
     let mut rest = words.iter();
     let subcommand = loop {
@@ -30,7 +30,7 @@ pub(super) fn git(words: &[Word]) -> Option<&'static str> {
     git_subcommand(subcommand, &Arguments::of(&words))
 }
 
-/// Tells whether a setting of git names a program to run.
+/// Whether a git setting names a program to run.
 fn runs_program(setting: &str) -> bool {
     let key = setting.split('=').next().unwrap_or(setting).to_ascii_lowercase();
     let programs = [
@@ -96,7 +96,7 @@ fn git_subcommand(subcommand: &str, arguments: &Arguments<'_>) -> Option<&'stati
     }
 }
 
-/// Tells whether `git checkout` is given files, whose changes it then drops, and not a branch.
+/// Whether `git checkout` gets files, whose changes it then discards, and not a branch.
 fn checks_out_files(arguments: &Arguments<'_>) -> bool {
     let is_path = |text: &str| text == "--" || text.starts_with(['.', ':']) || text.contains('*');
     let starts_branch = arguments.has("bBt", &["--orphan", "--track"]) && !arguments.unknown;

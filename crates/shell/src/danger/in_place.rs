@@ -1,8 +1,8 @@
 //! Programs that change files in place.
 
-/// Tells whether `sed`, `perl` or `ruby` would change files in place and keep no copy of what was in them.
+/// Whether `sed`, `perl` or `ruby` would change files in place without a backup.
 pub(super) fn edits(program: &str, arguments: &[&str]) -> bool {
-    // After these letters the rest of a word, or the next one, is a value.
+    // After these letters the rest of the word, or the next one, is a value.
     let valued = if program.ends_with("sed") { "efl" } else { "eEFIMmrxdDCVK" };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -10,7 +10,7 @@ pub(super) fn edits(program: &str, arguments: &[&str]) -> bool {
             return false;
         }
         if let Some(long) = word.strip_prefix("--") {
-            // It may be cut short, and with a suffix the old text is kept.
+            // It may be abbreviated, and with a suffix a backup is kept.
             if long.starts_with('i') && "in-place".starts_with(long) {
                 return true;
             }

@@ -1,6 +1,6 @@
-//! Commands that destroy what cannot be brought back, wherever in a command line they are.
+//! Detects commands that destroy data irrecoverably, anywhere in a command line.
 //!
-//! Invariant: it fails closed. What cannot be looked at, or has a name that is known only when it runs, is dangerous.
+//! Invariant: it fails closed. Anything that cannot be analysed, or whose name is known only at run time, is dangerous.
 
 mod code;
 mod git;
@@ -17,7 +17,7 @@ use crate::reach::{Reach, Reached, reach, reads_commands};
 use crate::sight::Word;
 use crate::understand::{base_name, is_shell};
 
-/// Why a command line is dangerous.
+/// The reason why a command line is dangerous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Danger {
     command: String,
@@ -30,7 +30,7 @@ impl fmt::Display for Danger {
     }
 }
 
-/// Finds out whether a command line may destroy something, in any position and through any wrapper.
+/// Detects whether a command line may destroy something, in any position and through any wrapper.
 #[must_use]
 pub fn danger(argv: &[String]) -> Option<Danger> {
     let reach = reach(argv);
@@ -41,7 +41,7 @@ pub fn danger(argv: &[String]) -> Option<Danger> {
     found.or_else(|| unseen(&reach))
 }
 
-/// Finds danger in what could not be looked at.
+/// Finds danger in parts that could not be analysed.
 fn unseen(reach: &Reach) -> Option<Danger> {
     if reach.too_much {
         return Some(Danger { command: String::new(), why: "there is too much of it to check" });
@@ -66,7 +66,7 @@ fn unseen(reach: &Reach) -> Option<Danger> {
     mention.map(|token| Danger { command: token.to_owned(), why: "is in a script that could not be read" })
 }
 
-/// Tells whether a token of a script that could not be read is reason enough to ask.
+/// Whether a token of an unparseable script is reason enough to ask.
 fn is_mention(token: &str) -> bool {
     let destroys =
         matches!(token, "rm" | "dd" | "chmod" | "chown" | "find" | "git" | "xargs" | "eval" | "sudo" | "doas");
@@ -142,11 +142,11 @@ fn always(program: &str) -> Option<&'static str> {
     }
 }
 
-/// The arguments of a command, options before `--` told apart from the rest.
+/// The arguments of a command, with options before `--` separated from the rest.
 struct Arguments<'a> {
     texts: Vec<&'a str>,
     options: Vec<&'a str>,
-    /// Whether some argument is known only when it runs, and so may be an option.
+    /// Whether some argument is known only at run time, and so may be an option.
     unknown: bool,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Arguments<'a> {
         self.texts.iter().any(|text| test(text))
     }
 
-    /// Tells whether one of some short options, alone or among others, or of some long ones, cut short or not, is there.
+    /// Whether one of the given options is present: short ones alone or combined, long ones abbreviated or not.
     fn has(&self, short: &str, long: &[&str]) -> bool {
         self.unknown
             || self.options.iter().any(|option| match option.strip_prefix("--") {
@@ -185,7 +185,7 @@ fn rm(arguments: &Arguments<'_>) -> Option<&'static str> {
     arguments.has("rRf", &["--recursive", "--force", "--no-preserve-root"]).then_some("deletes without asking")
 }
 
-/// Finds files that are replaced by nothing, or for good, and disks that are written over.
+/// Detects files that are emptied or deleted for good, and disks that are overwritten.
 fn over(program: &str, arguments: &Arguments<'_>) -> Option<&'static str> {
     if arguments.any(is_disk) {
         return Some("writes over a disk");
@@ -200,12 +200,12 @@ fn over(program: &str, arguments: &Arguments<'_>) -> Option<&'static str> {
 fn is_forced(option: &str) -> bool {
     match option.strip_prefix("--") {
         Some(name) => !name.is_empty() && "force".starts_with(name),
-        // The letters behind these are a value.
+        // The letters after these are a value.
         None => option.split(['S', 't']).next().is_some_and(|letters| letters.contains('f')),
     }
 }
 
-/// Finds shells and interpreters that run what another command writes.
+/// Detects shells and interpreters that run the output of another command.
 fn fed(command: &Reached, program: &str) -> Option<&'static str> {
     let plain = command.arguments().iter().all(|word| word.text().is_some_and(|text| text.starts_with('-')));
     let reads = command.piped && plain && reads_commands(program) && program != "xargs";

@@ -1,18 +1,17 @@
-//! Moves, which replace what is there without a word.
+//! Moves, which replace existing files silently.
 
 use crate::reach::{Reached, reach};
 use crate::sight::Word;
 
-/// A move of some files, as far as it can be told. What it replaces is for somebody to find out who can look.
+/// A move of some files, as far as it can be determined. The caller has to check the disk for what it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
-    /// What is moved.
     pub from: Vec<String>,
-    /// Where to: a folder, or the new name.
+    /// The target: a folder, or the new name.
     pub to: String,
 }
 
-/// The moves in a command line that would keep nothing of what they replace.
+/// The moves in a command line that would keep no backup of what they replace.
 #[must_use]
 pub fn moves(argv: &[String]) -> Vec<Move> {
     let found = reach(argv).commands;

@@ -1,4 +1,4 @@
-//! Adding a rule that the user has agreed to.
+//! Adds rules that the user has approved.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -16,14 +16,14 @@ use crate::reach::is_wrapper;
 use crate::sight::Word;
 use crate::understand::{base_name, is_shell, script};
 
-/// How long, and in what steps, the lock of another process is waited for.
+/// The maximum wait for another process's lock, and the polling interval.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// Adds a rule that allows commands which begin with some words to `default.rules` in a folder.
+/// Adds a rule to `default.rules` in a folder that allows commands with a given prefix.
 ///
-/// One that holds in the sandbox only says so in a comment behind it. A rule that is there already is not added again. Beginnings that would allow nearly anything, such as `bash -c`,
-/// `env` or `rm -rf`, are refused.
+/// A rule for the sandbox only is marked with a trailing comment. An existing rule is not added again. Prefixes that
+/// would allow nearly anything, such as `bash -c`, `env` or `rm -rf`, are refused.
 pub fn append_allow(folder: &Path, prefix: &[String], scope: Scope) -> Result<(), RulesError> {
     if let Some(why) = too_broad(prefix) {
         return Err(RulesError::TooBroad { prefix: display(prefix), why });
@@ -31,11 +31,11 @@ pub fn append_allow(folder: &Path, prefix: &[String], scope: Scope) -> Result<()
     let path = folder.join("default.rules");
     let line = rule_line(prefix, scope);
     let known = append(folder, &path, &line).map_err(|source| RulesError::Write { path: path.clone(), source })?;
-    // What is in the file already may be broken; then the new rule has no effect, and the user should know.
+    // The existing content may be broken; then the new rule has no effect, and the user should know.
     Rules::parse(path, &known).map(drop)
 }
 
-/// Why a rule for commands that begin like this would allow too much.
+/// The reason why a rule with this prefix would allow too much.
 pub(crate) fn too_broad(prefix: &[String]) -> Option<&'static str> {
     let Some(program) = prefix.first() else { return Some("it matches every command") };
     if prefix.iter().any(|word| word.contains('\0')) {
@@ -44,7 +44,7 @@ pub(crate) fn too_broad(prefix: &[String]) -> Option<&'static str> {
     if danger(prefix).is_some() {
         return Some("it matches a dangerous command");
     }
-    // One script as a whole is one command.
+    // A whole script is one command.
     if script(prefix).is_some() {
         return None;
     }
@@ -69,7 +69,7 @@ fn wrapper_too_broad(name: &str, prefix: &[String]) -> Option<&'static str> {
     }
 }
 
-/// Programs that run anything when no further words say what.
+/// Whether a program runs anything if no further words restrict it.
 fn runs_anything(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     matches!(
@@ -112,9 +112,9 @@ fn runs_anything(name: &str) -> bool {
     )
 }
 
-/// The rule as a line of a rules file.
+/// Formats the rule as a line of a rules file.
 fn rule_line(prefix: &[String], scope: Scope) -> String {
-    // The strings of JSON mean the same in Starlark.
+    // JSON strings mean the same in Starlark.
     let words: Vec<_> = prefix.iter().map(|word| serde_json::Value::from(word.as_str()).to_string()).collect();
     let comment = match scope {
         Scope::Anywhere => String::new(),
@@ -123,7 +123,7 @@ fn rule_line(prefix: &[String], scope: Scope) -> String {
     format!("prefix_rule(pattern=[{}], decision=\"allow\"){comment}\n", words.join(", "))
 }
 
-/// Adds a line, under a lock, unless it is there; returns what the file then holds.
+/// Adds a line, under a lock, unless it is there; returns the resulting content.
 fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut options = OpenOptions::new();
@@ -137,14 +137,14 @@ fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     }
     let separator = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
     let addition = format!("{separator}{line}");
-    // One write, so that a reader sees the whole line or none of it.
+    // A single write, so that a reader sees the whole line or none of it.
     file.write_all(addition.as_bytes())?;
     file.sync_data()?;
     known.push_str(&addition);
     Ok(known)
 }
 
-/// Takes the lock of a file. Whoever may read the file can hold it, so it is not waited for longer than a moment.
+/// Locks a file. Anyone who may read the file can hold the lock, so the wait is short.
 fn lock(file: &File) -> io::Result<()> {
     let deadline = Instant::now() + LOCK_WAIT;
     loop {

@@ -1,4 +1,4 @@
-//! What the rules say about a command line.
+//! Evaluates the rules for a command line.
 
 use std::path::PathBuf;
 
@@ -13,36 +13,34 @@ use crate::sight::Word;
 use crate::understand::{Understood, base_name, script, understand};
 use crate::unwrap::unwrap;
 
-/// What the rules say about a command line, and which of them made it so.
+/// The verdict of the rules on a command line, and the rules behind it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// The strictest word of all rules that match; none if no rule speaks.
+    /// The strictest decision of all matching rules; `None` if no rule matches.
     pub decision: Option<Decision>,
-    /// The rules that match, the strictest first.
+    /// The matching rules, the strictest first.
     pub matched: Vec<Match>,
 }
 
-/// A rule that matches, and what it matches.
+/// A matching rule, and what it matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// The rule as it was written.
+    /// The rule as written.
     pub rule: String,
-    /// The file it is in.
     pub file: PathBuf,
-    /// The line of the file, counted from 1.
+    /// The line number, starting at 1.
     pub line: usize,
-    /// What it says.
     pub decision: Decision,
     /// The words it matched.
     pub prefix: Vec<String>,
-    /// The command that it matched, as it may be shown.
+    /// The command it matched, for display.
     pub command: String,
-    /// Why the rule is there, if it says so.
+    /// The rule's own justification, if it has one.
     pub justification: Option<String>,
 }
 
 impl Verdict {
-    /// The verdict as `codex execpolicy check` prints it.
+    /// The verdict in the format of `codex execpolicy check`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let matched = self.matched.iter().map(|found| {
@@ -62,30 +60,30 @@ impl Verdict {
         Value::Object(verdict)
     }
 
-    /// The first rule that says what was decided, for a sentence about it.
+    /// The first rule with the final decision, for a sentence about it.
     #[must_use]
     pub fn decisive(&self) -> Option<&Match> {
         self.matched.iter().find(|found| Some(found.decision) == self.decision)
     }
 }
 
-/// How a command would run.
+/// The circumstances of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Circumstances {
-    /// Whether in the sandbox.
+    /// Whether it runs in the sandbox.
     pub(crate) confined: bool,
-    /// Whose settings a program finds where it starts.
+    /// Whether the settings around the working directory belong to the thread's own checkout.
     pub(crate) checkout: Checkout,
 }
 
 impl Rules {
-    /// Finds out what the rules say about a command line that runs in the sandbox.
+    /// Evaluates the rules for a command line that runs in the sandbox.
     #[must_use]
     pub fn check(&self, argv: &[String]) -> Verdict {
         self.check_in(argv, Circumstances { confined: true, checkout: Checkout::Own })
     }
 
-    /// Finds out what the rules say about a command line. One that allows runs in the sandbox only says nothing of others.
+    /// Evaluates the rules for a command line. A rule that allows only sandboxed runs does not apply to others.
     pub(crate) fn check_in(&self, argv: &[String], circumstances: Circumstances) -> Verdict {
         if self.is_empty() {
             return Verdict::default();
@@ -99,7 +97,7 @@ impl Rules {
         Verdict { decision, matched }
     }
 
-    /// Rules that forbid or ask, looked for in everything that the command line may come to run.
+    /// Rules that forbid or ask, checked against everything that the command line may run.
     fn strict(&self, argv: &[String]) -> Vec<Match> {
         let reach = reach(argv);
         let mut matched: Vec<Match> = Vec::new();
@@ -120,7 +118,7 @@ impl Rules {
         matched
     }
 
-    /// Rules that allow, and whether they allow all of the command line.
+    /// Rules that allow, and whether they allow the whole command line.
     fn allows(&self, argv: &[String], circumstances: Circumstances) -> (bool, Vec<Match>) {
         let Circumstances { confined, checkout } = circumstances;
         let counts = |rule: &&Rule| rule.decision == Decision::Allow && (confined || rule.scope == Scope::Anywhere);
@@ -135,7 +133,7 @@ impl Rules {
             let layers: Vec<_> = std::iter::successors(Some(command.clone()), |command| unwrap(command)).collect();
             let mut found = layers.iter().flat_map(|words| {
                 let rules = self.rules.iter().filter(counts);
-                // A shell is allowed to run one script, never any script.
+                // A rule can allow a shell to run one script, never any script.
                 let fits = |rule: &&Rule| rule.matches(words) && (script(words).is_none() || names_script(rule, words));
                 rules.filter(fits).map(|rule| Match::of(rule, Decision::Allow, &literal(words)))
             });
@@ -148,9 +146,9 @@ impl Rules {
     }
 }
 
-/// Tells whether a command needs no rule of its own beside others that are allowed.
+/// Whether a command needs no rule of its own next to allowed ones.
 ///
-/// Changing to a folder outside this one is not neutral, since the others then work there.
+/// Changing to a folder outside this one is not neutral, because the other commands then run there.
 fn is_neutral(command: &[String]) -> bool {
     let leaves = match command {
         [cd, folder] if cd == "cd" => folder.starts_with('/') || folder.split('/').any(|part| part == ".."),
@@ -159,7 +157,7 @@ fn is_neutral(command: &[String]) -> bool {
     command_is_safe(command) && !leaves
 }
 
-/// Tells whether a rule speaks about a script as a whole, not about a shell with any script.
+/// Whether a rule names a whole script, not a shell with any script.
 fn names_script(rule: &Rule, command: &[String]) -> bool {
     script(command).is_some() && rule.prefix_of(command).len() == command.len() && rule.matches(command)
 }

@@ -1,7 +1,7 @@
-//! What the user has decided about commands, kept in files of `prefix_rule(…)` calls.
+//! The user's decisions about commands, stored in files of `prefix_rule(…)` calls.
 //!
-//! Invariants: forbidden beats prompt beats allow, whatever the order. A rule that forbids or asks is looked for in
-//! everything a command line may come to run; a rule that allows counts only for commands that are fully understood.
+//! Invariants: forbidden beats prompt beats allow, whatever the order. A rule that forbids or asks is checked against
+//! everything that a command line may run; a rule that allows applies only to commands that are fully understood.
 
 mod append;
 mod check;
@@ -22,25 +22,25 @@ use codex_files::FileError;
 use rule::Rule;
 use syntax::{Call, SyntaxError};
 
-/// The largest rules file, in bytes.
+/// The maximum size of a rules file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// How many rules files a folder may have.
+/// The maximum number of rules files in a folder.
 const MOST_FILES: usize = 256;
 
-/// What a rule says about the commands it matches, the strictest last.
+/// The decision of a rule, the strictest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// They run without asking.
+    /// The command runs without asking.
     Allow,
-    /// They are asked about.
+    /// A person is asked.
     Prompt,
-    /// They do not run.
+    /// The command does not run.
     Forbidden,
 }
 
 impl Decision {
-    /// The word for it in rules files.
+    /// Its name in rules files.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -59,70 +59,49 @@ impl FromStr for Decision {
     }
 }
 
-/// Where a rule lets commands run.
+/// The runs that a rule allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Wherever they would run: what a rule says that the user has written.
+    /// All runs: the meaning of a rule that the user has written.
     Anywhere,
-    /// Inside the sandbox only, because a person was asked about a run in there when the rule was made.
+    /// Sandboxed runs only, because the approval that created the rule was about one.
     Confined,
 }
 
-/// Why rules could not be read or written.
+/// An error while reading or writing rules.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// A file or folder could not be read.
     #[error("could not read {path}", path = .path.display())]
-    Read {
-        /// Which one.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// A file is not what a rules file can be.
+    Read { path: PathBuf, source: io::Error },
+    /// A rules file is malformed.
     #[error("{path}:{line}:{column}: {problem}", path = .path.display())]
     Syntax {
-        /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// The column, counted from 1.
+        /// The column number, starting at 1.
         column: usize,
-        /// What is wrong there.
         problem: String,
     },
-    /// A rule could not be added.
     #[error("could not add a rule to {path}", path = .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
     /// A rule would allow far more than one command.
     #[error("a rule for `{prefix}` would allow too much: {why}")]
-    TooBroad {
-        /// The words of the rule.
-        prefix: String,
-        /// What it would allow.
-        why: &'static str,
-    },
+    TooBroad { prefix: String, why: &'static str },
 }
 
-/// The rules of all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
     rules: Vec<Rule>,
 }
 
 impl Rules {
-    /// No rules at all.
     #[must_use]
     pub const fn empty() -> Self {
         Self { rules: Vec::new() }
     }
 
-    /// Reads all `*.rules` files of a folder in the order of their names; a folder that is not there has none.
+    /// Loads all `*.rules` files of a folder in the order of their names; a missing folder has none.
     pub fn load(folder: &Path) -> Result<Self, RulesError> {
         let failed = |source| RulesError::Read { path: folder.to_owned(), source };
         let entries = match fs::read_dir(folder) {
@@ -149,7 +128,7 @@ impl Rules {
         Ok(Self { rules })
     }
 
-    /// Reads rules from a text; `name` is what errors call it.
+    /// Parses rules from a text; `name` appears in errors.
     pub fn parse(name: impl Into<PathBuf>, text: &str) -> Result<Self, RulesError> {
         let path = name.into();
         let rules = parse(&path, text);
@@ -161,14 +140,13 @@ impl Rules {
         })
     }
 
-    /// Puts the rules of another set behind these.
+    /// Appends the rules of another set.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.rules.extend(other.rules);
         self
     }
 
-    /// Tells whether there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
@@ -185,7 +163,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Rule>, SyntaxError> {
     for call in syntax::calls(text)? {
         match call.name.as_str() {
             "prefix_rule" => rules.push(Rule::from_call(call, path.to_owned())?),
-            // Other programs that read the same files know these; they say nothing about commands.
+            // Other programs that read the same files use these; they do not concern commands.
             "host_executable" | "network_rule" => {}
             _ => return Err(unknown(&call)),
         }

@@ -1,4 +1,4 @@
-//! One rule and what it matches.
+//! A single rule and its matching.
 
 use std::path::PathBuf;
 
@@ -10,35 +10,35 @@ use crate::plain;
 use crate::sight::Word;
 use crate::understand::base_name;
 
-/// The comment behind a rule that holds inside the sandbox only. Other programs that read the file pass over it.
+/// The trailing comment of a rule for sandboxed runs only. Other programs that read the file ignore it.
 pub(super) const CONFINED: &str = "codex: in the sandbox only";
 
-/// A rule about commands that begin with certain words.
+/// A rule about commands with a given prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// For each word of the beginning, the words that may stand there.
+    /// For each word of the prefix, the accepted alternatives.
     pattern: Vec<Vec<String>>,
     pub(super) decision: Decision,
-    /// Where it lets commands run.
+    /// The runs that it allows.
     pub(super) scope: Scope,
     pub(super) justification: Option<String>,
-    /// The rule as it was written.
+    /// The rule as written.
     pub(super) text: String,
     pub(super) file: PathBuf,
     pub(super) line: usize,
 }
 
-/// How a rule meets words of which some may be known only when they run.
+/// The match of a rule with words that may be known only at run time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     No,
-    /// Words that are not known could make it match.
+    /// Unknown words could make it match.
     Perhaps,
     Yes,
 }
 
 impl Rule {
-    /// Makes a rule of a call of `prefix_rule`, and checks it against its own examples.
+    /// Builds a rule from a call of `prefix_rule`, and checks it against its own examples.
     pub(super) fn from_call(call: Call, file: PathBuf) -> Result<Self, SyntaxError> {
         let mut pattern = None;
         let mut decision = Decision::Allow;
@@ -80,12 +80,12 @@ impl Rule {
         Ok(())
     }
 
-    /// Tells whether a command begins with the words of the rule.
+    /// Whether a command starts with the words of the rule.
     pub(super) fn matches(&self, command: &[String]) -> bool {
         command.len() >= self.pattern.len() && self.pattern.iter().zip(command).all(|(may, word)| may.contains(word))
     }
 
-    /// Compares with words of which some may be unknown; the folder of the program does not count.
+    /// Compares with words that may be unknown; the folder of the program is ignored.
     pub(super) fn fit(&self, command: &[Word]) -> Fit {
         let mut fit = Fit::Yes;
         for (at, may) in self.pattern.iter().enumerate() {
@@ -103,7 +103,7 @@ impl Rule {
         fit
     }
 
-    /// The words of a command that the rule speaks about.
+    /// The words of a command that the rule covers.
     pub(super) fn prefix_of<'a>(&self, command: &'a [String]) -> &'a [String] {
         command.get(..self.pattern.len()).unwrap_or(command)
     }
@@ -153,7 +153,7 @@ fn empty_pattern(place: Place) -> SyntaxError {
     SyntaxError::new(place, "a pattern cannot be empty: it would match every command")
 }
 
-/// Reads an example: a list of words, or a string that is one plain command.
+/// Parses an example: a list of words, or a string with one plain command.
 fn read_example(located: Located) -> Result<Vec<String>, SyntaxError> {
     let place = located.place;
     match located.value {

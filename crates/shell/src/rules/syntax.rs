@@ -1,15 +1,15 @@
-//! The syntax of rules files: the calls of Starlark that are in use, and nothing more of that language.
+//! A parser for rules files: the Starlark calls that are in use, and nothing else of that language.
 
 use std::fmt;
 
-/// A place in a text, counted from 1.
+/// A position in a text, starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-/// What is wrong in a rules file, and where.
+/// A syntax error and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) place: Place,
@@ -22,7 +22,7 @@ impl SyntaxError {
     }
 }
 
-/// A value that an argument of a call can have.
+/// The value of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
@@ -41,7 +41,7 @@ impl Value {
     }
 }
 
-/// A value and where it was written.
+/// A value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Located {
     pub(super) value: Value,
@@ -54,13 +54,13 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) arguments: Vec<(String, Located)>,
-    /// The call as it was written.
+    /// The call as written.
     pub(super) text: String,
-    /// The comment behind it on the same line.
+    /// The trailing comment on the same line.
     pub(super) comment: Option<String>,
 }
 
-/// Reads all calls of a rules file.
+/// Parses all calls of a rules file.
 pub(super) fn calls(text: &str) -> Result<Vec<Call>, SyntaxError> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     let mut calls = Vec::new();
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes one character, blanks before it included.
+    /// Consumes one character, and any blanks before it.
     fn take(&mut self, wanted: char) -> Result<(), SyntaxError> {
         self.skip_blank();
         match self.peek() {
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         Ok(Call { name, place, arguments, text, comment })
     }
 
-    /// Takes a comma and says true, or the closing character and says false.
+    /// Consumes a comma and returns true, or the closing character and returns false.
     fn comma_or(&mut self, close: char) -> Result<bool, SyntaxError> {
         self.skip_blank();
         if self.peek() == Some(',') {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         self.take(close).map(|()| false)
     }
 
-    /// Two calls stand on lines of their own or have a semicolon between them.
+    /// Two calls must be on separate lines or separated by a semicolon.
     fn end_of_statement(&self) -> Result<(), SyntaxError> {
         let rest = self.rest().trim_start_matches([' ', '\t', '\r']);
         match rest.chars().next() {
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one escape; a backslash before a line break stands for nothing.
+    /// Parses one escape; a backslash before a line break is ignored.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let rest = self.rest();
         let mut chars = rest.chars().skip(1);

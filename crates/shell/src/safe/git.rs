@@ -1,6 +1,6 @@
 //! The few forms of `git` that only show something.
 //!
-//! Settings of the repository can still make them run a program, so they belong into the sandbox like all others.
+//! The repository's settings can still make them run a program, so they belong in the sandbox like all others.
 
 use super::options::Options;
 
@@ -55,7 +55,7 @@ const STATUS: Options = Options {
     ..Options::NONE
 };
 
-/// Without one of these, an operand is the name of a branch to make.
+/// Without one of these, an operand is the name of a branch to create.
 const BRANCH_FILTERS: &[&str] = &["--list", "--contains", "--no-contains", "--merged", "--no-merged"];
 
 const BRANCH: Options = Options {
@@ -82,14 +82,14 @@ const REV_PARSE: Options = Options {
     ..Options::NONE
 };
 
-/// Tells whether a `git` command only shows something.
+/// Whether a `git` command only shows something.
 pub(super) fn git_is_safe(arguments: &[String]) -> bool {
     let arguments = match arguments {
         [first, rest @ ..] if first == "--no-pager" => rest,
         all => all,
     };
     let Some((subcommand, arguments)) = arguments.split_first() else { return false };
-    // `%G…` has the signature checked by the program in `gpg.program`.
+    // `%G…` verifies signatures with the program in `gpg.program`.
     if arguments.iter().any(|word| word.contains("%G")) {
         return false;
     }

@@ -1,10 +1,10 @@
-//! Which options of a program are harmless, and reading arguments against that.
+//! The harmless options of programs, and matching of arguments against them.
 
 use crate::understand::is_among;
 
 /// The harmless options of a program.
 ///
-/// Long options are spelled out in full: an option cut short, which many programs accept, is not on the list.
+/// Long options must be spelled out: an abbreviated option, which many programs accept, does not match.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     /// Letters of options without a value.
@@ -13,13 +13,13 @@ pub(super) struct Options {
     pub(super) valued: &'static str,
     /// Letters of options whose value, if they have one, is attached.
     pub(super) attached: &'static str,
-    /// Names of long options, separated by blanks, that may have a value after `=`.
+    /// Names of long options, separated by blanks, with an optional value after `=`.
     pub(super) long: &'static str,
     /// Names of long options, separated by blanks, with a value after `=` or in the next word.
     pub(super) long_valued: &'static str,
     /// Whether `-5` is an option.
     pub(super) numbers: bool,
-    /// How many words may be left over.
+    /// The maximum number of operands.
     pub(super) operands: usize,
 }
 
@@ -28,7 +28,7 @@ impl Options {
     pub(super) const NONE: Self =
         Self { flags: "", valued: "", attached: "", long: "", long_valued: "", numbers: false, operands: usize::MAX };
 
-    /// Takes the options out of the arguments and returns the operands; none if an option is not on the list.
+    /// Removes the options from the arguments and returns the operands; `None` if an option is not listed.
     pub(super) fn operands_of<'a>(&self, arguments: &'a [String]) -> Option<Vec<&'a str>> {
         let mut operands = Vec::new();
         let mut words = arguments.iter().map(String::as_str);

@@ -1,9 +1,9 @@
-//! Programs that only read and print, and the options with which they do.
+//! Programs that only read and print, and their harmless options.
 
 use super::options::Options;
 use crate::understand::is_among;
 
-/// The harmless options of a program that only reads and prints; none if it is not one of those.
+/// The harmless options of a program that only reads and prints; `None` for any other program.
 pub(super) fn options_of(program: &str) -> Option<&'static Options> {
     READERS.iter().find(|(names, _)| is_among(names, program)).map(|(_, options)| options)
 }
@@ -154,7 +154,7 @@ const READERS: &[(&str, Options)] = &[
     ),
     ("paste", Options { flags: "sz", valued: "d", long: "serial zero-terminated", long_valued: "delimiters", ..NONE }),
     (
-        // A second operand would be written to.
+        // A second operand would be an output file.
         "uniq",
         Options {
             flags: "cdDiuz",

@@ -1,4 +1,4 @@
-//! `find` and `rg` as far as they only look.
+//! The harmless uses of `find` and `rg`.
 
 use super::options::Options;
 use crate::understand::is_among;
@@ -12,7 +12,7 @@ const WITH_ARGUMENT: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -
     -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex \
     -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
-/// Tells whether a `find` only prints what it finds.
+/// Whether a `find` only prints its results.
 pub(super) fn find_is_safe(arguments: &[String]) -> bool {
     let mut words = arguments.iter().map(String::as_str);
     let mut in_expression = false;
@@ -34,7 +34,7 @@ pub(super) fn find_is_safe(arguments: &[String]) -> bool {
     true
 }
 
-/// Options of `rg` that run nothing and read nothing but the files to search.
+/// Options of `rg` that run nothing and read only the files to search.
 pub(super) const RG: Options = Options {
     flags: "ivwxFclnNHIoSsuUaLqhpPVb.0",
     valued: "ABCefgjmMtTrEd",

@@ -1,4 +1,4 @@
-//! What is shown of a command, compared with what recorded transcripts show.
+//! Compares the displayed steps of commands with recorded transcripts.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn command_lines_are_joined_as_recorded() {
     }
 }
 
-/// A step in few characters.
+/// A short form of a step.
 fn brief(steps: &Value) -> String {
     let steps = steps.as_array().unwrap().iter().map(|step| {
         let kind = &step["type"].as_str().unwrap()[..1];
@@ -39,8 +39,8 @@ fn brief(steps: &Value) -> String {
     steps.collect::<Vec<_>>().join(" ; ")
 }
 
-/// Everything that is shown otherwise than codex 0.77 shows it. Each line is a decision: values of options are not
-/// taken for what is looked for, `tee` and `xargs` are not left out, and more programs are known to read and list.
+/// Every difference from codex 0.77. Each line is a decision: values of options are not shown as search terms, `tee`
+/// and `xargs` are not left out, and more programs are known to read and list.
 #[test]
 fn other_commands_are_shown_as_recorded_but_for_these() {
     let mut differences = BTreeMap::new();

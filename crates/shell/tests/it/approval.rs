@@ -1,4 +1,4 @@
-//! The two lists of commands that judge approval, and the order in which a command is decided.
+//! Two lists of commands that test approvals, and the order of decisions.
 
 use codex_shell::{Answer, Checkout, Question, Rules, SandboxState, danger, is_known_safe, judge, judge_typed, moves};
 use codex_wire::policy::AskForApproval;
@@ -21,7 +21,7 @@ fn answer(argv: &[String], approval: AskForApproval, sandbox: SandboxState) -> A
     })
 }
 
-/// The cases of a list that are not answered as they should be.
+/// The cases of a list with a wrong answer.
 fn failed(cases: &[Value], approval: AskForApproval) -> Vec<String> {
     let mut failed = Vec::new();
     for case in cases {
@@ -99,13 +99,13 @@ fn moves_are_told_with_what_they_may_replace() {
     }
 }
 
-/// Shows what is answered to a script under each policy.
+/// Prints the decision about a script under each policy.
 #[track_caller]
 fn check(text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
     check_in(Checkout::Own, text, sandbox, escalated, rules, expected);
 }
 
-/// Shows what is answered to a script that starts in some checkout.
+/// Prints the decision about a script that starts in a given checkout.
 #[track_caller]
 fn check_in(checkout: Checkout, text: &str, sandbox: SandboxState, escalated: bool, rules: &str, expected: Expect) {
     let rules = Rules::parse("r.rules", rules).unwrap();
@@ -394,7 +394,7 @@ fn git_is_harmless_only_in_the_checkout_that_the_thread_works_in() {
             never: refuse: this machine cannot confine it as the sandbox policy says, and the approval policy is `never`
         "#]],
     );
-    // Beside what a rule allows it counts no more.
+    // Next to an allowed command it no longer counts.
     let allow = "prefix_rule(pattern=['touch'])";
     let argv = script("git status && touch x");
     let rules = Rules::parse("r.rules", allow).unwrap();
@@ -413,7 +413,7 @@ fn git_is_harmless_only_in_the_checkout_that_the_thread_works_in() {
         };
         assert_eq!(matches!(judge(&question), Answer::Run { .. }), runs, "{checkout:?}");
     }
-    // What asks no settings of its folder stays harmless anywhere.
+    // A command that reads no settings from its folder is harmless anywhere.
     assert!(is_known_safe(&script("ls -la | head -5"), Checkout::Foreign));
 }
 

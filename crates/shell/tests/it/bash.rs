@@ -1,4 +1,5 @@
-//! What was judged is what runs: the words read here, compared with the words that real shells give to programs.
+//! The words that are judged are the words that run: compares parsed words with those that real shells pass to
+//! programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +12,10 @@ use fastrand::Rng;
 
 use crate::argv;
 
-/// Ends the words of one command in a log; no understood word has a control character in it.
+/// Ends the words of one command in a log; no understood word contains a control character.
 const END: &str = "\x01";
 
-/// A random script: plain words in all their quotings, and now and then something that shells expand.
+/// A random script: plain words in all their quotings, and sometimes something that shells expand.
 fn random_script(rng: &mut Rng) -> String {
     let mut text = String::new();
     for at in 0..rng.usize(1..4) {
@@ -41,7 +42,7 @@ fn random_script(rng: &mut Rng) -> String {
     text
 }
 
-/// One of some names, each letter quoted in one way or another.
+/// One of some names, with each letter quoted in a random way.
 fn random_spelling<const N: usize>(rng: &mut Rng, names: [&str; N]) -> String {
     let name = rng.choice(names).unwrap();
     if rng.usize(0..3) > 0 {
@@ -80,10 +81,10 @@ fn random_word(rng: &mut Rng) -> String {
     word
 }
 
-/// A script and the commands that it is said to run.
+/// A script and the commands that it is expected to run.
 type Case = (String, Vec<Vec<String>>);
 
-/// Scripts that are understood, with what is said to run, and how many were made in all.
+/// Understood scripts with their expected commands, and the total number of generated scripts.
 fn understood(seed: u64, count: usize) -> (Vec<Case>, usize) {
     let mut rng = Rng::with_seed(seed);
     let (mut cases, mut made) = (Vec::new(), 0);
@@ -112,7 +113,7 @@ fn read_log(bytes: &[u8]) -> Vec<Vec<String>> {
     commands
 }
 
-/// Compares what ran with what was said to run; sides of a pipe run in any order.
+/// Compares the commands that ran with the expected ones; the sides of a pipe run in any order.
 #[track_caller]
 fn compare(text: &str, judged: &[Vec<String>], mut ran: Vec<Vec<String>>, all: bool) {
     let mut left = judged.to_vec();
@@ -124,7 +125,7 @@ fn compare(text: &str, judged: &[Vec<String>], mut ran: Vec<Vec<String>>, all: b
     assert!(!all || left.is_empty(), "{text:?} ran only {ran:?} of {judged:?}");
 }
 
-/// A folder with programs that write down their arguments and end as the variable `END` says.
+/// A folder with programs that record their arguments and exit with the status in `END`.
 fn recorders(folder: &Path) {
     for name in ["a", "b", "ab"] {
         let path = folder.join(name);
@@ -134,7 +135,7 @@ fn recorders(folder: &Path) {
     }
 }
 
-/// Runs scripts one by one with a shell that finds nothing but recorders.
+/// Runs scripts one by one with a shell that finds only recorders.
 fn run_each(shell: &str, seed: u64, count: usize) {
     let folder = tempfile::tempdir().unwrap();
     let (bin, empty, log) = (folder.path().join("bin"), folder.path().join("empty"), folder.path().join("log"));
@@ -170,12 +171,12 @@ fn sh_runs_what_was_judged() {
     run_each("/bin/sh", 2, 300);
 }
 
-/// Thousands of scripts in one process, with functions that write down their arguments in place of programs.
+/// Thousands of scripts in one process, with functions that record their arguments in place of programs.
 #[test]
 fn bash_reads_thousands_of_scripts_as_they_were_judged() {
     let (mut cases, made) = understood(3, 6000);
     assert!(made < 4 * cases.len(), "too much is refused: {} of {made} understood", cases.len());
-    // Bash writes line by line, so the sides of a pipe would get between each other.
+    // Bash writes line by line, so the output of the sides of a pipe would be interleaved.
     cases.retain(|(text, commands)| !text.contains('|') || !commands.concat().concat().contains('\n'));
     let mut driver =
         "for f in a b ab; do eval \"$f() { printf '%s\\0' $f \\\"\\$@\\\" '\x01'; }\"; done >&2\n".to_owned();

@@ -1,4 +1,5 @@
-//! What is too large to check is not understood, not harmless, dangerous, and asked about where rules restrict.
+//! A command that is too large to check is not understood, not harmless, dangerous, and asked about if rules restrict
+//! anything.
 
 use codex_shell::{Checkout, Decision, Rules, Understood, danger, is_known_safe, propose_amendment, understand};
 

@@ -1,4 +1,4 @@
-//! The crate seen from outside: what is asked about, what is shown, what rules do, and what a real shell runs.
+//! The crate tested from outside: what needs an approval, what is displayed, what rules do, and what a real shell runs.
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -22,7 +22,7 @@ fn script(text: &str) -> Vec<String> {
     argv(&["bash", "-lc", text])
 }
 
-/// Scripts of test data, one a line; `␤` stands for a line break and `##` begins a heading.
+/// Scripts of test data, one per line; `␤` stands for a line break and `##` starts a heading.
 fn scripts(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with("##")).map(|line| line.replace("␤", "\n"))
 }

@@ -112,7 +112,7 @@ fn every_question() -> Vec<(AskForApproval, SandboxState, bool, bool)> {
     questions
 }
 
-/// How far a command gets: not at all, after asking, in the sandbox, or outside.
+/// The freedom of a command: none, after asking, in the sandbox, or outside.
 fn freedom(answer: &Answer) -> u8 {
     match answer {
         Answer::Refuse { .. } => 0,
@@ -200,7 +200,7 @@ fn no_bytes_crash_the_grammar() {
     }
 }
 
-/// A random script with one command in it, somewhere where a command can be.
+/// A random script that contains the given command, anywhere a command can be.
 fn script_around(rng: &mut fastrand::Rng, command: &str, depth: usize) -> String {
     const WORDS: &[&str] = &[
         "x", "3", "-n", "--a=b", "'q r'", "\"s $t\"", "$u", "${v:-w}", "*.rs", "{a,b}", "~", "$(z)", "\\;", "2>&1",

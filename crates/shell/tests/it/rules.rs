@@ -1,4 +1,4 @@
-//! Rules files: what they may say, how they decide, and how rules are added.
+//! Rules files: their syntax, their decisions, and adding rules.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ host_executable(name="git", paths=["/usr/bin/git"])
 network_rule(host="example.com", protocol="https", decision="allow", port=443, strict=True)
 "#;
 
-/// Shows the decision about each script and the lines of the rules that speak.
+/// Prints the decision about each script and the lines of the matching rules.
 #[track_caller]
 fn check(scripts: &[&str], expected: Expect) {
     let rules = Rules::parse("team.rules", RULES).unwrap();
@@ -332,7 +332,7 @@ fn a_rule_for_the_sandbox_says_so_behind_it() {
     let text = fs::read_to_string(folder.path().join("default.rules")).unwrap();
     let line = "prefix_rule(pattern=[\"make\", \"check\"], decision=\"allow\")";
     assert_eq!(text, format!("{line}  # codex: in the sandbox only\n"));
-    // Accepted for a run outside, it is a second rule.
+    // Approved for a run outside, it is a second rule.
     append_allow(folder.path(), &prefix, Scope::Anywhere).unwrap();
     let text = fs::read_to_string(folder.path().join("default.rules")).unwrap();
     assert!(text.ends_with(&format!("\n{line}\n")), "{text}");
@@ -444,7 +444,7 @@ fn rules_that_never_end_are_an_error() {
 fn a_lock_that_is_never_released_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     append_allow(folder.path(), &argv(&["touch", "x"]), Scope::Anywhere).unwrap();
-    // Whoever may read the file can lock it.
+    // Anyone who may read the file can lock it.
     let reader = fs::File::open(folder.path().join("default.rules")).unwrap();
     reader.lock().unwrap();
     let home = folder.path().to_owned();

@@ -4,10 +4,10 @@ use codex_shell::{Checkout, Understood, is_known_safe, understand};
 
 use crate::{argv, script, scripts};
 
-/// One trick a line; none of them may count as harmless.
+/// One trick per line; none of them may count as harmless.
 const TRICKS: &str = include_str!("../data/tricks.txt");
 
-/// One harmless command a line; all of them should count as harmless.
+/// One harmless command per line; all of them should count as harmless.
 const HARMLESS: &str = include_str!("../data/harmless.txt");
 
 #[test]

@@ -1,4 +1,4 @@
-//! A thread as one file that another home can take in: a line that says what follows, then the rollout as it is.
+//! A thread as one file that another home can import: a manifest line, then the unchanged rollout.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::ExportError;
 use crate::rollout::RolloutLines;
 use crate::threads::RolloutName;
 
-/// The word that tells a bundle from any other file of lines.
+/// The marker that identifies a bundle.
 pub(super) const BUNDLE: &str = "codex_thread_bundle";
 
-/// The form of the bundles that are written, and the newest that is read.
+/// The format version of written bundles, and the newest that can be read.
 pub(super) const VERSION: u32 = 1;
 
 /// The first line of a bundle.
@@ -24,16 +24,16 @@ pub(super) struct Manifest {
     pub(super) kind: String,
     pub(super) version: u32,
     pub(super) thread: ThreadId,
-    /// When the thread began, as its file name spells it.
+    /// The start time of the thread, as in its file name.
     pub(super) file_time: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    /// How many lines follow, and how many bytes they have, so that a bundle cut short is noticed.
+    /// The number of lines and bytes that follow, so that a truncated bundle is noticed.
     pub(super) lines: u64,
     pub(super) bytes: u64,
 }
 
-/// Writes a thread as a bundle. Lines that cannot be read are left out.
+/// Writes a thread as a bundle. Unreadable lines are left out.
 pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?Sized)) -> Result<(), ExportError> {
     let file_name = path.file_name().and_then(|name| name.to_str()).and_then(RolloutName::parse);
     let file_name = file_name.ok_or_else(|| ExportError::NotAThread { path: path.to_owned() })?;
@@ -60,7 +60,7 @@ pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?S
     rollout.rewind()?;
     while let Some(entry) = rollout.next_entry()? {
         let Entry::Line(line) = entry else { continue };
-        // What was written since the lines were counted is not part of it.
+        // Lines written since the count are not part of it.
         if line.range.end > end {
             break;
         }

@@ -1,4 +1,4 @@
-//! A bundle taken in: checked line by line, and never outside the home.
+//! Imports a bundle: checked line by line, and never outside the home.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -15,16 +15,15 @@ use crate::rollout::LONGEST_LINE;
 use crate::rollout_file::{RolloutError, RolloutFile};
 use crate::threads::{RolloutName, SESSIONS, day_folder};
 
-/// How long the first line of a bundle may be.
+/// The maximum length of the first line of a bundle.
 const LONGEST_MANIFEST: usize = 64 << 10;
 
-/// After so many bytes the lines that were read are written.
+/// The number of bytes after which the lines read so far are written.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Why a bundle could not be taken in.
+/// The reason why a bundle could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It could not be read.
     #[error("could not read the bundle")]
     Read(#[source] io::Error),
     /// It is something else.
@@ -32,48 +31,30 @@ pub enum ImportError {
     NotABundle,
     /// It was written by a later release.
     #[error("this bundle has the form {version}, and {VERSION} is the newest that is known")]
-    Version {
-        /// Its form.
-        version: u32,
-    },
-    /// A line of it is not one of a rollout.
+    Version { version: u32 },
+    /// A line is not a rollout line.
     #[error("line {number} of the bundle is not a line of a rollout")]
     BadLine {
-        /// Which line, counted from one.
+        /// The line number, starting at 1.
         number: u64,
     },
-    /// The thread it names is not the one it holds.
+    /// It names another thread than it contains.
     #[error("the bundle does not hold the thread that it names")]
     OtherThread,
-    /// Not all of it is there.
     #[error("the bundle is incomplete: it has {found} of {expected} bytes")]
-    Incomplete {
-        /// How many bytes there are.
-        found: u64,
-        /// How many there should be.
-        expected: u64,
-    },
-    /// It could not be written into the home.
+    Incomplete { found: u64, expected: u64 },
     #[error(transparent)]
     Write(#[from] RolloutError),
-    /// It could not be put in its place.
     #[error("could not make {path}", path = .path.display())]
-    Place {
-        /// The place.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The index could not be asked.
+    Place { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// Its name could not be kept.
     #[error(transparent)]
     Name(#[from] ShelfError),
 }
 
 impl ThreadIndex {
-    /// Takes in a bundle. If there is such a thread already, the new one is a fork of it with a name of its own.
+    /// Imports a bundle. If the thread exists already, the new one is a fork of it with a new id.
     pub fn import(&self, bundle: &mut (impl BufRead + ?Sized)) -> Result<Imported, ImportError> {
         let manifest = read_manifest(bundle)?;
         let known = self.find(manifest.thread)?.is_some();
@@ -82,7 +63,7 @@ impl ThreadIndex {
         let time = RolloutName::parse(&name).map(|name| name.time);
         let day = time.and_then(day_folder).ok_or(ImportError::NotABundle)?;
         let path = self.home().join(SESSIONS).join(day).join(&name);
-        // Until it is whole it has a name that no list shows.
+        // Until it is complete, it has a name that no list shows.
         let part = path.with_extension("part");
         let mut file = RolloutFile::create(part.clone())?;
         let copied = copy(bundle, &manifest, id, &mut file).and_then(|()| place(&part, &path));
@@ -117,7 +98,7 @@ fn read_manifest(bundle: &mut (impl BufRead + ?Sized)) -> Result<Manifest, Impor
     }
 }
 
-/// The next line without its end; none at the end, and at a line that is too long or no text.
+/// The next line without its end; `None` at the end, and at a line that is too long or not text.
 fn read_line(bundle: &mut (impl BufRead + ?Sized), longest: usize) -> Result<Option<String>, ImportError> {
     let mut bytes = Vec::new();
     bundle.take(longest as u64 + 1).read_until(b'\n', &mut bytes).map_err(ImportError::Read)?;
@@ -143,7 +124,7 @@ fn copy(
         if number == 0 {
             file.append_text(&first_line(&line, manifest.thread, id)?);
         } else if line.event().is_none_or(|event| event.kind != "goal_changed") {
-            // A thread goes on by itself towards its goal, and whoever takes it in has set none.
+            // A thread pursues its goal on its own, and the importing user has set none.
             file.append_text(&text);
         }
         if file.pending_bytes() >= WRITE_BYTES {
@@ -157,8 +138,8 @@ fn copy(
     Ok(file.sync()()?)
 }
 
-/// The line that says which thread it is, with the name that it has here and since when it is here. Who resumes the thread
-/// is asked where it may work because of that.
+/// The line that identifies the thread, with its new id and the time of the import, because of which a resume asks for
+/// the folder to work in.
 fn first_line(line: &Line<'_>, old: ThreadId, new: ThreadId) -> Result<String, ImportError> {
     let meta: Option<SessionMeta> = line.payload_as().filter(|_| line.kind == "session_meta");
     if meta.is_none_or(|meta| meta.id != old) {

@@ -1,4 +1,4 @@
-//! A thread as a text to read.
+//! A thread as readable text.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -15,7 +15,7 @@ use super::ExportError;
 use crate::rollout::RolloutLines;
 use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
 
-/// How much of what a command wrote is shown.
+/// The maximum number of bytes shown of a command's output.
 const OUTPUT_BYTES: usize = 8 << 10;
 
 /// Writes a whole rollout as Markdown.
@@ -28,7 +28,7 @@ pub fn export_markdown(lines: &mut RolloutLines, out: &mut impl Write) -> Result
     Ok(out.flush()?)
 }
 
-/// Reads a thread as Markdown.
+/// Converts a thread to Markdown.
 #[derive(Debug)]
 pub struct MarkdownReader {
     decoder: Decoder,
@@ -42,7 +42,7 @@ impl Default for MarkdownReader {
 }
 
 impl MarkdownReader {
-    /// What a line is in Markdown; empty if it is not for people, or is there twice.
+    /// A line as Markdown; empty if it is not for people, or a duplicate.
     #[must_use]
     pub fn take(&mut self, line: &Line<'_>) -> String {
         let mut events = Vec::new();
@@ -101,7 +101,7 @@ fn item(payload: &str) -> Option<String> {
     }
 }
 
-/// What there was of an item that broke off. The conversation with the model has nothing of what it said, but its calls.
+/// The existing part of an interrupted item. The conversation with the model contains only its calls.
 fn broken_off(item: &Item) -> Option<String> {
     const NOTE: &str = "*It broke off here.*\n\n";
     let text = item.title();
@@ -134,7 +134,7 @@ fn reasoning(payload: &str) -> Option<String> {
     quoted(&parts.join("\n\n"))
 }
 
-/// What a call returned. Older releases wrap the text of a command in JSON of its own.
+/// The output of a call. Older releases wrap the text of a command in JSON.
 fn output(payload: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Output {
@@ -164,7 +164,7 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{}\n{fence}\n\n", text.trim_end())
 }
 
-/// Text within a line, as code.
+/// Inline code.
 fn code(text: &str) -> String {
     let mark = "`".repeat(longest_run(text) + 1);
     let text = text.replace('\n', " ");

@@ -1,4 +1,4 @@
-//! Threads for people and for other homes.
+//! Exports threads for people and for other homes.
 
 mod bundle;
 mod import;
@@ -13,19 +13,14 @@ pub use markdown::{MarkdownReader, export_markdown};
 
 use crate::rollout::ReadError;
 
-/// Why a thread could not be exported.
+/// The reason why a thread could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// It could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Its file is not named as that of a thread.
+    /// The file name is not that of a thread.
     #[error("{path} is not the file of a thread", path = .path.display())]
-    NotAThread {
-        /// Its file.
-        path: PathBuf,
-    },
-    /// What was read could not be written.
+    NotAThread { path: PathBuf },
     #[error("could not write what is exported")]
     Write(#[from] io::Error),
 }

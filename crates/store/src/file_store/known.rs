@@ -1,4 +1,4 @@
-//! Where threads lie that were asked for before.
+//! Caches the paths of threads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use codex_wire::ids::ThreadId;
 
-/// How many places are kept. The index knows them all.
+/// The maximum number of cached paths. The index knows them all.
 const MOST: usize = 4096;
 
-/// Where threads lie, for those that need not be asked for again. Others may move the files meanwhile.
+/// The cached paths of threads. Others may move the files in the meantime.
 #[derive(Debug, Default)]
 pub(super) struct KnownPlaces {
     places: Mutex<HashMap<ThreadId, Known>>,
@@ -18,7 +18,7 @@ pub(super) struct KnownPlaces {
 #[derive(Debug)]
 struct Known {
     path: PathBuf,
-    /// Whether the thread has begun here and the index was not told of it yet.
+    /// Whether the thread was created here and is not in the index yet.
     is_unannounced: bool,
 }
 
@@ -27,24 +27,24 @@ impl KnownPlaces {
         self.lock().get(&thread).map(|known| known.path.clone())
     }
 
-    /// Notes where a thread lies that has begun here.
+    /// Records the path of a thread that was created here.
     pub(super) fn began(&self, thread: ThreadId, path: &Path) {
         self.put(thread, Known { path: path.to_owned(), is_unannounced: true });
     }
 
-    /// Notes where a thread was found, unless another of its files is in use.
+    /// Records the path of a thread, unless another of its files is in use.
     pub(super) fn found(&self, thread: ThreadId, path: &Path) {
         if self.path(thread).is_none_or(|known| known != path && known.symlink_metadata().is_err()) {
             self.named(thread, path);
         }
     }
 
-    /// Notes which file of a thread somebody has named.
+    /// Records a path of a thread that a client has given.
     pub(super) fn named(&self, thread: ThreadId, path: &Path) {
         self.put(thread, Known { path: path.to_owned(), is_unannounced: false });
     }
 
-    /// The file of a thread that the index has to be told of, once.
+    /// Returns, once, the file of a thread that has to be added to the index.
     pub(super) fn take_unannounced(&self, thread: ThreadId) -> Option<PathBuf> {
         let mut places = self.lock();
         let known = places.get_mut(&thread).filter(|known| known.is_unannounced)?;

@@ -1,4 +1,4 @@
-//! What clients note about the threads of a home.
+//! The clients' metadata about the threads of a home.
 
 use codex_log::ReadState;
 use codex_log::store::{

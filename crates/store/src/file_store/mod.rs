@@ -1,4 +1,4 @@
-//! Threads of a home as files, behind the trait of all stores.
+//! The threads of a home as files, behind the trait of all stores.
 
 mod known;
 mod metadata;
@@ -27,10 +27,10 @@ use crate::rollout_file::RolloutFile;
 use crate::threads::{SESSIONS, check_path};
 use known::KnownPlaces;
 
-/// The file of prompts below a home.
+/// The prompt history below a home.
 const PROMPTS: &str = "history.jsonl";
 
-/// The threads of a home, each in its file. Clones share what is known of where they lie.
+/// The threads of a home, each in its file. Clones share the cached paths.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     index: ThreadIndex,
@@ -38,7 +38,7 @@ pub struct FileStore {
 }
 
 impl FileStore {
-    /// The threads of a home. Nothing is opened or read before the first question.
+    /// The threads of a home. Nothing is opened or read before the first request.
     #[must_use]
     pub fn of(home: &Path) -> Self {
         Self { index: ThreadIndex::open(home), known: Arc::default() }
@@ -54,12 +54,13 @@ impl FileStore {
         self.index.home()
     }
 
-    /// Where the file of a thread belongs that begins now.
+    /// The path of a thread that starts now.
     fn new_path(&self, thread: ThreadId) -> PathBuf {
         RolloutFile::place(&self.home().join(SESSIONS), thread, Local::now())
     }
 
-    /// The file of a thread. One that was there a moment ago is asked for by its path, so that an error can name it.
+    /// The file of a thread. A thread that existed a moment ago is opened by its cached path, so that an error can name
+    /// it.
     fn path(&self, thread: ThreadId) -> Result<PathBuf, StoreError> {
         let known = self.known.path(thread);
         if let Some(path) = known.as_ref().filter(|path| path.symlink_metadata().is_ok()) {
@@ -72,7 +73,7 @@ impl FileStore {
         Ok(found.or(known).ok_or(ShelfError::Missing { thread })?)
     }
 
-    /// Lets the index know of a thread that has begun here.
+    /// Adds a thread that was created here to the index.
     fn announce(&self, thread: ThreadId) -> Result<(), StoreError> {
         if let Some(path) = self.known.take_unannounced(thread) {
             self.index.note(&path)?;

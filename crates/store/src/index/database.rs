@@ -1,4 +1,4 @@
-//! The database file: made, opened, and thrown away when it is of no use.
+//! The database file: created, opened, and discarded when it is unusable.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -14,13 +14,13 @@ use super::IndexError;
 /// The file below the home. Other releases call theirs `state_5.sqlite` and the like.
 pub(crate) const INDEX_FILE: &str = "thread-index.sqlite";
 
-/// Raised when the tables change: an index of another version is made anew.
+/// Incremented when the tables change: an index of another version is rebuilt.
 const VERSION: i64 = 1;
 
-/// How long another process may write before we go on without writing.
+/// How long another process may write before we continue without writing.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// What `statfs` says of NFS, where a log that is shared through memory does not work.
+/// The `statfs` type of NFS, where a write-ahead log in shared memory does not work.
 const NFS_MAGIC: u64 = 0x6969;
 
 const TABLES: &str = "
@@ -59,14 +59,14 @@ CREATE VIRTUAL TABLE texts USING fts5 (text, tokenize = \"unicode61 remove_diacr
 pub(crate) struct Database {
     pub(crate) home: PathBuf,
     pub(crate) connection: Connection,
-    /// The file, and which one it is; none when the index is in memory.
+    /// The file and its inode; `None` if the index is in memory.
     file: Option<(PathBuf, u64)>,
-    /// When all files were looked at last.
+    /// The time when all files were last checked.
     pub(crate) files_looked_at: Option<Instant>,
 }
 
 impl Database {
-    /// Opens the index of a home, makes it anew if it is of no use, and in memory if the home cannot be written.
+    /// Opens the index of a home, rebuilds it if it is unusable, and keeps it in memory if the home cannot be written.
     pub(crate) fn open(home: &Path) -> Result<Self, IndexError> {
         let path = home.join(INDEX_FILE);
         if let Ok(database) = Self::open_file(home, &path) {
@@ -105,7 +105,7 @@ impl Database {
         path.metadata().is_ok_and(|about| about.ino() == *inode)
     }
 
-    /// Throws the index away.
+    /// Discards the index.
     pub(crate) fn discard(self) {
         let file = self.file.clone();
         drop(self);
@@ -121,12 +121,12 @@ impl Database {
     }
 }
 
-/// Whether another process was at it for too long.
+/// Whether another process held the lock for too long.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Why a file is of no use. The cause does not matter: it is made anew, or done without.
+/// A file is unusable. The cause does not matter: it is rebuilt, or not used.
 struct Unusable;
 
 impl From<io::Error> for Unusable {
@@ -145,12 +145,12 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Makes the tables if there are none; fails if there are others.
+/// Creates the tables if there are none; fails if there are others.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     if version(connection)? == VERSION {
         return Ok(());
     }
-    // Another process may be making them at this moment.
+    // Another process may be creating them at this moment.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if version(&transaction)? == VERSION {
         return Ok(());
@@ -160,7 +160,7 @@ fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Removes a database with all that lies beside it. What cannot be removed cannot be used either.
+/// Removes a database with its auxiliary files. If that fails, it cannot be used either.
 fn remove(path: &Path) {
     for ending in ["", "-wal", "-shm", "-journal"] {
         let mut name = path.as_os_str().to_owned();

@@ -1,7 +1,7 @@
-//! The index brought up to date with the files, as cheaply as it can be sound.
+//! Brings the index up to date with the files, as cheaply as is sound.
 //!
-//! A folder that has not changed holds the same files, so only changed folders are read. What a rollout says of itself
-//! stands at its beginning and never changes, so a file is read once, and again only while nothing was said in it.
+//! A folder that has not changed contains the same files, so only changed folders are read. The metadata of a rollout
+//! is at its start and never changes, so a file is read once, and again only while it contains no user message.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -15,16 +15,16 @@ use super::database::{Database, is_busy};
 use super::rows::{self, FileRow};
 use crate::threads::{ARCHIVED, FileState, NAMES_FILE, RolloutName, SESSIONS, read_names};
 
-/// A folder that changed so shortly ago may change again without its time telling, so it is read again next time.
+/// A folder that changed this recently may change again without a new timestamp, so it is read again next time.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// How long searches trust what they know of the sizes of files that other releases write. Ours tell.
+/// How long searches trust the known sizes of files that other releases write. Our own writers notify the index.
 const FILES_PAUSE: Duration = Duration::from_secs(5);
 
-/// How far the folders of days lie below that of all sessions.
+/// The depth of day folders below the sessions folder.
 const DAY_DEPTH: usize = 3;
 
-/// What was found out and is to be written.
+/// Changes to write.
 #[derive(Default)]
 struct Changes {
     files: Vec<FileRow>,
@@ -45,7 +45,7 @@ impl Changes {
             && self.names.is_none()
     }
 
-    /// Notes what has become of a file. One that cannot be looked at for now stays as it was.
+    /// Records the change of a file. One that cannot be checked for now stays as it was.
     fn compare(&mut self, key: i64, known: FileState, state: io::Result<FileState>) {
         match state {
             Ok(state) if state == known => {}
@@ -55,7 +55,8 @@ impl Changes {
         }
     }
 
-    /// Writes all at once. While another process writes, the index stays as it is: whoever asks next finds out again.
+    /// Writes everything at once. While another process writes, the index is left unchanged: the next query finds the
+    /// same changes.
     fn write(self, database: &mut Database) -> Result<(), IndexError> {
         if self.are_none() {
             return Ok(());
@@ -95,7 +96,7 @@ impl Changes {
     }
 }
 
-/// Finds new, moved and deleted files, by the folders that have changed, and new names.
+/// Finds new, moved and deleted files in changed folders, and new names.
 pub(crate) fn folders(database: &mut Database) -> Result<(), IndexError> {
     let known = known_folders(database).map_err(database.error())?;
     let mut changes = Changes::default();
@@ -110,7 +111,7 @@ pub(crate) fn folders(database: &mut Database) -> Result<(), IndexError> {
     changes.write(database)
 }
 
-/// Reads the names again if they have changed.
+/// Rereads the names if they have changed.
 pub(crate) fn names(database: &mut Database) -> Result<(), IndexError> {
     let known = known_folders(database).map_err(database.error())?;
     let mut changes = Changes::default();
@@ -124,7 +125,7 @@ fn known_folders(database: &Database) -> rusqlite::Result<HashMap<String, FileSt
     rows.collect()
 }
 
-/// Reads a folder if it has changed, and returns the folders in it.
+/// Reads a folder if it has changed, and returns its subfolders.
 fn look_at_folder(
     database: &Database,
     folder: &str,
@@ -176,19 +177,19 @@ fn look_at_folder(
     Ok(found)
 }
 
-/// A day that cannot be read hides its threads, for now; that nothing can be read is an error.
+/// An unreadable day folder hides its threads for now; an unreadable sessions folder is an error.
 fn unreadable(folder: &str, path: PathBuf, source: io::Error) -> Result<Vec<String>, IndexError> {
     if folder.contains('/') { Ok(Vec::new()) } else { Err(IndexError::Read { path, source }) }
 }
 
-/// Whether a change was long enough ago for the next one to have another time.
+/// Whether a change is old enough for the next one to have another timestamp.
 fn is_settled(state: FileState) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let limit = i64::try_from(now.saturating_sub(SETTLED).as_nanos()).unwrap_or(i64::MAX);
     state.mtime < limit
 }
 
-/// The files of a folder that the index knows, with their keys.
+/// The indexed files of a folder, with their keys.
 fn files_in(database: &Database, folder: &str) -> rusqlite::Result<HashMap<String, i64>> {
     let mut statement = database.connection.prepare_cached("SELECT path, key FROM threads WHERE folder = ?1")?;
     let rows = statement.query_map([folder], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -210,7 +211,7 @@ fn look_at_names(home: &Path, known: Option<FileState>, changes: &mut Changes) -
     Ok(())
 }
 
-/// Reads the files again in which nothing had been said, if they have grown.
+/// Rereads files without a user message, if they have grown.
 fn silent_files(database: &Database, changes: &mut Changes) -> rusqlite::Result<()> {
     let gone: HashSet<i64> = changes.gone.iter().copied().collect();
     let mut statement =
@@ -227,14 +228,14 @@ fn silent_files(database: &Database, changes: &mut Changes) -> rusqlite::Result<
     Ok(())
 }
 
-/// Notes which files were written to since they were looked at.
+/// Records which files were written since they were last checked.
 pub(crate) fn files(database: &mut Database) -> Result<(), IndexError> {
     let changes = changed_files(database).map_err(database.error())?;
     database.files_looked_at = Some(Instant::now());
     changes.write(database)
 }
 
-/// Does the same, unless it was done a moment ago. Ten thousand files take longer to look at than to search.
+/// Does the same, unless it was done a moment ago. Checking ten thousand files takes longer than searching.
 pub(crate) fn files_now_and_then(database: &mut Database) -> Result<(), IndexError> {
     let lately = database.files_looked_at.is_some_and(|at| at.elapsed() < FILES_PAUSE);
     if lately { Ok(()) } else { files(database) }
@@ -253,7 +254,7 @@ fn changed_files(database: &Database) -> rusqlite::Result<Changes> {
     Ok(changes)
 }
 
-/// Notes what has become of the files that a list is about to show, and tells whether anything has.
+/// Records changes of the files that a list is about to show, and returns whether there are any.
 pub(crate) fn shown(database: &mut Database, files: &[(i64, &Path, FileState)]) -> Result<bool, IndexError> {
     let mut changes = Changes::default();
     for (key, path, known) in files {
@@ -264,7 +265,7 @@ pub(crate) fn shown(database: &mut Database, files: &[(i64, &Path, FileState)]) 
     Ok(is_stale)
 }
 
-/// Takes note of one file, which may be new, changed, or gone.
+/// Updates one file, which may be new, changed, or gone.
 pub(crate) fn file(database: &mut Database, path: &Path) -> Result<(), IndexError> {
     let Ok(relative) = path.strip_prefix(&database.home) else { return Ok(()) };
     let Some(relative) = relative.to_str().map(str::to_owned) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Lists of threads, in pages.
+//! Paged lists of threads.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use super::sectioned::Members;
 use super::{IndexError, freshen};
 use crate::threads::{FileState, local_time};
 
-/// Lists threads after a look at what has changed.
+/// Lists threads after checking for changes.
 pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members) -> Result<Page, IndexError> {
     freshen::folders(database)?;
-    // Later pages go on in the order that the first one found.
+    // Later pages keep the order of the first one.
     if query.sort == SortKey::Updated && query.cursor.is_none() {
         freshen::files(database)?;
     }
@@ -30,7 +30,7 @@ pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members
     let more = listed.len() > query.limit;
     listed.truncate(query.limit);
     let next_cursor = listed.last().filter(|_| more).map(|last| cursor(last, query.sort, members));
-    // A time alone: the list begins with all that have it, so nothing is left out.
+    // A time alone: the list starts with all threads that have it, so nothing is left out.
     let backwards_cursor = listed.first().map(|first| match query.sort {
         SortKey::Place => members.cursor(first.summary.id),
         SortKey::Created => first.file_time.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<T
     Ok(select(database, condition, [thread.to_string()])?.pop().map(|listed| listed.summary))
 }
 
-/// The threads that a query asks for, and one more.
+/// The threads of a query, and one more.
 fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Result<Vec<Listed>, IndexError> {
     let mut condition = Condition::of(query);
     condition.add_members(members);
@@ -76,7 +76,7 @@ fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Res
     select(database, &text, params_from_iter(condition.values))
 }
 
-/// The words for such kinds, where the one for all agents stands for each of theirs.
+/// The source names for some kinds, where the name for all agents includes each of theirs.
 fn source_words(kinds: &[SourceKind]) -> Vec<String> {
     use SourceKind::{SubAgent, SubAgentCompact, SubAgentOther, SubAgentReview, SubAgentThreadSpawn};
     let all = [SubAgentReview, SubAgentCompact, SubAgentThreadSpawn, SubAgentOther];
@@ -84,7 +84,7 @@ fn source_words(kinds: &[SourceKind]) -> Vec<String> {
     kinds.iter().chain(agents).map(|kind| kind.word().to_owned()).collect()
 }
 
-/// Conditions that all have to be met, and the values for the marks in them.
+/// Conjunctive conditions, and the values of their placeholders.
 #[derive(Default)]
 struct Condition {
     parts: Vec<String>,
@@ -112,14 +112,14 @@ impl Condition {
         condition
     }
 
-    /// The thread is one that a filter by sections leaves.
+    /// Restricts to threads that a section filter selects.
     fn add_members(&mut self, members: &Members) {
         let (word, threads) = match members {
             Members::All => return,
             Members::AllBut(threads) => ("NOT IN", threads),
             Members::Only(threads) => ("IN", threads),
         };
-        // They may be more than a statement can have marks.
+        // There may be more than a statement can have placeholders.
         let names: serde_json::Value = threads.iter().map(ThreadId::to_string).collect();
         self.add(format!("threads.id {word} (SELECT value FROM json_each(?))"), [Value::from(names.to_string())]);
     }
@@ -129,7 +129,7 @@ impl Condition {
         self.values.extend(values);
     }
 
-    /// The column, in which there may be a mark for a value, has one of these values; any if there are none.
+    /// The column, which may contain a placeholder, has one of these values; any if there are none.
     fn one_of(&mut self, column: &str, value: Option<Value>, values: &[String]) {
         if !values.is_empty() {
             let marks = vec!["?"; values.len()].join(", ");
@@ -150,7 +150,7 @@ pub(crate) fn select(database: &Database, condition: &str, values: impl Params) 
     ask().map_err(database.error())
 }
 
-/// The place after a thread, in the form that other releases use.
+/// The cursor after a thread, in the format of other releases.
 fn cursor(last: &Listed, sort: SortKey, members: &Members) -> String {
     match sort {
         SortKey::Place => members.cursor(last.summary.id),
@@ -163,7 +163,7 @@ fn written_time(summary: &ThreadSummary) -> String {
     summary.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true)
 }
 
-/// The time and the thread of a cursor. One that is a time alone stands before all threads that have it.
+/// The time and the thread of a cursor. A time alone precedes all threads that have it.
 fn parse_cursor(cursor: &str, sort: SortKey) -> Option<(Value, String)> {
     let (time, id) = match cursor.split_once('|') {
         Some((time, id)) => (time, id.parse::<ThreadId>().ok()?.to_string()),

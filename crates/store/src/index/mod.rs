@@ -1,7 +1,7 @@
-//! The index of all threads of a home: what lists and searches are answered from.
+//! The index of all threads of a home, which answers lists and searches.
 //!
-//! Invariant: it is a cache. Whatever it says can be said again from the rollouts, so whatever is wrong with it (gone,
-//! broken, of another release, behind the files) is mended by making it anew, and never an error for the user.
+//! Invariant: it is a cache. Everything in it can be derived from the rollouts, so any defect (missing, broken, of
+//! another release, stale) is fixed by rebuilding it, and never causes an error for the user.
 
 mod database;
 mod freshen;
@@ -25,38 +25,24 @@ use crate::notes::{NoteError, Notes};
 use database::Database;
 use sectioned::Members;
 
-/// How long a search may spend on texts that are not in the index yet.
+/// The time that a search may spend on texts that are not indexed yet.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);
 
 /// How long the background thread reads texts before it lets others write.
 const BACKGROUND_STEP: Duration = Duration::from_millis(200);
 
-/// Why the index could not answer.
+/// The reason why the index could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// The database failed, even one made anew.
+    /// The database failed, even after a rebuild.
     #[error("could not use the index of threads of {home}", home = .home.display())]
-    Database {
-        /// The home.
-        home: PathBuf,
-        /// Why not.
-        source: rusqlite::Error,
-    },
-    /// The folders of the threads could not be read.
+    Database { home: PathBuf, source: rusqlite::Error },
     #[error("could not read {path}", path = .path.display())]
-    Read {
-        /// Which folder or file.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A cursor that no list has returned.
     #[error("invalid cursor: {cursor}")]
-    Cursor {
-        /// The cursor.
-        cursor: String,
-    },
-    /// The sections could not be read, or there is none of that name.
+    Cursor { cursor: String },
+    /// The sections could not be read, or the section does not exist.
     #[error(transparent)]
     Note(#[from] NoteError),
 }
@@ -74,29 +60,28 @@ struct Shared {
 }
 
 impl ThreadIndex {
-    /// The index of a home. Nothing is opened or read before the first question.
+    /// The index of a home. Nothing is opened or read before the first query.
     #[must_use]
     pub fn open(home: &Path) -> Self {
         Self { shared: Arc::new(Shared { home: home.to_owned(), database: Mutex::new(None) }) }
     }
 
-    /// The home.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.shared.home
     }
 
-    /// What clients note about the threads.
+    /// The clients' notes about the threads.
     #[must_use]
     pub fn notes(&self) -> Notes {
         Notes::of(&self.shared.home)
     }
 
-    /// A page of threads. Threads that other processes have begun, moved or deleted by now are seen.
+    /// A page of threads, including changes that other processes have made by now.
     pub fn list(&self, query: &ListQuery) -> Result<Page, IndexError> {
         let notes = self.notes();
         let sections = match query.section {
-            // What was sorted wrongly is listed all the same.
+            // If the sections cannot be read, the threads are listed anyway.
             SectionFilter::Any => notes.sorted().unwrap_or_default(),
             SectionFilter::Outside | SectionFilter::In(_) => notes.sorted()?,
         };
@@ -108,8 +93,8 @@ impl ThreadIndex {
         Ok(page)
     }
 
-    /// Threads in which the words were said or run, the best first. What another release adds to a thread that is known
-    /// already may be found some seconds later; what was noted is found at once.
+    /// Threads that contain the words, best first. Additions of another release to a known thread may be found some
+    /// seconds later; noted files are found at once.
     pub fn search(&self, words: &str, limit: usize) -> Result<SearchResults, IndexError> {
         self.with(|database| {
             freshen::folders(database)?;
@@ -119,7 +104,7 @@ impl ThreadIndex {
         })
     }
 
-    /// A thread by its name, from those in use if it is also among those put away.
+    /// Finds a thread by its id, preferring an active one over an archived one.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
         let mut found = self.with(|database| {
             freshen::names(database)?;
@@ -136,7 +121,7 @@ impl ThreadIndex {
         Ok(found)
     }
 
-    /// Takes note of a rollout that was begun or written.
+    /// Updates a rollout that was created or written.
     pub fn note(&self, path: &Path) -> Result<(), IndexError> {
         self.with(|database| freshen::file(database, path))
     }
@@ -149,11 +134,11 @@ impl ThreadIndex {
         })
     }
 
-    /// Brings the index up to date on a thread of its own, texts included, so that no start and no list waits for it.
+    /// Brings the index up to date on a separate thread, texts included, so that no start and no list waits for it.
     pub fn refresh_in_background(&self) -> std::io::Result<JoinHandle<Result<(), IndexError>>> {
         let home = self.shared.home.clone();
         std::thread::Builder::new().name("thread-index".to_owned()).spawn(move || {
-            // A connection of its own, so that lists are answered meanwhile.
+            // A separate connection, so that lists are answered in the meantime.
             let index = Self::open(&home);
             index.refresh()?;
             while !index.with(|database| search::catch_up(database, BACKGROUND_STEP))? {}
@@ -161,7 +146,7 @@ impl ThreadIndex {
         })
     }
 
-    /// Asks the database. One that fails is made anew, once.
+    /// Queries the database. If it fails, it is rebuilt, once.
     fn with<T>(&self, mut ask: impl FnMut(&mut Database) -> Result<T, IndexError>) -> Result<T, IndexError> {
         let mut slot = self.shared.database.lock().unwrap_or_else(PoisonError::into_inner);
         let mut database = match slot.take().filter(Database::is_current) {

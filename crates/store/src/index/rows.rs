@@ -15,7 +15,7 @@ use crate::threads::{ARCHIVED, FileState, RolloutName, read_summary};
 pub(crate) const COLUMNS: &str = "threads.path, threads.id, threads.archived, threads.mtime, threads.preview, threads.cwd, threads.provider, \
      threads.summary, names.name, threads.file_time, threads.size, threads.key";
 
-/// What of a summary no question asks for, kept in one column.
+/// The parts of a summary that no query filters by, stored in one column.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     created: i64,
@@ -27,17 +27,17 @@ struct Rest {
     forked_from: Option<ThreadId>,
 }
 
-/// A file as the index knows it.
+/// A file as recorded in the index.
 #[derive(Debug)]
 pub(crate) struct FileRow {
-    /// Its path from the home.
+    /// Its path relative to the home.
     pub(crate) path: String,
     pub(crate) state: FileState,
-    /// What it is about; none if that cannot be read, or not yet.
+    /// Its summary; `None` if it cannot be read, or not yet.
     pub(crate) summary: Option<ThreadSummary>,
 }
 
-/// A row of a list, with what is needed to see whether it is still right.
+/// A row of a list, with the data for checking whether it is current.
 pub(crate) struct Listed {
     pub(crate) key: i64,
     pub(crate) file_time: String,
@@ -46,7 +46,7 @@ pub(crate) struct Listed {
 }
 
 impl FileRow {
-    /// Reads a file. None if it is not there, or is not named as a thread is.
+    /// Reads a file. `None` if it does not exist, or its name is not that of a thread.
     pub(crate) fn read(home: &Path, path: String) -> Option<Self> {
         let full = home.join(&path);
         RolloutName::parse(full.file_name()?.to_str()?)?;
@@ -55,7 +55,7 @@ impl FileRow {
         Some(Self { path, state, summary })
     }
 
-    /// Writes the row, over the one that there is of this file.
+    /// Inserts or replaces the row of this file.
     pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         let (folder, file) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
         let Some(name) = RolloutName::parse(file) else { return Ok(()) };
@@ -97,7 +97,7 @@ impl FileRow {
     }
 }
 
-/// Reads a row with the [`COLUMNS`].
+/// Parses a row with the [`COLUMNS`].
 pub(crate) fn listed(home: &Path, row: &Row<'_>) -> rusqlite::Result<Option<Listed>> {
     let (path, id): (String, String) = (row.get(0)?, row.get(1)?);
     let state = FileState { mtime: row.get(3)?, size: row.get(10)? };
@@ -126,7 +126,7 @@ pub(crate) fn listed(home: &Path, row: &Row<'_>) -> rusqlite::Result<Option<List
     Ok(Some(Listed { key: row.get(11)?, file_time: row.get(9)?, state, summary }))
 }
 
-/// Forgets a thread and its texts.
+/// Removes a thread and its texts.
 pub(crate) fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM texts WHERE rowid IN (SELECT key FROM passages WHERE thread = ?1)")?
@@ -136,7 +136,7 @@ pub(crate) fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Notes that a file was moved, so that it need not be read again.
+/// Records that a file was moved, so that it need not be read again.
 pub(crate) fn move_to(connection: &Connection, home: &Path, from: &Path, to: &Path) -> rusqlite::Result<()> {
     let relative = |path: &Path| path.strip_prefix(home).ok().and_then(Path::to_str).map(str::to_owned);
     let (Some(from), Some(to)) = (relative(from), relative(to)) else { return Ok(()) };

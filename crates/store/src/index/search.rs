@@ -1,4 +1,4 @@
-//! Search in what was said and run in all threads.
+//! Full-text search in the messages and commands of all threads.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,16 +15,16 @@ use super::listing;
 use crate::rollout::RolloutLines;
 use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
 
-/// How much text one row of the index holds.
+/// The maximum size of the text in one row.
 const PASSAGE_BYTES: usize = 32 << 10;
 
-/// How much text of one thread is kept. What is beyond it is not found.
+/// The maximum size of the indexed text of one thread. Text beyond it is not found.
 const THREAD_BYTES: i64 = 4 << 20;
 
-/// How many words of a passage are shown around those that were found.
+/// The number of words around a match in a snippet.
 const SNIPPET_WORDS: i64 = 16;
 
-/// Finds the threads with all of the words, of which the last may be a beginning.
+/// Finds the threads with all of the words; the last one may be a prefix.
 pub(crate) fn search(
     database: &Database,
     words: &str,
@@ -45,7 +45,7 @@ pub(crate) fn search(
     Ok(SearchResults { hits, complete })
 }
 
-/// The words as the index expects them: each in quotes, so that nothing in them is an operator.
+/// The words as a query: each quoted, so that nothing in them is an operator.
 fn expression(words: &str) -> String {
     let words: Vec<String> = words
         .split_whitespace()
@@ -82,7 +82,7 @@ fn snippet(database: &Database, expression: &str, passage: i64) -> rusqlite::Res
     statement.query_row(params![expression, passage, SNIPPET_WORDS], |row| row.get(0))
 }
 
-/// A file of which not all text is in the index.
+/// A file whose text is not fully indexed.
 struct Unread {
     thread: i64,
     path: String,
@@ -90,7 +90,7 @@ struct Unread {
     size: i64,
 }
 
-/// Reads texts into the index for so long, and tells whether nothing is left to read.
+/// Indexes texts for up to `budget`, and returns whether nothing is left.
 pub(crate) fn catch_up(database: &mut Database, budget: Duration) -> Result<bool, IndexError> {
     let start = Instant::now();
     loop {
@@ -118,7 +118,7 @@ fn unread(database: &Database) -> rusqlite::Result<Vec<Unread>> {
     rows.collect()
 }
 
-/// Reads some files, at least one of them, until the time is over.
+/// Reads some files, at least one of them, until the time is up.
 fn read_texts(
     connection: &mut Connection,
     home: &Path,
@@ -139,7 +139,7 @@ fn read_texts(
     transaction.commit()
 }
 
-/// Reads what was added to a file and returns how far it was read. A file that cannot be read has no text.
+/// Reads the new part of a file and returns how far it was read. An unreadable file has no text.
 fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::Result<i64> {
     let mut room = THREAD_BYTES - text_bytes(connection, file.thread)?;
     let from = u64::try_from(file.scanned).unwrap_or(0);
@@ -187,7 +187,7 @@ fn add_passage(connection: &Connection, thread: i64, text: &str) -> rusqlite::Re
     Ok(())
 }
 
-/// What of an event can be found: what was said, and what was run. What commands wrote would drown it.
+/// The searchable text of an event: messages and commands. The output of commands would drown it.
 fn searchable(body: &Body) -> Option<String> {
     let record = match body {
         Body::Recorded(record) => record,

@@ -1,4 +1,4 @@
-//! Lists of what is in a section, or in none.
+//! Lists of the threads in a section, or in none.
 
 use codex_log::store::{ListQuery, SectionFilter};
 use codex_wire::ids::ThreadId;
@@ -7,7 +7,7 @@ use super::IndexError;
 use super::rows::Listed;
 use crate::notes::{NoteError, Sections};
 
-/// The threads that such a filter leaves.
+/// The threads that a section filter selects.
 #[derive(Debug)]
 pub(crate) enum Members {
     All,
@@ -25,7 +25,7 @@ impl Members {
         })
     }
 
-    /// Where a thread stands in its section.
+    /// The position of a thread in its section.
     pub(crate) fn place(&self, thread: ThreadId) -> Option<usize> {
         match self {
             Self::Only(threads) => threads.iter().position(|member| *member == thread),
@@ -33,13 +33,13 @@ impl Members {
         }
     }
 
-    /// The page of a list that is in the order of its section, and one entry more.
+    /// The page of a list in section order, and one more entry.
     pub(crate) fn sort(&self, listed: Vec<Listed>, query: &ListQuery) -> Result<Vec<Listed>, IndexError> {
         let after = query.cursor.as_deref().map(|cursor| self.read_cursor(cursor)).transpose()?;
         let is_wanted = |place: usize| match after {
             None => true,
             Some(Cursor { place: there, is_gone: false }) if query.ascending => place > there,
-            // The one behind a thread that is gone has taken its place.
+            // The successor of a removed thread has taken its place.
             Some(Cursor { place: there, is_gone: true }) if query.ascending => place >= there,
             Some(Cursor { place: there, .. }) => place < there,
         };
@@ -53,7 +53,7 @@ impl Members {
         Ok(placed.into_iter().map(|(_, listed)| listed).collect())
     }
 
-    /// The place after a thread.
+    /// The cursor after a thread.
     pub(crate) fn cursor(&self, last: ThreadId) -> String {
         format!("{}|{last}", self.place(last).unwrap_or_default())
     }
@@ -69,9 +69,9 @@ impl Members {
     }
 }
 
-/// Where a page ended.
+/// The end of a page.
 struct Cursor {
     place: usize,
-    /// Whether the thread that stood there is in the section no more.
+    /// Whether the thread at this position is no longer in the section.
     is_gone: bool,
 }

@@ -1,4 +1,4 @@
-//! Threads put away, taken back, deleted and named.
+//! Archives, restores, deletes and renames threads.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -18,68 +18,35 @@ use crate::threads::{
     ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, append_name, check_path, day_folder,
 };
 
-/// Why a thread could not be put away, taken back, deleted or named.
+/// The reason why a thread could not be archived, restored, deleted or renamed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShelfError {
-    /// It could not be looked up.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// Its file does not lie where it should.
+    /// Its file is not where it should be.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// There is no such thread.
     #[error("thread not found: {thread}")]
-    Missing {
-        /// The thread.
-        thread: ThreadId,
-    },
+    Missing { thread: ThreadId },
     /// It is being written.
     #[error("the thread is open in {holder}; close it first")]
-    InUse {
-        /// Its file.
-        path: PathBuf,
-        /// By whom.
-        holder: Holder,
-    },
-    /// There is a file already where its file would go.
+    InUse { path: PathBuf, holder: Holder },
+    /// The target of the move exists already.
     #[error("there is a file {path} already", path = .path.display())]
-    Exists {
-        /// That file.
-        path: PathBuf,
-    },
-    /// The file could not be moved.
+    Exists { path: PathBuf },
     #[error("could not move {from} to {to}", from = .from.display(), to = .to.display())]
-    Move {
-        /// Where it is.
-        from: PathBuf,
-        /// Where it should go.
-        to: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file could not be deleted.
+    Move { from: PathBuf, to: PathBuf, source: io::Error },
     #[error("could not delete {path}", path = .path.display())]
-    Delete {
-        /// Its file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The name could not be written.
+    Delete { path: PathBuf, source: io::Error },
     #[error("could not write the name to {path}", path = .path.display())]
-    Name {
-        /// The file of names.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// What is noted about it could not be forgotten.
+    Name { path: PathBuf, source: io::Error },
+    /// Its notes could not be removed.
     #[error(transparent)]
     Note(#[from] NoteError),
 }
 
 impl ThreadIndex {
-    /// Puts a thread away. One that is away already stays there.
+    /// Archives a thread. An archived one is left alone.
     pub fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, ShelfError> {
         let file = self.file_of(thread)?;
         if file.archived {
@@ -89,7 +56,7 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Takes a thread back that was put away. One that is in use already stays so.
+    /// Restores an archived thread. An active one is left alone.
     pub fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, ShelfError> {
         let file = self.file_of(thread)?;
         if !file.archived {
@@ -102,7 +69,7 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Deletes a thread, put away or not, with everything that is noted about it.
+    /// Deletes a thread, archived or not, with all notes about it.
     pub fn delete(&self, thread: ThreadId) -> Result<(), ShelfError> {
         let mut file = self.file_of(thread)?;
         loop {
@@ -110,7 +77,7 @@ impl ThreadIndex {
             let _held = nobody_writes(self.home(), &file.path)?;
             std::fs::remove_file(&file.path).map_err(failed)?;
             partial_file::remove(&file.path);
-            // It may be both in use and put away, after a crash or a copy.
+            // It may be both active and archived, after a crash or a copy.
             match self.file_of(thread) {
                 Ok(next) => file = next,
                 Err(ShelfError::Missing { .. }) => return Ok(self.notes().forget(thread)?),
@@ -119,7 +86,7 @@ impl ThreadIndex {
         }
     }
 
-    /// Names a thread. An empty name takes its name away.
+    /// Names a thread. An empty name removes its name.
     pub fn rename(&self, thread: ThreadId, name: &str) -> Result<(), ShelfError> {
         self.summary_of(thread)?;
         let path = self.home().join(NAMES_FILE);
@@ -155,11 +122,11 @@ impl ThreadIndex {
     }
 }
 
-/// Makes sure that nobody writes to a thread, for as long as what is returned lives.
+/// Ensures that nobody writes to a thread while the result is held.
 fn nobody_writes(home: &Path, path: &Path) -> Result<(Option<Claim>, Option<File>), ShelfError> {
     let in_use = |holder| ShelfError::InUse { path: path.to_owned(), holder };
     let claim = Claim::take(home, path).map_err(in_use)?;
-    // A file that we may not write is written by nobody else of ours either.
+    // If we may not write a file, none of our other processes writes it either.
     let opened = codex_files::open_with(OpenOptions::new().append(true), Links::Followed, path);
     let Ok(file) = opened else { return Ok((claim, None)) };
     match file.try_lock() {

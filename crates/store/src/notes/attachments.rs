@@ -1,4 +1,4 @@
-//! What clients attach to threads: values of theirs, each found by its type and its key.
+//! Attachments: values that clients store with threads, identified by type and key.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::{NoteError, Notes, check_length, check_text};
 
-/// What the names of the files of attachments end in.
+/// The suffix of attachment files.
 pub(super) const ENDING: &str = ".attachments.json";
 
-/// How many attachments a thread has at most.
+/// The maximum number of attachments of a thread.
 const MOST: usize = 256;
 
-/// How long types, keys and values may be, and all that is attached to one thread, in bytes.
+/// The maximum sizes of types, keys and values, and of all attachments of one thread, in bytes.
 const MOST_TYPE_BYTES: usize = 128;
 const MOST_KEY_BYTES: usize = 1024;
 const MOST_PAYLOAD_BYTES: usize = 64 << 10;
@@ -26,13 +26,13 @@ fn bytes(attachment: &Attachment) -> usize {
 }
 
 impl Notes {
-    /// What is attached to a thread, oldest first.
+    /// The attachments of a thread, oldest first.
     pub fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, NoteError> {
         self.attachments_file(thread).read()
     }
 
-    /// Attaches a value to a thread. Where there is one of that type and key, that stays. Returns what is there now, and
-    /// whether it is new.
+    /// Attaches a value to a thread. An existing one with that type and key stays. Returns the current one, and whether
+    /// it is new.
     pub fn attach(
         &self,
         thread: ThreadId,
@@ -64,7 +64,7 @@ impl Notes {
         })
     }
 
-    /// Takes an attachment from a thread, and returns it if it was there.
+    /// Removes an attachment from a thread, and returns it if it was there.
     pub fn detach(&self, thread: ThreadId, kind: &str, key: &str) -> Result<Option<Attachment>, NoteError> {
         if !self.attachments(thread)?.iter().any(|known| known.is(kind, key)) {
             return Ok(None);
@@ -75,7 +75,7 @@ impl Notes {
         })
     }
 
-    /// The threads that have an attachment of a type and a key, oldest first. Those whose notes cannot be read have none.
+    /// The threads with an attachment of a given type and key, oldest first. Unreadable notes count as empty.
     pub fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, NoteError> {
         let entries = match self.folder.read_dir() {
             Ok(entries) => entries,

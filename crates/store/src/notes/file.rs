@@ -1,4 +1,4 @@
-//! One file of notes: read as a whole, changed by one at a time, replaced as a whole.
+//! A file of notes: read as a whole, changed by one process at a time, replaced atomically.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -12,34 +12,34 @@ use serde::de::DeserializeOwned;
 
 use super::NoteError;
 
-/// How often, and how long apart, the lock of another process is waited for.
+/// The number of attempts to take another process's lock, and their interval.
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// How much of a file is read. Nothing that is written here is as large.
+/// The maximum size of a file. Nothing that is written here is as large.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A file of notes, which need not exist.
 #[derive(Debug)]
 pub(crate) struct NoteFile {
     path: PathBuf,
-    /// Whether what it holds was made by a person, so that it must survive a crash of the machine and is never
-    /// overwritten when it cannot be read.
+    /// Whether a person made its content, so that it must survive a crash of the machine and is never overwritten when
+    /// it cannot be read.
     is_precious: bool,
 }
 
 impl NoteFile {
-    /// A file with what somebody has made.
+    /// A file with content that a person made.
     pub(crate) fn precious(path: PathBuf) -> Self {
         Self { path, is_precious: true }
     }
 
-    /// A file with what can be lost with the machine's power, and is written often.
+    /// A file that is written often and may be lost in a power failure.
     pub(crate) fn fleeting(path: PathBuf) -> Self {
         Self { path, is_precious: false }
     }
 
-    /// What is noted; nothing if there is no file.
+    /// The notes; empty if there is no file.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, NoteError> {
         match codex_files::open(&self.path) {
             Ok(file) => self.read_open(&file),
@@ -48,7 +48,7 @@ impl NoteFile {
         }
     }
 
-    /// Changes what is noted while nobody else does. What is left as it was is not written.
+    /// Changes the notes under a lock. Unchanged notes are not written.
     pub(crate) fn change<T, R>(&self, change: impl FnOnce(&mut T) -> Result<R, NoteError>) -> Result<R, NoteError>
     where
         T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
@@ -86,8 +86,8 @@ impl NoteFile {
         }
     }
 
-    /// Opens the file for whoever may change it now. The lock lies on the file that is replaced, so it counts only while
-    /// that is still the one in its place.
+    /// Opens and locks the file. The lock is on the file that will be replaced, so it counts only while that is still
+    /// in place.
     fn lock(&self) -> Result<File, NoteError> {
         let failed = |source| NoteError::Write { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
@@ -115,7 +115,7 @@ impl NoteFile {
 
     fn replace(&self, notes: &impl Serialize) -> io::Result<()> {
         let temporary = self.path.with_extension("tmp");
-        // Whoever holds the lock is alone, so what lies here was left behind by one that was killed, or put here as a trap.
+        // The lock holder is alone, so this is a leftover of a killed process, or a trap.
         let _: io::Result<()> = std::fs::remove_file(&temporary);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(&serde_json::to_vec(notes)?)?;

@@ -1,10 +1,10 @@
-//! What clients note about threads: what was read of them, and what they keep with them.
+//! Clients' notes about threads: read states, and data that they store with threads.
 //!
-//! Each kind of note about each thread is a small file of its own in one folder below the home. The rollouts stay what
-//! they are, so every release can go on with them, and what the index says can be made again at any time.
+//! Each kind of note about each thread is a small file in one folder below the home. The rollouts are unchanged, so
+//! every release can continue them, and the index can be rebuilt at any time.
 //!
-//! Invariant: a file is replaced as a whole, by one process after the other. Whoever reads sees the old text or the new,
-//! and no change is lost.
+//! Invariant: a file is replaced atomically, by one process at a time. A reader sees the old text or the new one, and
+//! no change is lost.
 
 mod attachments;
 mod file;
@@ -26,89 +26,43 @@ use file::NoteFile;
 /// The folder below the home.
 const FOLDER: &str = "thread-notes";
 
-/// Why a note could not be read or made.
+/// The reason why a note could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
-    /// Another process does not let go of the file.
+    /// Another process holds the lock for too long.
     #[error("another process has been writing {path} for too long; try again", path = .path.display())]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
+    Busy { path: PathBuf },
     #[error("could not read {path}", path = .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file cannot be written.
+    Read { path: PathBuf, source: io::Error },
     #[error("could not write {path}", path = .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file holds something else than notes. It is left alone.
+    Write { path: PathBuf, source: io::Error },
+    /// The file contains something else. It is left alone.
     #[error("{path} does not hold what is noted there; mend it or move it away", path = .path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
+    Broken { path: PathBuf, source: serde_json::Error },
     /// Something has happened that the client has not seen.
     #[error("the read state has changed: expected revision `{expected}`, found `{present}`")]
     Revision {
-        /// What the client has seen.
+        /// The revision that the client has seen.
         expected: String,
-        /// What there is.
+        /// The current revision.
         present: String,
     },
-    /// A text says nothing.
     #[error("{what} must not be empty")]
-    Empty {
-        /// Which one.
-        what: &'static str,
-    },
-    /// Something is longer than it may be.
+    Empty { what: &'static str },
     #[error("{what} has {bytes} bytes; at most {most} are kept")]
-    TooLong {
-        /// What.
-        what: &'static str,
-        /// How long it is.
-        bytes: usize,
-        /// How long it may be.
-        most: usize,
-    },
-    /// There are as many as there may be.
+    TooLong { what: &'static str, bytes: usize, most: usize },
+    /// The maximum number is reached.
     #[error("there are {most} {what} already, and more are not kept")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many there may be.
-        most: usize,
-    },
-    /// There is no such section.
+    TooMany { what: &'static str, most: usize },
     #[error("section not found: {section}")]
-    NoSection {
-        /// Which one was looked for.
-        section: String,
-    },
-    /// A thread that another was to be put before is not in that section.
+    NoSection { section: String },
+    /// The thread that another one was to be inserted before is not in that section.
     #[error("thread {thread} is not in section {section}, so nothing can be put before it there")]
-    NotThere {
-        /// That thread.
-        thread: ThreadId,
-        /// The section.
-        section: String,
-    },
+    NotThere { thread: ThreadId, section: String },
 }
 
 impl NoteError {
-    /// Whether whoever asked can do something about it.
+    /// Whether the error is the caller's.
     #[must_use]
     pub fn is_mistake(&self) -> bool {
         match self {
@@ -130,13 +84,13 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The notes of a home. Nothing is read or made before the first question.
+    /// The notes of a home. Nothing is read or created before the first request.
     #[must_use]
     pub fn of(home: &Path) -> Self {
         Self { folder: home.join(FOLDER) }
     }
 
-    /// Forgets everything about a thread that is gone.
+    /// Removes all notes about a deleted thread.
     pub(crate) fn forget(&self, thread: ThreadId) -> Result<(), NoteError> {
         self.read_state_file(thread).remove()?;
         self.repository_file(thread).remove()?;
@@ -144,7 +98,7 @@ impl Notes {
         self.leave_section(thread)
     }
 
-    /// Adds to what the index knows of a thread.
+    /// Adds the notes to the summary of a thread.
     pub(crate) fn add_to(&self, summary: &mut ThreadSummary, sections: &Sections) {
         summary.section = sections.of(summary.id);
         if let Some(git) = self.repository(summary.id) {
@@ -165,7 +119,7 @@ impl Notes {
     }
 }
 
-/// Makes sure that a text says something and is not too long.
+/// Checks that a text is not empty and not too long.
 fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), NoteError> {
     if text.trim().is_empty() {
         return Err(NoteError::Empty { what });

@@ -1,4 +1,4 @@
-//! What of a thread the user has read.
+//! The read state of a thread.
 
 use codex_log::store::ReadMark;
 use codex_log::{ReadState, Unread};
@@ -6,19 +6,19 @@ use codex_wire::ids::ThreadId;
 
 use super::{NoteError, Notes};
 
-/// A state after a change.
+/// A new state.
 fn changed(first_unread: Option<Unread>) -> ReadState {
     ReadState { first_unread, revision: ThreadId::fresh().to_string() }
 }
 
 impl Notes {
-    /// What of a thread was not read. A note that cannot be read says nothing.
+    /// The unread part of a thread. An unreadable note counts as empty.
     #[must_use]
     pub fn read_state(&self, thread: ThreadId) -> ReadState {
         self.read_state_file(thread).read().unwrap_or_default()
     }
 
-    /// Notes that a turn has ended with something to read.
+    /// Records that a turn has ended with something unread.
     pub fn turn_ended(&self, thread: ThreadId, turn: &str) -> Result<ReadState, NoteError> {
         self.read_state_file(thread).change(|state: &mut ReadState| {
             let first = state.first_unread.take().unwrap_or_else(|| Unread::Turn(turn.to_owned()));
@@ -27,8 +27,8 @@ impl Notes {
         })
     }
 
-    /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns what holds
-    /// now, and whether that is new.
+    /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns the
+    /// current state, and whether it is new.
     pub fn mark(&self, thread: ThreadId, seen: &str, mark: ReadMark) -> Result<(ReadState, bool), NoteError> {
         self.read_state_file(thread).change(|state: &mut ReadState| {
             if state.revision != seen {
@@ -37,7 +37,7 @@ impl Notes {
             }
             let marked = match mark {
                 ReadMark::Read => None,
-                // What was not read begins where it did.
+                // The unread part starts where it did.
                 ReadMark::Unread => Some(state.first_unread.clone().unwrap_or(Unread::Start)),
             };
             let is_new = marked != state.first_unread;
@@ -48,8 +48,8 @@ impl Notes {
         })
     }
 
-    /// Notes that of a thread only these turns are left. Whoever forgets the first turn that was not read forgets all of
-    /// them, so nothing is left to read then. Returns what holds now if that is new.
+    /// Records that only these turns of a thread are left. Dropping the first unread turn drops all unread ones, so
+    /// nothing is unread then. Returns the current state if it is new.
     pub fn turns_left(&self, thread: ThreadId, turns: &[&str]) -> Result<Option<ReadState>, NoteError> {
         let is_gone = |state: &ReadState| match &state.first_unread {
             Some(Unread::Turn(turn)) => !turns.contains(&turn.as_str()),

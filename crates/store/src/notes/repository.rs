@@ -1,4 +1,4 @@
-//! What is known of the repository that a thread works in, where somebody knows better than its file.
+//! Corrections to the stored information about a thread's repository.
 
 use codex_log::store::{RepositoryChange, ThreadSummary};
 use codex_wire::ids::ThreadId;
@@ -6,7 +6,7 @@ use codex_wire::rollout::GitInfo;
 
 use super::{NoteError, Notes, check_text};
 
-/// How long the name of a commit, a branch or an address may be, in bytes.
+/// The maximum length of a commit, a branch or an address, in bytes.
 const MOST_BYTES: usize = 4096;
 
 fn check(change: &RepositoryChange) -> Result<(), NoteError> {
@@ -19,7 +19,7 @@ fn check(change: &RepositoryChange) -> Result<(), NoteError> {
 }
 
 impl Notes {
-    /// Changes what is known of a thread's repository.
+    /// Changes the stored information about a thread's repository.
     pub fn change_repository(&self, thread: &ThreadSummary, change: RepositoryChange) -> Result<(), NoteError> {
         check(&change)?;
         self.repository_file(thread.id).change(|note: &mut Option<GitInfo>| {
@@ -30,7 +30,7 @@ impl Notes {
         })
     }
 
-    /// What is noted of a thread's repository. A note that cannot be read says nothing.
+    /// The noted information about a thread's repository. An unreadable note counts as empty.
     pub(crate) fn repository(&self, thread: ThreadId) -> Option<GitInfo> {
         self.repository_file(thread).read().unwrap_or_default()
     }

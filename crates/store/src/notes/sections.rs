@@ -1,4 +1,4 @@
-//! Sections: groups that the user sorts threads into, each thread into one at most, in an order of the user's.
+//! Sections: groups that the user sorts threads into, each thread into at most one, in the user's order.
 
 use chrono::Utc;
 use codex_log::store::{Appearance, InSection, Section};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::file::NoteFile;
 use super::{NoteError, Notes, check_length, check_text};
 
-/// How many sections there are at most, and how many threads in all of them.
+/// The maximum number of sections, and of threads in all of them.
 const MOST_SECTIONS: usize = 200;
 const MOST_THREADS: usize = 10_000;
 
-/// How long names, colours and icons may be, in bytes.
+/// The maximum lengths of names, colours and icons, in bytes.
 const MOST_NAME_BYTES: usize = 256;
 const MOST_LOOK_BYTES: usize = 128;
 
@@ -21,7 +21,7 @@ fn check(appearance: &Appearance) -> Result<(), NoteError> {
     check_length("icon", appearance.icon.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)
 }
 
-/// All sections with their threads, as they are kept.
+/// All sections with their threads, as stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sections {
     sections: Vec<Sorted>,
@@ -108,7 +108,7 @@ impl Notes {
         Ok(sections)
     }
 
-    /// Makes a section.
+    /// Creates a section.
     pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, NoteError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
         appearance.iter().try_for_each(check)?;
@@ -122,7 +122,7 @@ impl Notes {
         })
     }
 
-    /// Names a section, and changes how it is shown if that is said.
+    /// Renames a section, and changes its appearance if given.
     pub fn update_section(
         &self,
         section: &str,
@@ -141,7 +141,7 @@ impl Notes {
         })
     }
 
-    /// Takes a section away. Its threads are in none then.
+    /// Deletes a section. Its threads are then in none.
     pub fn delete_section(&self, section: &str) -> Result<(), NoteError> {
         self.sections_file().change(|sections: &mut Sections| {
             sections.find(section)?;
@@ -150,7 +150,7 @@ impl Notes {
         })
     }
 
-    /// Puts a thread into a section before another one or at its end, or takes it out of the one it is in.
+    /// Moves a thread into a section before another one or to its end, or removes it from its section.
     pub fn move_thread(
         &self,
         thread: ThreadId,
@@ -172,7 +172,7 @@ impl Notes {
         self.sections_file().read()
     }
 
-    /// Takes a thread out of the section it is in, if it is in one.
+    /// Removes a thread from its section, if it is in one.
     pub(super) fn leave_section(&self, thread: ThreadId) -> Result<(), NoteError> {
         let is_in_one = self.sorted().is_ok_and(|sections| sections.of(thread).is_some());
         if is_in_one { self.move_thread(thread, None, None) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! Conversations as they were after an answer, found by the provider's name for that answer.
+//! Finds conversations by the provider's id of an answer, as they were after it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::lines::{ReadError, RolloutLines};
 use super::read_history::read_meta;
 use crate::threads::{RolloutName, SESSIONS};
 
-/// How many threads are searched, the newest ones.
+/// The maximum number of searched threads, newest first.
 const MOST_THREADS: usize = 200;
 
 /// The newest thread of a home in which a turn has ended with this answer, up to there. It reads whole files; run it off the
@@ -21,12 +21,12 @@ const MOST_THREADS: usize = 200;
 pub fn history_after_answer(home: &Path, response: &str, interrupted: Interrupted) -> Option<History> {
     let mut found = Vec::new();
     collect(&home.join(SESSIONS), 3, &mut found);
-    // A file that cannot be read is no reason not to look into the others.
+    // An unreadable file is no reason not to search the others.
     let has_it = |path: &PathBuf| matches!(ends_with(path, response), Ok(true));
     up_to(found.iter().find(|path| has_it(path))?, response, interrupted).ok()
 }
 
-/// Collects rollouts, the newest first: names of folders and of files begin with the time.
+/// Collects rollouts, newest first: the names of folders and files start with the time.
 fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -54,7 +54,7 @@ fn ends_with(path: &Path, response: &str) -> Result<bool, ReadError> {
     Ok(false)
 }
 
-/// Whether a line says that a turn has ended with this answer.
+/// Whether a line records that a turn has ended with this answer.
 fn is_end(line: &Line<'_>, response: &str) -> bool {
     #[derive(Deserialize)]
     struct End {

@@ -1,4 +1,4 @@
-//! The lines of a rollout from the last to the first, so that what was written last is found without reading the rest.
+//! Reads the lines of a rollout from the last to the first, so that the latest ones are found without reading the rest.
 
 use std::fs::File;
 use std::io;
@@ -6,34 +6,34 @@ use std::os::unix::fs::FileExt;
 
 use codex_log::line::HEAD_BYTES;
 
-/// What is read from the file at once.
+/// The size of the read buffer.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Where a line lies, and how it begins.
+/// The position of a line, and its start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span<'a> {
     pub(crate) start: u64,
-    /// Where it ends, without its end.
+    /// Its end, without the line break.
     pub(crate) end: u64,
     /// Its first bytes, at most [`HEAD_BYTES`].
     pub(crate) head: &'a [u8],
 }
 
-/// The lines that end before a place, the last first.
+/// The lines that end before a position, the last first.
 pub(crate) struct BackwardLines<'a> {
     file: &'a File,
-    /// A block of the file, and after it the first bytes of the block that follows.
+    /// A block of the file, followed by the first bytes of the next block.
     buffer: Vec<u8>,
-    /// Where the block begins.
+    /// The offset of the block.
     base: u64,
-    /// How much of the buffer is the block.
+    /// The length of the block within the buffer.
     block: usize,
-    /// Where the next line ends; none when the beginning was reached.
+    /// The end of the next line; `None` when the start was reached.
     end: Option<u64>,
 }
 
 impl<'a> BackwardLines<'a> {
-    /// Starts at a place that follows the end of a line, or at the end of the file.
+    /// Starts at a position right after a line, or at the end of the file.
     pub(crate) fn before(file: &'a File, place: u64) -> io::Result<Self> {
         let mut lines = Self { file, buffer: Vec::new(), base: place, block: 0, end: None };
         if place > 0 {
@@ -62,7 +62,7 @@ impl<'a> BackwardLines<'a> {
         Ok(Some(Span { start, end, head: self.buffer.get(from..upto).unwrap_or_default() }))
     }
 
-    /// Reads the block before the one at hand.
+    /// Reads the block before the current one.
     fn load(&mut self) -> io::Result<()> {
         let size = usize::try_from(self.base).unwrap_or(usize::MAX).min(BLOCK_BYTES);
         let kept = self.buffer.len().min(HEAD_BYTES);
@@ -75,7 +75,7 @@ impl<'a> BackwardLines<'a> {
     }
 }
 
-/// Where the last line begins if it lacks its end; none if the file is empty or ends with a whole line.
+/// The start of the last line if it is incomplete; `None` if the file is empty or ends with a whole line.
 pub(crate) fn last_line(file: &File, length: u64) -> io::Result<Option<u64>> {
     codex_files::check_whole(file)?;
     let mut lines = BackwardLines::before(file, length)?;

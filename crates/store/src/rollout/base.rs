@@ -1,4 +1,4 @@
-//! From where on a rollout has to be read for its thread to go on: the last compaction that still holds.
+//! Finds the position from which a rollout has to be read to resume its thread: the last valid compaction.
 
 use std::fs::File;
 use std::io;
@@ -12,28 +12,28 @@ use serde::Deserialize;
 use super::backward::{BackwardLines, Span};
 use super::lines::LONGEST_LINE;
 
-/// After the compaction was found, how much more is read to find settings and token counts that precede it.
+/// How much more is read after the compaction was found, to find earlier settings and token counts.
 const LOOK_BEHIND: u64 = 16 << 20;
 
-/// How many bytes of what the user said are carried over a compaction that does not record what remains.
+/// The maximum number of bytes of user messages that are carried over a compaction that does not record what remains.
 const CARRIED_BYTES: usize = 80_000;
 
-/// Where to start, and the lines before that which still count.
+/// The start position, and the earlier lines that still count.
 #[derive(Debug, Default)]
 pub(crate) struct Base {
-    /// Where the reading starts: at a `compacted` line, or at the beginning.
+    /// The start of reading: a `compacted` line, or the start of the file.
     pub(crate) start: u64,
-    /// The newest settings and token count of the whole file, and what the user had said where a summary does not tell what
-    /// remains.
+    /// The newest settings and token count of the whole file, and the earlier user messages if a summary does not
+    /// record what remains.
     pub(crate) lines: Vec<String>,
 }
 
-/// The newest lines of their kind, of which only the last counts.
+/// The newest lines of each kind, of which only the last counts.
 #[derive(Debug, Default)]
 struct NewestLines {
     turn_context: Option<String>,
     token_count: Option<String>,
-    /// What the account still allowed, where no tokens were counted after that.
+    /// The latest rate limits, if no tokens were counted after them.
     rate_limits: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl NewestLines {
     }
 }
 
-/// What a line means for the search. The texts are read only where they are needed.
+/// The meaning of a line for the search. Texts are read only where they are needed.
 enum Mark {
     Compacted,
     TurnContext,
@@ -78,7 +78,7 @@ fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
     }
 }
 
-/// Finds where to start in a file of which so much is whole.
+/// Finds the start position in a file with `whole` complete bytes.
 pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
     let mut lines = BackwardLines::before(file, whole)?;
     let mut newest = NewestLines::default();
@@ -94,7 +94,7 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
             Mark::RateLimits if newest.token_count.is_none() && newest.rate_limits.is_none() => {
                 newest.rate_limits = read_line(file, &span)?;
             }
-            // A compaction of a turn that was taken back was taken back with it.
+            // A compaction of a rolled-back turn was rolled back with it.
             Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
             Mark::Compacted if found.is_none() && taken_back == 0 => {
@@ -113,7 +113,7 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
     Ok(Base { start: found.map_or(0, |(start, _)| start), lines })
 }
 
-/// The lines that tell what the user said before a place, oldest first, as far as it is carried over a compaction.
+/// The lines of user messages before a position, oldest first, as far as they are carried over a compaction.
 fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
     let mut lines = BackwardLines::before(file, place)?;
     let (mut said, mut room, mut taken_back) = (Vec::new(), CARRIED_BYTES, 0);
@@ -137,7 +137,7 @@ fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
     Ok(said)
 }
 
-/// What the user said, from the event that tells it.
+/// The user message of an event.
 fn user_text(line: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Said {
@@ -165,19 +165,19 @@ fn turns_taken_back(file: &File, span: &Span<'_>) -> io::Result<usize> {
     Ok(line.and_then(|line| line.event().map(|event| event.turns_taken_back())).unwrap_or(0))
 }
 
-/// What a conversation begins with after a line.
+/// The start of a conversation after a line.
 fn begins_at(file: &File, span: &Span<'_>) -> io::Result<Option<HistoryStart>> {
     let text = read_span(file, span)?;
     let line = text.as_deref().and_then(|text| Line::parse(text).ok());
     Ok(line.and_then(|line| begins_after(&line)))
 }
 
-/// The text of a line, if it is one.
+/// The text of a line, if it is valid.
 fn read_line(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
     Ok(read_span(file, span)?.filter(|text| Line::parse(text).is_ok()))
 }
 
-/// The text of a line, whether or not it is one.
+/// The text of a line, valid or not.
 fn read_span(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
     let length = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
     if length > LONGEST_LINE {
@@ -188,7 +188,7 @@ fn read_span(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
     Ok(String::from_utf8(bytes).ok())
 }
 
-/// How many turns a file of which so much is whole records, those taken back not counted.
+/// The number of turns in a file with `whole` complete bytes, without those rolled back.
 pub(crate) fn count_turns(file: &File, whole: u64) -> io::Result<usize> {
     let mut lines = BackwardLines::before(file, whole)?;
     let (mut turns, mut taken_back) = (0, 0);
@@ -203,7 +203,7 @@ pub(crate) fn count_turns(file: &File, whole: u64) -> io::Result<usize> {
     Ok(turns)
 }
 
-/// How many lines end before a place.
+/// The number of lines that end before a position.
 pub(crate) fn count_lines(file: &File, place: u64) -> io::Result<u64> {
     let mut lines = BackwardLines::before(file, place)?;
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! A copy of a thread up to a point, as a thread of its own.
+//! Copies a thread up to a point, as a new thread.
 
 use std::path::Path;
 
@@ -10,22 +10,20 @@ use codex_wire::rollout::SessionMeta;
 use super::lines::{ReadError, RolloutLines};
 use crate::rollout_file::{RolloutError, RolloutFile};
 
-/// After so many bytes the lines that were copied are written.
+/// The number of bytes after which copied lines are written.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Why a thread could not be copied.
+/// The reason why a thread could not be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// The thread could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The copy could not be written.
     #[error(transparent)]
     Write(#[from] RolloutError),
 }
 
-/// Copies a rollout into a new one of a home that begins with a meta line of its own. Lines are copied as they are; those that
-/// cannot be read are left out. What was copied is synced, and the file is open for the thread to go on.
+/// Copies a rollout into a new one of a home, with its own meta line. Lines are copied unchanged; unreadable ones are
+/// left out. The copy is synced, and the file is open for the thread to continue.
 pub fn fork(
     home: &Path,
     source: &Path,
@@ -42,7 +40,7 @@ pub fn fork(
     match copy_lines(&mut lines, end, meta, &mut copy) {
         Ok(()) => Ok(copy),
         Err(error) => {
-            // Half a copy would be taken for a thread.
+            // A partial copy would look like a thread.
             copy.delete();
             Err(error)
         }
@@ -68,7 +66,7 @@ fn copy_lines(lines: &mut RolloutLines, end: u64, meta: &SessionMeta, copy: &mut
     Ok(())
 }
 
-/// Where the turn begins that follows so many; past the end if there are not so many.
+/// The start of the turn after `turns` turns; past the end if there are fewer.
 fn find_end(source: &Path, turns: usize) -> Result<u64, ReadError> {
     let mut lines = RolloutLines::open(source)?;
     let mut marks = TurnMarks::default();

@@ -1,4 +1,4 @@
-//! The lines of a rollout from the first to the last, read as a stream.
+//! Reads the lines of a rollout from the first to the last, as a stream.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -9,43 +9,28 @@ use codex_log::store::{Entry, LineSource, StoreError};
 
 use crate::partial_file::Tail;
 
-/// The longest line that is read. A longer one would let a broken file take all memory.
+/// The maximum length of a line. A longer one would let a broken file use up all memory.
 pub(crate) const LONGEST_LINE: usize = 64 << 20;
 
-/// What is read from the file at once.
+/// The size of the read buffer.
 const READ_BYTES: usize = 256 << 10;
 
-/// What is read at once when the beginning is enough.
+/// The size of the read buffer if only the start is needed.
 const HEAD_READ_BYTES: usize = 16 << 10;
 
-/// A line longer than this gives its memory back.
+/// The buffer is freed after a line longer than this.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Why a rollout could not be read.
+/// The reason why a rollout could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file could not be opened.
     #[error("could not open the rollout {path}", path = .path.display())]
-    Open {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file could not be read.
+    Open { path: PathBuf, source: io::Error },
     #[error("could not read the rollout {path}", path = .path.display())]
-    Read {
-        /// Which file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// The file does not begin with what a rollout begins with.
+    Read { path: PathBuf, source: io::Error },
+    /// The file does not start like a rollout.
     #[error("{path} does not say which thread it records", path = .path.display())]
-    NoMeta {
-        /// Which file.
-        path: PathBuf,
-    },
+    NoMeta { path: PathBuf },
 }
 
 /// The lines of a rollout from the first to the last. One line is in memory at a time.
@@ -54,13 +39,13 @@ pub struct RolloutLines {
     path: PathBuf,
     reader: BufReader<File>,
     buffer: Vec<u8>,
-    /// The number of the line read last.
+    /// The number of the last line.
     number: u64,
-    /// Where the next line begins.
+    /// The start of the next line.
     offset: u64,
-    /// What comes after the last line of the file.
+    /// The lines after the end of the file.
     tail: Option<Tail>,
-    /// How many lines of that were read.
+    /// The number of those that were read.
     tail_read: usize,
 }
 
@@ -70,58 +55,57 @@ pub(super) fn open(path: &Path) -> Result<File, ReadError> {
 }
 
 impl RolloutLines {
-    /// Opens a rollout at its beginning. If its program has died in the middle of an answer, what is left of that comes after
+    /// Opens a rollout at its start. If its program has died in the middle of an answer, the partial answer comes after
     /// the last line of the file.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let file = open(path)?;
         Ok(Self { tail: Tail::of(path), ..Self::of(path, file, 0, READ_BYTES) })
     }
 
-    /// Opens a rollout of which little more than the beginning will be read.
+    /// Opens a rollout of which only the start will be read.
     pub(crate) fn open_head(path: &Path) -> Result<Self, ReadError> {
         let file = open(path)?;
         Ok(Self::of(path, file, 0, HEAD_READ_BYTES))
     }
 
-    /// Opens a rollout where a line begins. Lines are numbered from there.
+    /// Opens a rollout at the start of a line. Lines are numbered from there.
     pub(crate) fn open_at(path: &Path, offset: u64) -> Result<Self, ReadError> {
         let file = open(path)?;
         Self::from_offset(path, file, offset)
     }
 
-    /// Reads an open file from where its cursor stands.
+    /// Reads an open file from its current position.
     fn of(path: &Path, file: File, offset: u64, at_once: usize) -> Self {
         let reader = BufReader::with_capacity(at_once, file);
         Self { path: path.to_owned(), reader, buffer: Vec::new(), number: 0, offset, tail: None, tail_read: 0 }
     }
 
-    /// Reads an open file from the beginning of a line on. Lines are numbered from there.
+    /// Reads an open file from the start of a line on. Lines are numbered from there.
     pub(crate) fn from_offset(path: &Path, mut file: File, offset: u64) -> Result<Self, ReadError> {
         let sought = file.seek(SeekFrom::Start(offset));
         sought.map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
         Ok(Self::of(path, file, offset, READ_BYTES))
     }
 
-    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the next line begins.
+    /// The start of the next line.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Begins again, and ends where it would have ended.
+    /// Starts over, with the same end.
     pub(crate) fn rewind(&mut self) -> Result<(), ReadError> {
         (self.number, self.offset, self.tail_read) = (0, 0, 0);
         let sought = self.reader.rewind();
         sought.map_err(|source| ReadError::Read { path: self.path.clone(), source })
     }
 
-    /// The next line; none at the end. Empty lines are passed over in silence.
+    /// The next line; `None` at the end. Empty lines are skipped silently.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         match &self.tail {
             Some(tail) if self.offset >= tail.end => Ok(self.next_of_tail()),
@@ -129,7 +113,7 @@ impl RolloutLines {
         }
     }
 
-    /// The next line of what comes after the file.
+    /// The next line after the end of the file.
     fn next_of_tail(&mut self) -> Option<Entry<'_>> {
         let text = self.tail.as_ref()?.lines.get(self.tail_read)?;
         self.tail_read += 1;
@@ -160,7 +144,7 @@ impl RolloutLines {
         Ok(Some(entry.unwrap_or_else(|| bad(fault.unwrap_or(Fault::NotALine)))))
     }
 
-    /// Reads up to the next end of a line into the buffer.
+    /// Reads up to the next line break into the buffer.
     fn fill(&mut self) -> io::Result<Option<Whole>> {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
@@ -198,7 +182,7 @@ enum Whole {
     TooLong,
 }
 
-/// Whether a line of a file ends at a place, or the file begins there.
+/// Whether a line ends at a position, or the file starts there.
 pub(crate) fn ends_line(path: &Path, position: u64) -> bool {
     let Some(before) = position.checked_sub(1) else { return true };
     let ends = || -> io::Result<bool> {
@@ -211,7 +195,7 @@ pub(crate) fn ends_line(path: &Path, position: u64) -> bool {
     ends().unwrap_or(false)
 }
 
-/// Whether some bytes are a whole line, though perhaps without its end.
+/// Whether some bytes are a whole line, possibly without its line break.
 pub(crate) fn is_line(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| Line::parse(text).is_ok())
 }

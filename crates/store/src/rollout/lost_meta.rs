@@ -1,4 +1,4 @@
-//! What can be told of a thread whose first line is gone: the name of its file, and what the other lines say.
+//! Reconstructs the lost first line of a thread from its file name and its other lines.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use codex_wire::rollout::{SessionLineage, SessionMeta, TurnContextItem};
 
 use crate::threads::RolloutName;
 
-/// What the lines of a thread say of it besides its first.
+/// The information about a thread in its other lines.
 #[derive(Debug, Default)]
 pub(crate) struct LostMeta {
     has_lines: bool,
@@ -16,7 +16,7 @@ pub(crate) struct LostMeta {
 }
 
 impl LostMeta {
-    /// Takes note of a line.
+    /// Processes a line.
     pub(crate) fn see(&mut self, line: &Line<'_>) {
         self.has_lines = true;
         if line.kind == "turn_context" && self.cwd.is_none() {
@@ -24,7 +24,7 @@ impl LostMeta {
         }
     }
 
-    /// The line that is gone, as far as it can be told. A file that holds nothing of a thread is none, whatever its
+    /// The lost line, as far as it can be reconstructed. A file without any thread data is not a thread, whatever its
     /// name.
     pub(crate) fn guess(self, path: &Path) -> Option<SessionMeta> {
         let name = RolloutName::parse(path.file_name()?.to_str()?).filter(|_| self.has_lines)?;

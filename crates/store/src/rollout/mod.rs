@@ -1,4 +1,4 @@
-//! Rollouts: the files that threads are.
+//! Rollouts: the files of threads.
 
 mod answered;
 mod backward;

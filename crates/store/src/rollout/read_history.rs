@@ -1,4 +1,4 @@
-//! The history of a thread, read from its file.
+//! Reads the history of a thread from its file.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use super::base;
 use super::lines::{ReadError, RolloutLines, open};
 use super::lost_meta::LostMeta;
 
-/// How far from its beginning a file must say which thread it records.
+/// The number of lines within which a file must identify its thread.
 const META_LINES: u64 = 10;
 
-/// How many bad lines are told one by one.
+/// The maximum number of bad lines that are reported one by one.
 const TOLD_BAD_LINES: usize = 100;
 
-/// Reads what a thread needs to go on. It blocks; run it off the async threads.
+/// Reads what a thread needs to resume. It blocks; run it off the async threads.
 pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, ReadError> {
     let meta = read_meta(path)?;
     let file = open(path)?;
@@ -31,7 +31,7 @@ pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, Re
     let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
     while let Some(entry) = lines.next_entry()? {
         match entry {
-            // Any later one belongs to a turn that was taken back, or the reading would have begun there.
+            // A later one belongs to a rolled-back turn, or reading would have started there.
             Entry::Line(line) if line.kind == "compacted" && line.range.start != base.start => {}
             Entry::Line(line) => state.line(&line),
             Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
@@ -47,14 +47,14 @@ pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, Re
     Ok(History { state: state.finish(), bad_lines })
 }
 
-/// How many turns of the user a whole rollout records, those taken back not counted.
+/// The number of user turns in a whole rollout, without those rolled back.
 pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
     let file = open(path)?;
     let counted = file.metadata().and_then(|about| base::count_turns(&file, about.len()));
     counted.map_err(|source| ReadError::Read { path: path.to_owned(), source })
 }
 
-/// Which thread a file records.
+/// Reads the metadata of a thread.
 pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
     let mut lines = RolloutLines::open(path)?;
     let mut lost = LostMeta::default();

@@ -1,4 +1,4 @@
-//! Threads as files of a home: where they lie, what they are about, what they are called.
+//! The thread files of a home: their paths, summaries and names.
 
 mod names;
 mod places;

@@ -1,4 +1,4 @@
-//! What people call their threads: a file of lines that is only appended to, where the newest line of a thread counts.
+//! The names of threads: a file of lines that is only appended to, where the newest line of a thread counts.
 
 use std::collections::HashMap;
 use std::fs::{OpenOptions, TryLockError};
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 /// The file below the home, shared with other releases.
 pub(crate) const NAMES_FILE: &str = "session_index.jsonl";
 
-/// The largest file of names that is read.
+/// The maximum size of the file of names.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// How often, and how long apart, the lock of another process is waited for.
+/// The number of attempts to take another process's lock, and their interval.
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -30,7 +30,7 @@ struct NameLine {
     updated_at: String,
 }
 
-/// The names of all threads that have one. A line that cannot be read names nothing.
+/// The names of all threads that have one. Unreadable lines are ignored.
 pub(crate) fn read_names(path: &Path) -> io::Result<HashMap<ThreadId, String>> {
     let mut names = HashMap::new();
     let text = match codex_files::read(path, MOST_BYTES) {
@@ -49,7 +49,7 @@ pub(crate) fn read_names(path: &Path) -> io::Result<HashMap<ThreadId, String>> {
     Ok(names)
 }
 
-/// Names a thread. An empty name takes its name away.
+/// Names a thread. An empty name removes its name.
 pub(crate) fn append_name(path: &Path, thread: ThreadId, name: &str) -> io::Result<()> {
     let updated_at = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
     let line = NameLine { id: thread, thread_name: name.to_owned(), updated_at };
@@ -59,7 +59,7 @@ pub(crate) fn append_name(path: &Path, thread: ThreadId, name: &str) -> io::Resu
     options.read(true).append(true).create(true).mode(0o600);
     let mut file = codex_files::open_with(&mut options, Links::Followed, path)?;
     for _ in 0..LOCK_TRIES {
-        // Nobody holds it for longer than one write. Where there are no locks, short appends do not mix either.
+        // Nobody holds it for longer than one write. Without locks, short appends do not interleave either.
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_PAUSE),
             Ok(()) | Err(TryLockError::Error(_)) => break,

@@ -1,4 +1,4 @@
-//! Where rollouts lie below a home.
+//! The paths of rollouts below a home.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Local, NaiveDateTime, TimeZone, Utc};
 use codex_wire::ids::ThreadId;
 
-/// The folder of the rollouts in use, in folders of years, months and days.
+/// The folder of active rollouts, in folders of years, months and days.
 pub(crate) const SESSIONS: &str = "sessions";
 
-/// The folder of the rollouts put away, without folders in it.
+/// The folder of archived rollouts, without subfolders.
 pub(crate) const ARCHIVED: &str = "archived_sessions";
 
-/// What a file name says of a rollout.
+/// The parts of a rollout's file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RolloutName<'a> {
-    /// When the thread began, in the local time of the machine, as the name spells it.
+    /// The start time of the thread, in local time, as in the name.
     pub(crate) time: &'a str,
     pub(crate) id: ThreadId,
 }
 
 impl<'a> RolloutName<'a> {
-    /// Reads a name of the form `rollout-2026-01-02T03-04-05-<id>.jsonl`; none for any other.
+    /// Parses a name of the form `rollout-2026-01-02T03-04-05-<id>.jsonl`; `None` for any other.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
         let rest = name.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
         let (time, id) = (rest.get(..19)?, rest.get(19..)?.strip_prefix('-')?);
@@ -29,63 +29,47 @@ impl<'a> RolloutName<'a> {
         Some(Self { time, id: id.parse().ok()? })
     }
 
-    /// When the thread began.
+    /// The start time of the thread.
     pub(crate) fn began(&self) -> Option<DateTime<Utc>> {
         let local = Local.from_local_datetime(&local_time(self.time)?).earliest()?;
         Some(local.to_utc())
     }
 }
 
-/// A time as names of files write it.
+/// Parses the time in a file name.
 pub(crate) fn local_time(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
-/// The folder below the sessions for threads that began at such a time, as file names spell it.
+/// The folder below the sessions for threads with this start time, as in file names.
 pub(crate) fn day_folder(time: &str) -> Option<PathBuf> {
     Some(PathBuf::from(time.get(..4)?).join(time.get(5..7)?).join(time.get(8..10)?))
 }
 
-/// A rollout below a home.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFile {
     /// The file, with all links resolved.
     pub path: PathBuf,
-    /// The thread that its name tells.
+    /// The thread in its name.
     pub id: ThreadId,
-    /// Whether it was put away.
     pub archived: bool,
 }
 
-/// Why a path is not that of a thread.
+/// The reason why a path is not that of a thread.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// There is no such file.
     #[error("could not find {path}", path = .path.display())]
-    Missing {
-        /// The path.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It leads to a place where no threads are.
+    Missing { path: PathBuf, source: io::Error },
+    /// It leads outside of the thread folders.
     #[error("{path} does not lie below {home}", path = .path.display(), home = .home.display())]
-    Outside {
-        /// The path.
-        path: PathBuf,
-        /// The home.
-        home: PathBuf,
-    },
-    /// The file is not named as a thread is, or is no file.
+    Outside { path: PathBuf, home: PathBuf },
+    /// The file name is not that of a thread, or it is not a file.
     #[error("{path} is not the file of a thread", path = .path.display())]
-    NotAThread {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAThread { path: PathBuf },
 }
 
-/// Checks that a path which a client gave leads to a thread of a home. Links are followed before it is looked at, so
-/// that none leads out; that the folders of the home themselves are links is the user's choice.
+/// Checks that a path from a client leads to a thread of a home. Links are resolved first, so that none leads out; the
+/// folders of the home themselves may be links by the user's choice.
 pub fn check_path(home: &Path, path: &Path) -> Result<ThreadFile, PlaceError> {
     let resolved = path.canonicalize().map_err(|source| PlaceError::Missing { path: path.to_owned(), source })?;
     let archived = match below(home, &resolved) {
@@ -99,7 +83,7 @@ pub fn check_path(home: &Path, path: &Path) -> Result<ThreadFile, PlaceError> {
     }
 }
 
-/// Which of the folders of threads a resolved path lies in.
+/// The thread folder that contains a resolved path.
 fn below(home: &Path, resolved: &Path) -> Option<&'static str> {
     [SESSIONS, ARCHIVED].into_iter().find(|folder| {
         home.join(folder).canonicalize().is_ok_and(|folder| resolved.starts_with(&folder) && resolved != folder)

@@ -1,9 +1,9 @@
-//! Texts of a conversation, as people see them.
+//! Texts of a conversation, for display.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What releases begin the messages with that they write in the user's name.
+/// The prefixes of messages that releases write in the user's name.
 const HARNESS_MARKS: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
@@ -23,7 +23,7 @@ pub(crate) fn is_said_by_the_harness(text: &str) -> bool {
     HARNESS_MARKS.iter().any(|mark| text.starts_with(mark))
 }
 
-/// The beginning of a text, so many bytes at most.
+/// The start of a text, at most `most` bytes.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     &text[..end]
@@ -41,14 +41,14 @@ struct Part {
     text: Option<String>,
 }
 
-/// The text of a message, its parts one below the other.
+/// The text of a message, its parts on separate lines.
 pub(crate) fn message_text(item: &str) -> Option<String> {
     let parts: Parts = serde_json::from_str(item).ok()?;
     let texts: Vec<String> = parts.content.into_iter().filter_map(|part| part.text).collect();
     Some(texts.join("\n"))
 }
 
-/// What a model's call does: the command, the patch, or the arguments as they are.
+/// The text of a model's call: the command, the patch, or the raw arguments.
 pub(crate) fn call_text(item: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Call {
@@ -72,7 +72,7 @@ fn command(arguments: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => {
             let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            // What a shell is told to run says more than that it is a shell.
+            // A shell's script is more informative than the shell.
             match words.as_slice() {
                 [shell, "-lc" | "-c", script] if shell.ends_with("sh") => Some((*script).to_owned()),
                 _ => Some(words.join(" ")),

@@ -1,4 +1,4 @@
-//! What a thread is about, from the beginning of its file.
+//! Reads the summary of a thread from the start of its file.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -15,21 +15,21 @@ use super::places::RolloutName;
 use super::said::{beginning, is_said_by_the_harness, message_text};
 use crate::rollout::{LostMeta, ReadError, RolloutLines};
 
-/// How far into a file the first words of the user are looked for.
+/// The number of lines that are searched for the first user message.
 const HEAD_LINES: u64 = 100;
 const HEAD_LENGTH: u64 = 4 << 20;
 
-/// How much of the user's first words is kept.
+/// The maximum size of the stored first user message.
 const PREVIEW_BYTES: usize = 4096;
 
-/// Editors put what they know of the surroundings before this mark, and what the user said after it.
+/// Editors put context before this mark, and the user's message after it.
 const REQUEST_MARK: &str = "## My request for Codex:";
 
-/// What tells whether a file has changed.
+/// The state of a file, for detecting changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileState {
     pub(crate) size: i64,
-    /// When it was written last, in nanoseconds.
+    /// The time of the last write, in nanoseconds.
     pub(crate) mtime: i64,
 }
 
@@ -44,7 +44,7 @@ impl FileState {
     }
 }
 
-/// Reads what a thread is about. The name and whether it is put away are for the caller to fill in.
+/// Reads the summary of a thread. The caller fills in its name and whether it is archived.
 pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummary, ReadError> {
     let mut lines = RolloutLines::open_head(path)?;
     let mut meta: Option<SessionMeta> = None;
@@ -55,7 +55,7 @@ pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummar
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         lost.see(&line);
-        // Most items of a conversation are not what the user said, and their head tells without taking them over.
+        // Most items of a conversation are not user messages, which their head shows without parsing them.
         if fallback.is_none() && line.kind == "response_item" {
             fallback = said_in_item(&line);
         }

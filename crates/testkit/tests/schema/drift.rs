@@ -1,7 +1,7 @@
-//! What is written down follows from the types.
+//! Generated files match the types.
 //!
-//! After a change of a type or a table, one command writes everything anew:
-//! `UPDATE_EXPECT=1 cargo test -p codex-testkit --test schema drift`
+//! After a type or a table has changed, one command regenerates everything: `UPDATE_EXPECT=1 cargo test -p
+//! codex-testkit --test schema drift`
 
 use codex_dialects::exec::ThreadEvent;
 use codex_protocol::schema::{Definitions, typescript_bundle};
@@ -29,7 +29,7 @@ fn check(file: ExpectFile, written: &str) {
     file.assert_eq(written);
 }
 
-/// JSON with one definition a line: small, and a change of one type is a change of one line.
+/// JSON with one definition per line: small, and a change of one type is a change of one line.
 fn one_a_line(bundle: &Value) -> String {
     let definitions = |of: &Value, inner: &dyn Fn(&str, &Value) -> String| -> String {
         let lines = of

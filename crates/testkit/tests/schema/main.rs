@@ -1,4 +1,4 @@
-//! What is written in `schema/` and `docs/methods.md` is what the types say, and the types say what travels.
+//! `schema/` and `docs/methods.md` match the types, and the types match the messages on the wire.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

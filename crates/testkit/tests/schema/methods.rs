@@ -1,4 +1,4 @@
-//! `docs/methods.md`: every method and event, and in which dialect it is.
+//! `docs/methods.md`: every method and event, and its dialect.
 
 use std::fmt::Write as _;
 
@@ -102,7 +102,7 @@ fn words(request: &Value) -> impl Iterator<Item = &str> {
     request["properties"]["method"]["enum"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The name of a method, and what else it is called.
+/// The name of a method, and its aliases.
 fn method_names(request: &Value) -> String {
     words(request).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", also ")
 }

@@ -1,4 +1,4 @@
-//! What a schema allows a client to send is read.
+//! Messages that a schema allows a client to send are accepted.
 
 use codex_protocol::methods::{ClientRequest, METHODS};
 use codex_protocol::schema::Definitions;
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use crate::shapes::{Checker, Drawing};
 
-/// How many values are drawn of each message.
+/// The number of values generated for each message.
 const DRAWN: u64 = 200;
 
-/// Draws values of a definition that fit it.
+/// Generates values that match a definition.
 fn each_of(definitions: &Definitions, schema: &Value, mut check: impl FnMut(Value)) {
     for seed in 0..DRAWN {
         let mut drawing = Drawing { definitions, chance: fastrand::Rng::with_seed(seed) };

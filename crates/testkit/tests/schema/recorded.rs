@@ -1,7 +1,7 @@
-//! Recordings of other releases against our schemas.
+//! Checks recordings of other releases against our schemas.
 //!
-//! What clients sent must be allowed as it is. What other releases answered need not have every member that we
-//! always write, but a member that both have is of the same kind. Events, which we also read, must fit as they are.
+//! Messages from clients must be valid. Responses of other releases need not have every member that we always write,
+//! but a member that both have must be of the same kind. Events, which we also read, must be valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::bundle::bundle;
 use crate::shapes::Checker;
 
-/// Recorded messages that are not what our schemas say, and why.
+/// Recorded messages that do not match our schemas, and why.
 const DIFFERENT: &[(&str, &str)] = &[
     ("0.166 exec item.started", "a patch is not told before it is applied"),
     ("0.166 notification item/completed", "items about child agents are not sent"),
@@ -44,7 +44,7 @@ struct Recorded {
     body: Value,
 }
 
-/// A schema that asks for no member but labels.
+/// A schema that requires no members except tags.
 fn relaxed(schema: Value) -> Value {
     match schema {
         Value::Object(mut members) => {
@@ -66,7 +66,7 @@ fn relaxed(schema: Value) -> Value {
     }
 }
 
-/// The definitions that messages of each kind have in the tables.
+/// The definitions of each kind of message in the tables.
 struct Tables {
     definitions: BTreeMap<(&'static str, String), String>,
     strict: Checker,
@@ -101,7 +101,7 @@ impl Tables {
         Self { definitions, strict, relaxed, events }
     }
 
-    /// Says what is wrong with a message.
+    /// Returns what is wrong with a message.
     fn check(&mut self, message: &Recorded) -> Result<(), String> {
         let complaint = match message.kind.as_str() {
             "submission" => self.strict.complaint("Submission", &message.body),

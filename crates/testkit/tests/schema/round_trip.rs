@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same value, whatever the value, and is what the type's schema says.
+//! Every value survives an encoding round trip, and matches the schema of its type.
 
 use std::fmt::Debug;
 use std::sync::LazyLock;
@@ -54,7 +54,7 @@ impl Schemas {
         Self { known, forms }
     }
 
-    /// What is written is what is said to be written, and it may be sent back.
+    /// The encoded value matches the schema for writing, and may be sent back.
     fn check(&self, value: &impl Serialize) -> Result<(), TestCaseError> {
         let value = serde_json::to_value(value)?;
         for form in self.forms {
@@ -65,7 +65,7 @@ impl Schemas {
     }
 }
 
-/// Writes one test a type that draws from all its values.
+/// Defines one test per type that generates any of its values.
 macro_rules! round_trips {
     ($($name:ident: $type:ty),* $(,)?) => {
         proptest! {
@@ -75,7 +75,7 @@ macro_rules! round_trips {
     };
 }
 
-/// Writes the same for a type that is described.
+/// Defines the same for a type with a schema.
 macro_rules! described_round_trips {
     ($($name:ident: $type:ty),* $(,)?) => {
         proptest! {
@@ -92,7 +92,7 @@ macro_rules! described_round_trips {
     };
 }
 
-/// Writes one test a type that draws from each of its kinds in turn.
+/// Defines one test per type that generates each of its variants in turn.
 macro_rules! round_trips_by_kind {
     ($($name:ident: $type:ty),* $(,)?) => {
         $(

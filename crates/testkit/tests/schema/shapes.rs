@@ -1,16 +1,16 @@
-//! Schemas at work: values that fit, and values that do not.
+//! Applies schemas: generates matching values, and checks values.
 
 use codex_protocol::schema::{BUNDLE, Definitions};
 use serde_json::{Map, Value, json};
 
-/// Draws values that a schema allows.
+/// Generates values that a schema allows.
 pub(crate) struct Drawing<'a> {
     pub(crate) definitions: &'a Definitions,
     pub(crate) chance: fastrand::Rng,
 }
 
 impl Drawing<'_> {
-    /// A value that fits. What may be left out is, from some depth on.
+    /// A matching value. From some depth on, optional members are left out.
     pub(crate) fn draw(&mut self, schema: &Value, depth: usize) -> Value {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             let name = name.strip_prefix("#/definitions/").unwrap();
@@ -85,7 +85,7 @@ impl Drawing<'_> {
     }
 }
 
-/// Tells whether values fit definitions of a bundle.
+/// Checks values against the definitions of a bundle.
 pub(crate) struct Checker {
     schemas: boon::Schemas,
     compiler: boon::Compiler,
@@ -103,12 +103,12 @@ impl Checker {
         self.compiler.add_resource(place, schema).unwrap();
     }
 
-    /// A checker of what is built in, where unknown kinds of open enums pass.
+    /// A checker for the built-in bundle, which accepts unknown variants of open enums.
     pub(crate) fn built_in() -> Self {
         Self::of(codex_wire::schema::opened(serde_json::from_str(BUNDLE).unwrap()))
     }
 
-    /// What is wrong with a value; nothing if it fits.
+    /// What is wrong with a value; `None` if it matches.
     pub(crate) fn complaint(&mut self, definition: &str, value: &Value) -> Option<String> {
         let place = format!("http://test/bundle.json#/definitions/{definition}");
         let index = self.compiler.compile(&place, &mut self.schemas).unwrap_or_else(|error| panic!("{error:#}"));

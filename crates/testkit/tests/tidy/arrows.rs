@@ -1,4 +1,4 @@
-//! Dependencies point down only, there are few of them, and some crates never reach others, however long the way.
+//! Dependencies point down only, there are few of them, and some crates never depend on others, even indirectly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use toml_edit::DocumentMut;
 
 use crate::{no_complaints, root};
 
-/// What nearly every crate stands on: the words of the agent, and the one way to read a file. They use no other crate of
-/// ours, so that using one ties nothing together, and they do not count among the crates that another uses.
+/// The foundations of nearly every crate: the types of the agent, and the only way to read a file. They use no other
+/// crate of ours, so depending on one couples nothing, and they do not count as dependencies.
 const FOUNDATIONS: &[&str] = &["files", "wire"];
 
-/// The crate that joins all others. It may name every one of them.
+/// The crate that joins all others. It may depend on every one of them.
 const ROOT: &str = "cli";
 
-/// The crates from the bottom up. A crate may use those on lower levels only.
+/// The crates from the bottom up. A crate may depend only on those on lower levels.
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "log", "protocol", "transport"],
@@ -23,10 +23,10 @@ const LEVELS: &[&[&str]] = &[
     &[ROOT],
 ];
 
-/// Crates for tests only: no crate may need them to be built.
+/// Crates for tests only: no crate may need them for its build.
 const TEST_CRATES: &[&str] = &["testkit"];
 
-/// What a crate must never reach, directly or through others: crates of ours, and those of others that are large or do
+/// The forbidden dependencies of a crate, direct or indirect: our crates, and third-party ones that are large or do
 /// what the crate promises not to do.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
@@ -49,15 +49,15 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("transport", &["protocol", "engine"]),
 ];
 
-/// Offences that are known and still to be mended. One that is gone has to be taken off the list.
+/// Known offences that are still to be fixed. One that is gone has to be removed from the list.
 const KNOWN: &[&str] = &[];
 
 const MOST_INTERNAL: usize = 8;
-/// How many crates lie on top of each other at most, [`ROOT`] counted.
+/// The maximum number of crates on top of each other, including [`ROOT`].
 const MOST_DEPTH: usize = 5;
 const LOCKED_PACKAGES: usize = 550;
 
-/// The crates of the workspace with what each needs to be built.
+/// The crates of the workspace with their build dependencies.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
     let folders = std::fs::read_dir(root().join("crates")).expect("the workspace has crates");
     let mut crates = BTreeMap::new();
@@ -84,7 +84,7 @@ fn level(name: &str) -> Option<usize> {
 
 type Crates = BTreeMap<String, BTreeSet<String>>;
 
-/// Everything that a crate reaches, directly or through crates of ours.
+/// All direct and indirect dependencies of a crate.
 fn closure<'a>(crates: &'a Crates, name: &str) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<&BTreeSet<String>> = crates.get(name).into_iter().collect();
@@ -98,7 +98,7 @@ fn closure<'a>(crates: &'a Crates, name: &str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The longest way down from a crate through crates of ours, itself included.
+/// The longest path down from a crate through our crates, itself included.
 fn longest_way<'a>(crates: &'a Crates, name: &'a str) -> Vec<&'a str> {
     let below = crates.get(name).into_iter().flatten().filter(|need| crates.contains_key(*need));
     let longest = below.map(|need| longest_way(crates, need)).max_by_key(Vec::len).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The rules of the house, as tests: sizes, names, the direction of dependencies and how many there are, and how files are
-//! read.
+//! The rules of the house, as tests: sizes, names, the direction and number of dependencies, and how files are read.
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
@@ -21,7 +20,7 @@ fn root() -> PathBuf {
 
 /// A Rust file of the workspace.
 struct Source {
-    /// Its path from the root.
+    /// Its path relative to the root.
     name: String,
     text: String,
 }

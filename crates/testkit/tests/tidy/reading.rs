@@ -1,12 +1,12 @@
-//! Files are opened and read through `codex-files`, which waits for nobody and has limits.
+//! Files are opened and read through `codex-files`, which never blocks and has limits.
 
 use crate::{Source, no_complaints, sources};
 
-/// What opens or reads a file whatever it is, in halves so that this file does not hold them.
+/// Calls that open or read any kind of file, in halves so that this file does not contain them.
 const UNGUARDED: &[(&str, &str)] =
     &[("fs::", "read("), ("fs::", "read_to_string("), ("File::", "open("), ("File::", "options("), ("fs::", "copy(")];
 
-/// Where that is right, by file and by what the line holds, each with its reason.
+/// Exceptions, by file and by text in the line, each with its reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/config/src/replace.rs", "folder.sync_all()", "a folder is synced, not read"),
     ("crates/config/src/replace.rs", "folder.lock()", "a folder is locked, not read"),
@@ -31,7 +31,7 @@ fn is_excepted(source: &Source, line: &str) -> bool {
     EXCEPTIONS.iter().any(|(file, text, _)| source.name.starts_with(file) && line.contains(text))
 }
 
-/// Whether a line holds this call, and not one whose name only ends in it.
+/// Whether a line contains this call, and not one whose name only ends with it.
 fn is_called(line: &str, call: &str) -> bool {
     let is_inside = |at: usize| line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
     line.match_indices(call).any(|(at, _)| !is_inside(at))
@@ -41,7 +41,7 @@ fn complaints(source: &Source) -> Vec<String> {
     if source.is_test() || source.name.starts_with("crates/files/") {
         return Vec::new();
     }
-    // Tests stand at the end of a file.
+    // Tests are at the end of a file.
     let product = source.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let mut complaints = Vec::new();
     for (number, line) in product.lines().enumerate() {

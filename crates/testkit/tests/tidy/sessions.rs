@@ -1,8 +1,8 @@
-//! A session stays in parts: they meet in two files, and there are few of them.
+//! A session consists of parts: they meet in two files, and there are few of them.
 
 use crate::{Source, no_complaints, sources};
 
-/// Where the parts of a session meet.
+/// The files where the parts of a session meet.
 const MEETING: &[&str] = &["crates/engine/src/session/mod.rs", "crates/engine/src/session/perform.rs"];
 
 const MOST_FIELDS: usize = 12;

@@ -1,8 +1,8 @@
-//! Keys of the configuration that are read outside of its crate.
+//! Configuration keys that are read outside of their crate.
 
 use crate::{no_complaints, sources};
 
-/// How a switch, and a key of the tree, is asked for by name.
+/// How a feature, and a key of the tree, is looked up by name.
 const ASKED: &[(&str, &str)] = &[("features.get(\"", "features."), ("tree.get(&[\"", "")];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Files, functions and structs stay small enough to be read at once.
+//! Files, functions and structs stay small enough to read at once.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ const FUNCTION_LINES: usize = 60;
 const STRUCT_FIELDS: usize = 20;
 const CRATE_LINES: usize = 8_000;
 
-/// Crates that are larger than that, and how many lines each may have until it is split. One that has shrunk below
-/// [`CRATE_LINES`] has to be taken off the list.
+/// Crates that are larger than that, and the maximum number of lines of each until it is split. One that has shrunk
+/// below [`CRATE_LINES`] has to be removed from the list.
 const LARGE_CRATES: &[(&str, usize)] = &[("cli", 10_000), ("server", 8_500)];
 
-/// What is measured in one file.
+/// The measurements of one file.
 #[derive(Default)]
 struct Measure {
     name: String,
-    /// Lines of modules that only tests see.
+    /// Lines in test modules.
     test_lines: usize,
     complaints: Vec<String>,
 }

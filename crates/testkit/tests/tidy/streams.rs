@@ -1,20 +1,20 @@
-//! Text for people has one way out, so that none is forgotten when something has to be done to all of it.
+//! Text for people has one exit, so that nothing is forgotten when all of it has to be processed.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::{Source, no_complaints, sources};
 
-/// Who writes for people, and the only place there that opens the streams.
+/// The crate that writes for people, and the only place in it that opens the streams.
 const WRITES: &str = "crates/cli/src/";
 const CONSOLE: &str = "crates/cli/src/console.rs";
 
-/// Macros that write past that place.
+/// Macros that bypass that place.
 const MACROS: &[&str] = &["print", "println", "eprint", "eprintln"];
 /// Functions that open the streams.
 const OPENERS: &[&str] = &["stdout", "stderr"];
 
-/// The ways to a stream in tokens: a macro by its name, a function that is called with nothing and not as a method. What
-/// only tests see is passed over.
+/// The uses of a stream in tokens: a macro by its name, a function that is called without arguments and not as a
+/// method. Test code is skipped.
 fn ways(tokens: TokenStream, found: &mut Vec<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut is_for_tests = false;

@@ -1,25 +1,26 @@
-//! Another kind of item touches few files, and lines of rollouts are known in one place.
+//! A new kind of item touches few files, and rollout lines are known in one place.
 
 use crate::{Source, no_complaints, sources};
 
-/// How many files of the product may name a kind: its own, the one that lists all kinds, and those of three dialects.
+/// The maximum number of product files that may name a kind: its own, the one that lists all kinds, and those of three
+/// dialects.
 const MOST_FILES: usize = 5;
 
-/// Where items are made, which is another matter than to know all kinds. Those of a model are its own.
+/// Crates that create items, which does not require knowing all kinds. The model's items are its own.
 const MAKERS: &[&str] = &["crates/engine/", "crates/tools/", "crates/model/"];
 
 /// The types of lines.
 const LINES: &[&str] = &["event_msg", "response_item", "turn_context", "session_meta", "compacted"];
 
-/// Who knows what a line is: the log, the files, and the types of the wire.
+/// The code that knows what a line is: the log, the store, and the wire types.
 const READERS: &[&str] = &["crates/log/", "crates/store/", "crates/wire/src/rollout.rs"];
 
-/// The part of a file that is not tests, which stand at its end; none of files that are tests.
+/// The part of a file before its tests; nothing for test files.
 fn product(source: &Source) -> &str {
     if source.is_test() { "" } else { source.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default() }
 }
 
-/// The kinds of items, as the log lists them.
+/// The kinds of items, as listed by the log.
 fn kinds(sources: &[Source]) -> Vec<String> {
     let list = sources.iter().find(|source| source.name == "crates/log/src/item/mod.rs");
     let list = list.expect("the log lists the kinds of items");

@@ -1,15 +1,15 @@
-//! Words that have no place in the sources.
+//! Words that are banned from the sources.
 
 use crate::{Source, no_complaints, sources};
 
-/// Names that say nothing about what a file is for.
+/// Names that say nothing about the purpose of a file.
 const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helpers", "helper", "manager", "misc"];
 
-/// Marks of unfinished work, written in halves so that this file does not hold them.
+/// Marks of unfinished work, written in halves so that this file does not contain them.
 const UNFINISHED: &[(&str, &str)] =
     &[("todo", "!("), ("unimplemented", "!("), ("TO", "DO"), ("FIX", "ME"), ("dbg", "!(")];
 
-/// What makes a test that does not test, or one that waits.
+/// Signs of a test that does not test, or one that sleeps.
 const IDLE_TESTS: &[(&str, &str)] = &[("#[ig", "nore"), ("thread::", "sleep(")];
 
 fn complaints(source: &Source) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The one place where an approved command becomes a process.
+//! The only place where an approved command becomes a process.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ use super::terminal::Starting;
 use super::{CommandRequest, Input, Permit, Ran};
 use crate::context::ToolContext;
 
-/// How much of each stream is kept for the client and the model.
+/// The number of bytes of each stream kept for the client and the model.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// How much of all output is streamed to the client while the command runs. With what is told at the end, in all dialects at
-/// once, a flood costs a client less than two megabytes.
+/// The maximum number of output bytes streamed to the client while the command runs. Together with the report at the
+/// end, in all dialects at once, a flood of output costs a client less than two megabytes.
 const STREAMED_BYTES: usize = 448 * 1024;
 
-/// How many pieces of output may wait to be taken up.
+/// The capacity of the queue of output chunks.
 const WAITING_CHUNKS: usize = 64;
 
-/// Where programs are found when nothing else says so.
+/// The default search path for programs.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The variables of a command, with our own programs first on its path.
@@ -39,13 +39,13 @@ pub(crate) fn variables(config: &Config, programs: Option<&Path>, runner: Runner
     let place = variables.iter().position(|(name, _)| name == "PATH");
     let path = place.map_or_else(|| OsString::from(DEFAULT_PATH), |place| variables.swap_remove(place).1);
     let folders = std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path));
-    // A folder that cannot stand in a path is left out.
+    // A folder that cannot be part of a path is left out.
     variables.push(("PATH".into(), std::env::join_paths(folders).unwrap_or(path)));
     variables
 }
 
-/// Takes relative folders off the path. What runs outside of the sandbox must not be a program that another command has
-/// put into the folder in which it happens to start.
+/// Removes relative folders from the path. A command outside the sandbox must not run a program that another command
+/// has put into its working directory.
 fn find_nothing_here(env: &mut [(OsString, OsString)]) {
     for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
         let folders: Vec<_> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
@@ -55,33 +55,27 @@ fn find_nothing_here(env: &mut [(OsString, OsString)]) {
     }
 }
 
-/// What a command runs under, from the session and never from the model.
+/// The environment of a command, from the session and never from the model.
 #[derive(Debug, Clone)]
 pub(crate) struct LaunchContext {
-    /// The policy of the turn.
     pub(crate) policy: SandboxPolicy,
-    /// The workspace: where the turn works, whatever folder the model names for one command.
+    /// The working directory of the turn, whatever folder the model names for one command.
     pub(crate) workspace: PathBuf,
     /// The home folder of the program, never writable.
     pub(crate) codex_home: PathBuf,
-    /// How many processes one command may have.
     pub(crate) most_processes: u32,
-    /// How many bytes of memory one command may use.
     pub(crate) most_memory: Option<u64>,
-    /// The variables of the command.
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// What the writable folders were when the thread named them.
+    /// The writable folders as they were when the thread named them.
     pub(crate) held: HeldRoots,
-    /// The terminals of the thread.
     pub(crate) terminals: Arc<Terminals>,
-    /// The names that are protected.
     pub(crate) names: Names,
-    /// Where it is reported what commands have left.
+    /// The collector for findings after commands.
     pub(crate) findings: Findings,
 }
 
 impl LaunchContext {
-    /// What the sandbox allows; none where the policy wants no sandbox.
+    /// The sandbox profile; `None` if the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
         let (held, names) = (self.held.clone(), self.names.clone());
         let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
@@ -90,7 +84,7 @@ impl LaunchContext {
     }
 }
 
-/// A command that runs. Dropping it ends the whole tree of its processes, but for a terminal that was looked at.
+/// A running command. Dropping it kills its whole process tree, except for a terminal that was polled.
 pub(crate) enum Process {
     /// A command that ends with its call.
     Piped(Box<Piped>),
@@ -133,7 +127,7 @@ impl Process {
         Self::Piped(Box::new(Piped { run, chunks, ran: None }))
     }
 
-    /// Waits for output, and after the last of it for the end. Cancelling it loses nothing.
+    /// Waits for output, and after that for the end. Cancel safe.
     pub(crate) async fn next(&mut self) -> Input {
         match self {
             Self::Piped(piped) => piped.next().await,
@@ -144,7 +138,7 @@ impl Process {
         }
     }
 
-    /// The terminal the command runs in, if it does.
+    /// The terminal of the command, if it has one.
     pub(crate) fn terminal(&self) -> Option<u64> {
         match self {
             Self::Piped(_) => None,
@@ -174,7 +168,7 @@ fn stream(stream: Stream) -> ExecOutputStream {
     }
 }
 
-/// The lines of what is kept, a last one without an end included.
+/// The number of kept lines, including an incomplete last one.
 fn lines(captured: &Captured) -> usize {
     let kept = || captured.head.iter().chain(&captured.tail);
     let ends = kept().filter(|byte| **byte == b'\n').count();

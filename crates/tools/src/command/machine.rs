@@ -1,6 +1,7 @@
-//! One command of the model as a machine without I/O: judged, perhaps asked about, run, perhaps run again, and ended.
+//! A command of the model as a state machine without I/O: judged, possibly approved, run, possibly run again, and
+//! ended.
 //!
-//! Invariants: nothing runs without a [`Permit`], and only this machine makes them; an approval is answered at most
+//! Invariants: nothing runs without a [`Permit`], and only this machine creates them; an approval is answered at most
 //! once; a command ends exactly once, with exactly one output for the model.
 
 #[cfg(test)]
@@ -27,7 +28,7 @@ use super::terminal::Shown;
 const REJECTED: &str = "exec command rejected by user";
 const RETRY_QUESTION: &str = "command failed; retry without sandbox?";
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A person has answered.
@@ -36,30 +37,30 @@ pub(crate) enum Input {
     Printed(OutputStream, Vec<u8>),
     /// The command has ended, or could not be started.
     Ended(Ran),
-    /// The command's terminal was looked at for the first time.
+    /// The command's terminal was polled for the first time.
     Shown(Shown),
 }
 
-/// What is to be done, in order.
+/// The effects to perform, in order.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Append to the log.
     Emit(Body),
-    /// Run the command and come back with what it prints and how it ends.
+    /// Run the command, and report its output and its end.
     Run(Permit),
     /// Ask a person.
     Ask(Question),
     /// Do not ask again about this command in this thread.
     Remember,
-    /// Add a rule that allows commands that begin like this.
+    /// Add a rule that allows commands with this prefix.
     Amend {
         prefix: Vec<String>,
-        /// Whether a person was asked about a run outside the sandbox.
+        /// Whether the approval was for a run outside the sandbox.
         leaves_sandbox: bool,
     },
-    /// Type what a person has agreed to.
+    /// Type the approved text.
     Type(Typed),
-    /// The command goes on in its terminal although its call is over. What it has shown so far comes along.
+    /// The command continues in its terminal after its call is over. Its output so far is included.
     KeepTerminal(Arc<CommandItem>, Shown),
     /// The call is over; this goes to the model.
     End(FunctionCallOutputPayload),
@@ -67,14 +68,14 @@ pub(crate) enum Effect {
     AbortTurn,
 }
 
-/// The right to run a command once. Only the machine makes one, so nothing runs that was not judged.
+/// The right to run a command once. Only the machine creates one, so nothing runs that was not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Permit {
     is_sandboxed: bool,
 }
 
 impl Permit {
-    /// Whether the command runs inside the sandbox that the policy asks for.
+    /// Whether the command runs inside the sandbox that the policy requires.
     pub(crate) fn is_sandboxed(self) -> bool {
         self.is_sandboxed
     }
@@ -92,25 +93,24 @@ enum Phase {
     Over,
 }
 
-/// One command of the model.
 #[derive(Debug)]
 pub(crate) struct CommandCall {
     request: CommandRequest,
     policy: AskForApproval,
     phase: Phase,
-    /// Whether it runs, or ran last, inside the sandbox.
+    /// Whether its current or last run is inside the sandbox.
     is_sandboxed: bool,
     /// Whether a rule or a person has allowed it.
     is_vouched: bool,
-    /// How the run inside the sandbox ended, while a person is asked about another one.
+    /// The outcome of the sandboxed run, while a person is asked about another one.
     first: Option<Ran>,
-    /// The name of the present question, or of the next one.
+    /// The id of the current question, or of the next one.
     question: QuestionId,
     limits: CallLimits,
 }
 
 impl CommandCall {
-    /// Starts with what was judged of the command, and returns what to do first.
+    /// Starts with the judgement of the command, and returns the first effects.
     pub(crate) fn start(
         request: CommandRequest,
         policy: AskForApproval,
@@ -129,7 +129,7 @@ impl CommandCall {
             }
             Judgement::Ask { because } => {
                 let started = call.item(CommandStatus::AwaitingApproval, None);
-                // Under `untrusted` everything unknown is asked about, so that needs no reason.
+                // Under `untrusted` everything unknown needs an approval, so no reason is given.
                 let because = (policy != AskForApproval::UnlessTrusted).then_some(because);
                 let reason = call.request.justification.clone().or(because);
                 let mut effects = vec![Effect::Emit(Body::ItemStarted(started))];
@@ -146,12 +146,12 @@ impl CommandCall {
         (call, effects)
     }
 
-    /// What is to be run, for whoever holds a permit.
+    /// The request, for the holder of a permit.
     pub(crate) fn request(&self) -> &CommandRequest {
         &self.request
     }
 
-    /// Whether it runs, or ran last, inside the sandbox.
+    /// Whether its current or last run is inside the sandbox.
     pub(crate) fn is_sandboxed(&self) -> bool {
         self.is_sandboxed
     }
@@ -161,17 +161,17 @@ impl CommandCall {
         self.is_vouched
     }
 
-    /// Whether a person is being asked.
+    /// Whether a question is open.
     pub(crate) fn is_asking(&self) -> bool {
         matches!(self.phase, Phase::Asked | Phase::AskedAgain)
     }
 
-    /// Whether a person is being asked before anything has run.
+    /// Whether a question is open and nothing has run yet.
     pub(crate) fn asks_first(&self) -> bool {
         self.phase == Phase::Asked
     }
 
-    /// Takes one input and returns what to do, in order.
+    /// Handles one input and returns the effects, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (self.phase, input) {
@@ -183,7 +183,7 @@ impl CommandCall {
             }
             (Phase::Running { is_sandboxed }, Input::Ended(ran)) => self.ended(ran, is_sandboxed, &mut effects),
             (Phase::Running { is_sandboxed }, Input::Shown(shown)) => self.shown(shown, is_sandboxed, &mut effects),
-            // An answer nobody asked for, or the end of a run that was cancelled.
+            // An unsolicited answer, or the end of a run that was cancelled.
             (Phase::Running { .. }, Input::Answered(_))
             | (Phase::Asked | Phase::AskedAgain, Input::Printed(..) | Input::Ended(_) | Input::Shown(_)) => {}
         }
@@ -229,14 +229,14 @@ impl CommandCall {
         }));
     }
 
-    /// The rule that is offered. None could be about what is typed.
+    /// The rule to offer. None can cover typed text.
     fn amendment(&self) -> Option<Vec<String>> {
         self.request.typed.is_none().then(|| codex_shell::propose_amendment(&self.request.argv)).flatten()
     }
 
     fn answered(&mut self, answer: &Answer, effects: &mut Vec<Effect>) {
         let is_again = self.phase == Phase::AskedAgain;
-        // Whoever was told that it runs need not be told again.
+        // The start of the command is reported only once.
         let item = (!is_again).then(|| self.item(CommandStatus::Running, None));
         let next = self.question.next();
         let question = std::mem::replace(&mut self.question, next);
@@ -255,13 +255,13 @@ impl CommandCall {
                 return effects.push(Effect::AbortTurn);
             }
         }
-        // A person said yes to exactly this: outside the sandbox where that was the question, or where inside it nothing
-        // could be written, so that they would have to be asked again; inside it otherwise.
+        // The person has approved exactly this: a run outside the sandbox if that was the question, or if nothing could
+        // be written inside, so that they would have to be asked again; otherwise a run inside it.
         self.is_vouched = true;
         self.run(!leaves_sandbox && self.request.confinement != Confinement::ReadOnly, effects);
     }
 
-    /// Ends the call without a run, or with the failed one that nobody wanted to repeat.
+    /// Ends the call without a run, or with the failed one that was not repeated.
     fn decline(&mut self, why: &str, effects: &mut Vec<Effect>) {
         if let Some(ran) = self.first.take() {
             return self.finish(ran, effects);
@@ -284,7 +284,7 @@ impl CommandCall {
         self.finish(ran, effects);
     }
 
-    /// Takes the first look at a terminal: the end of a short command, or the beginning of a long one.
+    /// Handles the first poll of a terminal: the end of a short command, or the start of a long one.
     fn shown(&mut self, shown: Shown, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         if !shown.bytes.is_empty() {
             let delta = Delta::Output { stream: OutputStream::Stdout, bytes: shown.bytes.clone() };

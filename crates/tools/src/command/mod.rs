@@ -1,6 +1,6 @@
-//! Commands: what a model or the user wants to run, whether it may, the process, and what comes of it.
+//! Commands: the request of a model or user, its judgement, the process, and its outcome.
 //!
-//! Invariant: nothing runs without a `Permit`, and only the machine makes them.
+//! Invariant: nothing runs without a `Permit`, and only the machine creates them.
 
 mod launch;
 mod machine;
@@ -22,11 +22,11 @@ pub(crate) use self::run::{CommandTool, UserShellTool};
 pub use self::terminal::Shown;
 pub(crate) use self::typing::WriteStdinTool;
 
-/// What a call is held to.
+/// The limits of a call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallLimits {
-    /// How many bytes of output the model gets at most.
+    /// The maximum number of output bytes for the model.
     pub output_bytes: usize,
-    /// After how long a question counts as answered with a no.
+    /// The time after which an unanswered question counts as declined.
     pub answer_within: Option<Duration>,
 }

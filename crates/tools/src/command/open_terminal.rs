@@ -1,6 +1,6 @@
 //! A terminal that outlives the call that started it.
 //!
-//! It is looked at when the model looks, and when a turn ends; what it shows goes into the log then.
+//! It is polled when the model asks, and at the end of a turn; its output goes to the log then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use super::terminal::{Shown, TerminalPoll, look};
 use crate::context::ThreadTools;
 use crate::grants::Grants;
 
-/// How much of what a terminal has shown is kept for the end of its item.
+/// The maximum number of output bytes kept for the end of its item.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// The exit status of a command that was killed.
+/// The exit status of a killed command.
 const KILLED: i32 = 137;
 
-/// A terminal that goes on after the call that started it.
+/// A terminal that continues after the call that started it.
 #[derive(Debug)]
 pub struct OpenTerminal {
     /// Its number in the sandbox.
@@ -30,24 +30,24 @@ pub struct OpenTerminal {
     /// Whether a rule or a person has allowed its command, or typing into it for the session.
     pub(crate) is_vouched: bool,
     pub(crate) since: Instant,
-    /// What it has shown, up to a limit.
+    /// Its output, up to a limit.
     pub(crate) shown: String,
-    /// How many bytes were left out after that.
+    /// The number of omitted bytes.
     pub(crate) left_out: usize,
 }
 
 impl OpenTerminal {
-    /// The number that the model calls it by.
+    /// The number that the model uses for it.
     pub(crate) fn process(&self) -> Option<u64> {
         self.item.terminal
     }
 
-    /// Lets anything be typed into it from here on.
+    /// Allows typing anything into it from here on.
     pub(crate) fn vouch(&mut self) {
         self.is_vouched = true;
     }
 
-    /// Keeps what it has shown, up to the limit.
+    /// Keeps its output, up to the limit.
     pub(super) fn keep(&mut self, shown: &Shown) {
         let text = String::from_utf8_lossy(&shown.bytes);
         let room = KEPT_BYTES.saturating_sub(self.shown.len());
@@ -56,14 +56,14 @@ impl OpenTerminal {
         self.left_out += text.len() - fits;
     }
 
-    /// Takes what it has shown, and returns what is to be told of it.
+    /// Adds its output, and returns the event for the log.
     pub(crate) fn take(&mut self, shown: &Shown) -> Option<Body> {
         self.keep(shown);
         let delta = Delta::Output { stream: ExecOutputStream::Stdout, bytes: shown.bytes.clone() };
         (!shown.bytes.is_empty()).then(|| Body::ItemDelta { item: self.item.id.clone(), delta })
     }
 
-    /// Its item, with its end.
+    /// Its completed item.
     pub(crate) fn end(self, exit_code: i32) -> Item {
         let text = match self.left_out {
             0 => self.shown,
@@ -83,7 +83,7 @@ impl OpenTerminal {
 }
 
 impl Grants {
-    /// Looks at the terminals whose commands have ended without anybody looking, and returns what is to be told.
+    /// Polls the terminals whose commands have ended unnoticed, and returns the events for the log.
     pub(crate) async fn look_after_terminals(&mut self, thread: &ThreadTools) -> Vec<Body> {
         let ended = thread.terminals.list().into_iter().filter(|info| info.exit.is_some()).map(|info| info.id);
         let ended: Vec<u64> = ended.collect();
@@ -98,11 +98,11 @@ impl Grants {
         told
     }
 
-    /// Ends all terminals, because the thread ends, and returns what is to be told.
+    /// Ends all terminals, because the thread ends, and returns the events for the log.
     pub(crate) fn end_terminals(&mut self, thread: &ThreadTools) -> Vec<Body> {
         let open = std::mem::take(&mut self.terminals).into_values();
         let end = |open: OpenTerminal| {
-            // One that has ended by itself meanwhile needs no end.
+            // A terminal that has ended by itself needs no kill.
             let _: Result<(), _> = thread.terminals.kill(open.id);
             Body::ItemCompleted(open.end(KILLED))
         };

@@ -1,4 +1,4 @@
-//! How a command ended, as clients and the model get it.
+//! The outcome of a command, for clients and the model.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::json;
 
 use super::terminal::{Shown, TerminalPoll};
 
-/// The status of a command that ran out of time, as `timeout(1)` gives it.
+/// The exit status of a command that timed out, as in `timeout(1)`.
 const TIMED_OUT: i32 = 124;
 
-/// What a refused system call looks like from outside.
+/// Messages that hint at a refused system call.
 const DENIALS: &[&str] = &[
     "permission denied",
     "operation not permitted",
@@ -21,26 +21,25 @@ const DENIALS: &[&str] = &[
     "bad system call",
 ];
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ran {
-    /// The exit status; 128 and the number of the signal where one ended it.
+    /// The exit status; 128 plus the signal number for a signal.
     pub(crate) exit_code: i32,
-    /// Whether its time was up.
     pub(crate) is_timeout: bool,
     pub(crate) duration: Duration,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Both, in the order they came.
+    /// Both streams, in order of arrival.
     pub(crate) aggregated: String,
-    /// How many bytes there were of both, kept or not.
+    /// The total number of bytes of both, kept or not.
     pub(crate) total_bytes: u64,
-    /// How many lines of both are kept.
+    /// The number of kept lines of both.
     pub(crate) lines: usize,
 }
 
 impl Ran {
-    /// A run that did not come about.
+    /// A run that could not start.
     pub(crate) fn not_started(why: String) -> Self {
         Self {
             exit_code: 127,
@@ -54,18 +53,18 @@ impl Ran {
         }
     }
 
-    /// A run with nothing to show for it.
+    /// A run without output.
     pub(super) fn silent() -> Self {
         Self { exit_code: 0, ..Self::not_started(String::new()) }
     }
 
-    /// A run that was cut off.
+    /// A run that was aborted.
     pub(crate) fn aborted(duration: Duration) -> Self {
         let text = aborted_text(duration);
         Self { exit_code: 130, duration, ..Self::not_started(text) }
     }
 
-    /// A command whose terminal has shown its end.
+    /// A command whose terminal has reported its end.
     pub(super) fn shown(shown: &Shown) -> Self {
         let text = String::from_utf8_lossy(&shown.bytes).into_owned();
         Self {
@@ -80,7 +79,7 @@ impl Ran {
         }
     }
 
-    /// What the model is told of a command that has ended in its terminal.
+    /// The report for the model about a command that has ended in its terminal.
     pub(super) fn for_model(&self, look: TerminalPoll) -> String {
         let shown = Shown {
             bytes: self.aggregated.clone().into_bytes(),
@@ -91,13 +90,13 @@ impl Ran {
         shown.for_model(look)
     }
 
-    /// Whether the sandbox is the likely reason of a failure.
+    /// Whether the sandbox is the likely cause of a failure.
     pub(crate) fn looks_denied(&self) -> bool {
         let text = self.aggregated.to_lowercase();
         self.exit_code != 0 && !self.is_timeout && DENIALS.iter().any(|denial| text.contains(denial))
     }
 
-    /// The end as the log keeps it.
+    /// The outcome for the log.
     pub(crate) fn end(self, limit: usize) -> CommandEnd {
         let notice = if self.is_timeout {
             format!("command timed out after {} milliseconds\n", self.duration.as_millis())
@@ -115,18 +114,18 @@ impl Ran {
     }
 }
 
-/// What the model is told of a command that its turn's end cut off.
+/// The report for the model about a command that was aborted with its turn.
 pub(crate) fn aborted_text(duration: Duration) -> String {
     format!("Wall time: {:.1} seconds\naborted by user", duration.as_secs_f64())
 }
 
-/// What the model gets.
+/// The report for the model.
 pub(super) fn for_model(end: &CommandEnd) -> String {
     let seconds = (end.duration.as_secs_f64() * 10.0).round() / 10.0;
     json!({"output": end.formatted, "metadata": {"exit_code": end.exit_code, "duration_seconds": seconds}}).to_string()
 }
 
-/// A text of at most about so many bytes: its beginning and its end, with what is left out counted between them.
+/// Shortens a text to about `limit` bytes: its start and its end, with the omitted amount in between.
 pub(super) fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

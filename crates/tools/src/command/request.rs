@@ -1,4 +1,4 @@
-//! From the arguments of a tool to a command.
+//! Parses the arguments of a tool into a command.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,64 +10,58 @@ use super::OpenTerminal;
 use super::terminal::{TerminalPoll, WriteRequest};
 use crate::call::{ToolCall, ToolInput};
 
-/// How long a command may take when the model does not say.
+/// The default timeout of a command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a sandbox can do for a command.
+/// The sandbox that is available for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confinement {
-    /// The sandbox lets it do its usual work.
+    /// The sandbox allows ordinary work.
     Usual,
-    /// The sandbox lets nothing be written, so a person who allows the command means a run outside.
+    /// The sandbox is read-only, so an approval means a run outside.
     ReadOnly,
-    /// This machine cannot keep the sandbox's promises, so running means running outside.
+    /// This machine cannot enforce the sandbox, so running means running outside.
     Impossible,
 }
 
-/// A command as the model wants it.
+/// A command requested by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CommandRequest {
-    /// The call it comes from.
     pub(crate) call: ItemId,
     /// The program and its arguments.
     pub(crate) argv: Vec<String>,
-    /// Where it runs.
     pub(crate) cwd: PathBuf,
-    /// How long it may take.
     pub(crate) timeout: Duration,
     /// Whether the user runs it, not the model.
     pub(crate) is_users_own: bool,
     /// Whether the model asks to leave the sandbox.
     pub(crate) is_escalated: bool,
-    /// What a sandbox can do for it.
     pub(crate) confinement: Confinement,
-    /// Why the model asks.
+    /// The model's justification.
     pub(crate) justification: Option<String>,
-    /// How the call looks at the command's terminal; none for a command that ends with its call.
+    /// How the call polls the command's terminal; `None` for a command that ends with its call.
     pub(crate) terminal: Option<TerminalPoll>,
-    /// What is typed into a command that runs already, where this is no command but a wish to type.
+    /// The text to type into a running command, if this is not a command but a request to type.
     pub(crate) typed: Option<Typed>,
 }
 
-/// What is typed into a command that runs.
+/// Text typed into a running command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Typed {
-    /// As the model wants it.
     pub(crate) write: WriteRequest,
     /// The number of the terminal in the sandbox.
     pub(crate) terminal: u64,
-    /// The command that runs there.
+    /// The item of the command that runs there.
     pub(crate) item: ItemId,
 }
 
 impl Typed {
-    /// What is typed into this terminal.
     pub(crate) fn new(write: WriteRequest, open: &OpenTerminal) -> Self {
         Self { write, terminal: open.id, item: open.item.id.clone() }
     }
 }
 
-/// Why there is no command in a call. The text goes to the model.
+/// The reason why a call contains no command. The text goes to the model.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("failed to parse function arguments: {0}")]
@@ -112,7 +106,7 @@ struct TerminalArguments {
     shared: SharedArguments,
 }
 
-/// What all forms have in common. Nothing here can loosen a policy: escalation is a question, not an order.
+/// The common arguments. Nothing here can loosen a policy: escalation is a question, not an order.
 #[derive(Deserialize)]
 struct SharedArguments {
     #[serde(default, alias = "working_directory")]
@@ -127,20 +121,19 @@ struct SharedArguments {
     justification: Option<String>,
 }
 
-/// What a call may need to become a command.
+/// The context for parsing a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// Where the turn works.
+    /// The working directory of the turn.
     pub(crate) cwd: &'a Path,
-    /// The user's shell.
     pub(crate) shell: &'a str,
     /// The number of the next terminal.
     pub(crate) next_process: u64,
-    /// Whether terminals print as into a file unless the model wants otherwise.
+    /// Whether terminals pass output on unchanged by default.
     pub(crate) is_verbatim: bool,
 }
 
-/// A command before the call around it is looked at.
+/// A command before the rest of the call is parsed.
 struct Parts {
     argv: Vec<String>,
     shared: SharedArguments,
@@ -148,7 +141,7 @@ struct Parts {
 }
 
 impl CommandRequest {
-    /// Reads a call of a tool that runs commands; none for other tools.
+    /// Parses a call of a tool that runs commands; `None` for other tools.
     pub(crate) fn read(call: &ToolCall, place: Place<'_>) -> Option<Result<Self, RequestError>> {
         let read = match call.tool.as_str() {
             "shell" | "container.exec" | "local_shell" => read_argv,
@@ -182,7 +175,7 @@ impl CommandRequest {
         })
     }
 
-    /// The wish to type something into a command that runs, worded as a command so that a person can be asked about it.
+    /// The request to type into a running command, phrased as a command so that a person can be asked about it.
     pub(crate) fn to_type(call: &ItemId, typed: Typed, into: &CommandItem) -> Self {
         let session = typed.write.look().process.to_string();
         let argv = ["write_stdin", "--session", &session, typed.write.chars()].map(str::to_owned).to_vec();

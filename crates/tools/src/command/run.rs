@@ -1,4 +1,4 @@
-//! Commands as calls: judged by the policy in force, and started only with a permit.
+//! Commands as calls: judged by the current policy, and started only with a permit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::plain::refused;
 use crate::registry::{Offer, Tool};
 use crate::specs;
 
-/// What the model is told when it asks to leave the sandbox though nobody may be asked.
+/// Told to the model when it asks to leave the sandbox although nobody may be asked.
 const NO_ESCALATION: &str = "approval policy is Never; reject command — you should not ask for escalated permissions if \
                              the approval policy is Never";
 
@@ -55,7 +55,7 @@ impl Tool for CommandTool {
         }
     }
 
-    /// A patch in a command changes what later calls find.
+    /// A patch in a command affects later calls.
     fn concurrency(&self, call: &ToolCall) -> Concurrency {
         // Neither the folder nor the shell matters for whether a command is a patch.
         let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
@@ -83,8 +83,8 @@ impl Tool for CommandTool {
     }
 }
 
-/// Commands of the user's own. They run as the user's, outside the sandbox, and nobody is asked: whoever could answer has
-/// just said so.
+/// The user's own commands. They run outside the sandbox without an approval: the person who could approve has just
+/// asked for it.
 pub(crate) struct UserShellTool;
 
 impl Tool for UserShellTool {
@@ -121,25 +121,25 @@ impl Tool for UserShellTool {
     }
 }
 
-/// A command with what it waits for.
+/// A command and what it waits for.
 pub(crate) struct CommandRun {
     call: CommandCall,
     cx: Arc<ToolContext>,
     since: Instant,
-    /// What to do first.
+    /// The first effects.
     first: Vec<machine::Effect>,
-    /// What the user is told before anything else.
+    /// A warning for the user before anything else.
     warning: Option<Body>,
     /// The process, while it runs.
     process: Option<Process>,
     /// The terminal it was started in, if any.
     terminal: Option<u64>,
-    /// What was typed into another command, once a person has agreed.
+    /// The poll after typing into another command, once that was approved.
     polling: Option<Polling>,
 }
 
 impl CommandRun {
-    /// A command of the model's.
+    /// A command of the model.
     fn judged(mut request: CommandRequest, cx: &Arc<ToolContext>, grants: &Grants) -> Self {
         if request.terminal.is_some() {
             cx.thread.take_terminal();
@@ -150,7 +150,7 @@ impl CommandRun {
             SandboxPolicy::ReadOnly => Confinement::ReadOnly,
             _ => Confinement::Usual,
         };
-        // Nobody may be asked, so a command that wants to be asked about cannot run, whatever the sandbox.
+        // Nobody may be asked, so a command that asks to leave the sandbox cannot run, whatever the sandbox.
         let judged = if request.is_escalated && cx.settings.approval_policy == AskForApproval::Never {
             Judgement::Refuse { because: NO_ESCALATION.to_owned() }
         } else {
@@ -159,7 +159,7 @@ impl CommandRun {
         Self::new(request, judged, cx)
     }
 
-    /// A command about which everything is known.
+    /// A command with its judgement.
     pub(super) fn new(request: CommandRequest, judged: Judgement, cx: &Arc<ToolContext>) -> Self {
         let mut policy = cx.settings.approval_policy;
         let mut warning = None;
@@ -226,7 +226,7 @@ impl CommandRun {
         out
     }
 
-    /// What is granted with a yes for the session.
+    /// The grant of an approval for the session.
     fn approval(&self) -> Grant {
         let request = self.call.request();
         match &request.typed {
@@ -288,11 +288,11 @@ impl Call for CommandRun {
 fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: SandboxState) -> Judgement {
     let settings: &Settings = &cx.settings;
     let is_own = codex_workspace::git::is_same_repository(&settings.cwd, &request.cwd);
-    // Only under these does it matter what a command destroys.
+    // Only under these policies does it matter what a command destroys.
     let looks = matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::OnFailure);
     let moved_over = looks.then(|| moved_over(&request.argv, &request.cwd)).flatten();
     let approved_before = grants.allows(&Approved::of(request, cx));
-    // What a person has allowed where nothing can be written runs outside the next time too.
+    // A command that was approved in a read-only sandbox runs outside the next time too.
     let was_outside = approved_before
         && request.confinement == Confinement::ReadOnly
         && settings.approval_policy != AskForApproval::Never;
@@ -308,7 +308,7 @@ fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: S
     })
 }
 
-/// The first file that a command would move another one over.
+/// The first file that a command would overwrite by moving another one.
 fn moved_over(argv: &[String], cwd: &Path) -> Option<PathBuf> {
     let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|about| !about.is_dir());
     codex_shell::moves(argv).into_iter().find_map(|Move { from, to }| {

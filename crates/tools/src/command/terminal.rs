@@ -17,27 +17,27 @@ use super::output::cut;
 const ROWS: u16 = 24;
 const COLUMNS: u16 = 80;
 
-/// How long a call waits for output when the model does not say.
+/// The default time that a call waits for output.
 const START_PATIENCE: Duration = Duration::from_secs(10);
 const WRITE_PATIENCE: Duration = Duration::from_millis(250);
 
-/// The bounds of what the model may say.
+/// The bounds for the model's values.
 const LEAST_PATIENCE: Duration = Duration::from_millis(250);
 const MOST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many tokens of output the model gets when it does not say.
+/// The default number of output tokens for the model.
 const OUTPUT_TOKENS: usize = 10_000;
 
-/// How a call looks at a terminal.
+/// How a call polls a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TerminalPoll {
-    /// The number that the model calls the terminal by.
+    /// The number that the model uses for the terminal.
     pub(crate) process: u64,
     /// How long to wait for the command to end.
     pub(crate) patience: Duration,
-    /// How many bytes of output to take.
+    /// The maximum number of output bytes.
     pub(crate) limit: usize,
-    /// Whether the command prints as into a file.
+    /// Whether output is passed on unchanged.
     pub(crate) is_verbatim: bool,
 }
 
@@ -48,13 +48,13 @@ impl TerminalPoll {
         Self { process, patience, limit, is_verbatim: false }
     }
 
-    /// A look at a terminal that a call starts.
+    /// The poll of a call that starts a terminal.
     pub(super) fn at_start(process: u64, patience: Option<u64>, tokens: Option<usize>) -> Self {
         Self::new(process, patience, START_PATIENCE, tokens)
     }
 }
 
-/// What `write_stdin` is given.
+/// The arguments of `write_stdin`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct WriteRequest {
     session_id: u64,
@@ -67,32 +67,32 @@ pub(crate) struct WriteRequest {
 }
 
 impl WriteRequest {
-    /// Reads the arguments of a call.
+    /// Parses the arguments of a call.
     pub(crate) fn read(arguments: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(arguments)
     }
 
-    /// What is typed.
+    /// The text to type.
     pub(crate) fn chars(&self) -> &str {
         &self.chars
     }
 
-    /// How the call looks at the terminal then.
+    /// The poll after typing.
     pub(crate) fn look(&self) -> TerminalPoll {
         TerminalPoll::new(self.session_id, self.yield_time_ms, WRITE_PATIENCE, self.max_output_tokens)
     }
 }
 
-/// What a look has shown.
+/// The result of a poll.
 #[derive(Debug)]
 pub struct Shown {
-    /// What was printed since the last look.
+    /// The output since the last poll.
     pub(crate) bytes: Vec<u8>,
-    /// How many bytes there were of it.
+    /// Its total number of bytes.
     pub(crate) total_bytes: u64,
     /// The exit status, once the command has ended.
     pub(crate) exit_code: Option<i32>,
-    /// How long the look took.
+    /// The duration of the poll.
     pub(crate) duration: Duration,
 }
 
@@ -106,7 +106,7 @@ impl Shown {
         }
     }
 
-    /// What the model is told.
+    /// The report for the model.
     pub(crate) fn for_model(&self, look: TerminalPoll) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let lines = text.lines().count();
@@ -124,10 +124,10 @@ impl Shown {
     }
 }
 
-/// A look that is under way.
+/// A poll in progress.
 pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
 
-/// Looks at a terminal.
+/// Polls a terminal.
 pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
     Box::pin(async move {
         let since = Instant::now();
@@ -136,7 +136,7 @@ pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll)
     })
 }
 
-/// A terminal that a call has started and looks at for the first time. Dropped before that, it ends the terminal.
+/// A terminal that a call has started and polls for the first time. Dropping it before that ends the terminal.
 pub(crate) struct Starting {
     terminals: Arc<Terminals>,
     pub(super) terminal: Result<u64, Option<TerminalError>>,
@@ -151,7 +151,7 @@ impl Starting {
         Self { terminals, terminal, looking }
     }
 
-    /// Waits for the first look. Cancelling it loses nothing.
+    /// Waits for the first poll. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Shown, TerminalError> {
         if let Err(error) = &mut self.terminal
             && let Some(error) = error.take()
@@ -172,7 +172,7 @@ impl Starting {
 impl Drop for Starting {
     fn drop(&mut self) {
         if let (Ok(terminal), Some(_)) = (&self.terminal, &self.looking) {
-            // One that has ended by itself meanwhile needs no end.
+            // A terminal that has ended by itself needs no kill.
             let _: Result<(), TerminalError> = self.terminals.kill(*terminal);
         }
     }

@@ -1,4 +1,5 @@
-//! `write_stdin`: what the model types into a command that runs, asked about where nobody was asked about the command.
+//! `write_stdin`: text that the model types into a running command, with an approval if nobody has approved the
+//! command.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::plain::refused;
 use crate::registry::{Offer, Tool};
 use crate::specs;
 
-/// The tool that types into terminals and looks at them.
+/// The tool that types into terminals and polls them.
 pub(crate) struct WriteStdinTool;
 
 impl Tool for WriteStdinTool {
@@ -33,7 +34,7 @@ impl Tool for WriteStdinTool {
         call.tool == "write_stdin" && matches!(call.input, ToolInput::Function(_))
     }
 
-    /// What one call is shown of a terminal another would miss.
+    /// Output that one call receives would be missing from another.
     fn concurrency(&self, call: &ToolCall) -> Concurrency {
         let ToolInput::Function(arguments) = &call.input else { return Concurrency::Beside };
         let request = WriteRequest::read(arguments);
@@ -61,7 +62,7 @@ impl Tool for WriteStdinTool {
     }
 }
 
-/// What is to be asked before something is typed. To look without typing is always free.
+/// The question before something is typed. Polling without typing is always allowed.
 fn judge(open: &OpenTerminal, text: &str, cx: &ToolContext) -> Option<Judgement> {
     if text.is_empty() || open.is_vouched {
         return None;
@@ -75,14 +76,14 @@ fn judge(open: &OpenTerminal, text: &str, cx: &ToolContext) -> Option<Judgement>
     (!matches!(judged, Judgement::Run { .. })).then_some(judged)
 }
 
-/// A look at a terminal that the model waits for.
+/// A poll of a terminal that the model waits for.
 pub(super) struct Polling {
     at: TerminalPoll,
     looking: Looking,
 }
 
 impl Polling {
-    /// Types what was asked for, and begins to look at what comes of it. Without a look, the effects end the call.
+    /// Types the text, and starts to poll. Without a poll, the effects end the call.
     pub(super) fn type_into(typed: &Typed, cx: &ToolContext) -> (Option<Self>, Vec<Effect>) {
         let Typed { write: request, terminal, item } = typed;
         let (at, mut effects) = (request.look(), Vec::new());
@@ -97,7 +98,7 @@ impl Polling {
         (Some(Self { at, looking }), effects)
     }
 
-    /// Waits for what the terminal shows.
+    /// Waits for the output of the terminal.
     pub(super) async fn next(&mut self) -> Vec<Effect> {
         match (&mut self.looking).await {
             Ok(shown) => {
@@ -110,7 +111,7 @@ impl Polling {
     }
 }
 
-/// A call that types, or only looks, without a question.
+/// A call that types, or only polls, without a question.
 struct PollCall {
     polling: Option<Polling>,
     first: Vec<Effect>,

@@ -82,7 +82,7 @@ impl Call for AskingCall {
     }
 }
 
-/// A gate that lets nothing in but questions, and marks what leaves.
+/// A gate that admits only questions, and marks outputs.
 struct Narrow;
 
 impl Gate for Narrow {

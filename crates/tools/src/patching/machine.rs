@@ -1,4 +1,4 @@
-//! One patch of the model as a machine without I/O: checked, perhaps asked about, applied, and ended.
+//! A patch of the model as a state machine without I/O: checked, possibly approved, applied, and ended.
 //!
 //! Invariants: nothing is written before everything was checked and allowed; an approval is answered at most once; a
 //! patch ends exactly once, with exactly one output for the model.
@@ -23,38 +23,38 @@ use super::{PatchRequest, Permission};
 const REJECTED: &str = "patch rejected by user";
 const OUTSIDE: &str = "the patch writes outside of what the sandbox lets it write";
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The patch was checked against the files: its changes, and what lets them be made.
+    /// The patch was checked against the files: its changes, and the permission for them.
     Planned(Result<Planned, String>),
     /// A person has answered.
     Answered(Answer),
-    /// The changes were made, or none of them was: what to say about it, and how long it took.
+    /// The changes were made, or none of them was: the report, and the duration.
     Applied(Result<String, String>, Duration),
 }
 
-/// A patch that fits the files.
+/// A patch that matches the files.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     pub(crate) changes: BTreeMap<PathBuf, FileChange>,
     pub(crate) permission: Permission,
 }
 
-/// What is to be done, in order.
+/// The effects to perform, in order.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Append to the log.
     Emit(Body),
     /// Ask a person.
     Ask(Question),
-    /// Make the changes, held to what lets them be made.
+    /// Make the changes, within the permission.
     Apply(Permission),
     /// Let later patches of this thread write below a folder.
     Grant(PathBuf),
-    /// Tell what the turn has changed so far.
+    /// Report the turn's changes so far.
     TellDiff,
-    /// Tell the user that nobody can be asked.
+    /// Warn the user that nobody can be asked.
     TellOfNobody,
     /// The call is over; this goes to the model.
     End(FunctionCallOutputPayload),
@@ -70,19 +70,18 @@ enum Phase {
     Over,
 }
 
-/// One patch of the model.
 #[derive(Debug)]
 pub(crate) struct PatchCall {
     request: PatchRequest,
     policy: AskForApproval,
-    /// Why nobody can be asked.
+    /// The reason why nobody can be asked.
     absent: Option<String>,
     phase: Phase,
     changes: Arc<BTreeMap<PathBuf, FileChange>>,
     is_auto_approved: bool,
-    /// The folder that a yes for the session grants, as the person was told.
+    /// The folder that an approval for the session grants, as shown in the request.
     grant_root: Option<PathBuf>,
-    /// After how long a question counts as answered with a no.
+    /// The time after which an unanswered question counts as declined.
     answer_within: Option<Duration>,
 }
 
@@ -98,12 +97,12 @@ impl PatchCall {
         Self { request, policy, absent, phase, changes, is_auto_approved: false, grant_root: None, answer_within }
     }
 
-    /// Whether a person is being asked.
+    /// Whether a question is open.
     pub(crate) fn is_asking(&self) -> bool {
         self.phase == Phase::Asked
     }
 
-    /// Takes one input and returns what to do, in order.
+    /// Handles one input and returns the effects, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (self.phase, input) {
@@ -115,7 +114,7 @@ impl PatchCall {
             }
             (Phase::Asked, Input::Answered(answer)) => self.answered(&answer, &mut effects),
             (Phase::Applying, Input::Applied(applied, duration)) => self.applied(applied, duration, &mut effects),
-            // An answer nobody asked for, or what came of something that was cancelled.
+            // An unsolicited answer, or the result of something that was cancelled.
             (Phase::Over, _)
             | (Phase::Planning, Input::Answered(_) | Input::Applied(..))
             | (Phase::Asked, Input::Planned(_) | Input::Applied(..))

@@ -1,4 +1,4 @@
-//! Patches: what a model wants to change, whether it may, and what comes of it.
+//! Patches: the model's changes, whether they are allowed, and their outcome.
 //!
 //! Invariant: nothing is written before everything was checked and allowed.
 

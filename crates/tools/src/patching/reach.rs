@@ -1,7 +1,8 @@
-//! Where a patch may write without a question: what the policy allows, and what people have granted in this thread.
+//! The places where a patch may write without a question: those that the policy allows, and those that people have
+//! granted in this thread.
 //!
-//! Invariants: roots come from the session and from people, never from a patch alone; no grant reaches a protected
-//! name or the program's own home, whatever folder it is for.
+//! Invariants: roots come from the session and from people, never from a patch alone; no grant covers a protected name
+//! or the program's own home, whatever its folder.
 
 use std::path::{Path, PathBuf};
 
@@ -11,40 +12,37 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 
 use crate::command::LaunchContext;
 
-/// A root has to be at least so deep. What is above holds more than anybody means to grant.
+/// The minimum depth of a root. Anything above contains more than anybody means to grant.
 const LEAST_DEPTH: usize = 2;
 
-/// Where patches may write.
+/// The places where patches may write.
 #[derive(Debug)]
 pub(crate) struct Reach {
     policy: Guard,
-    /// What the policy allows without a question: no protected name, wherever it is.
+    /// The places that the policy allows without a question, without protected names.
     judged: Guard,
-    /// What people have granted.
+    /// The places that people have granted.
     granted: Guard,
-    /// Folders that no root may contain: the home of the user and that of the program.
+    /// Folders that no root may contain: the homes of the user and of the program.
     homes: Vec<PathBuf>,
     codex_home: PathBuf,
 }
 
-/// What lets a patch write where it does.
+/// The permission for a patch to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// The policy.
+    /// Given by the policy.
     Policy,
-    /// What a person has granted before.
+    /// Given by an earlier grant.
     Grant,
-    /// A person, for just this patch, wherever it writes.
+    /// Given by a person, for this patch only, wherever it writes.
     Person,
-    /// Nothing yet. With a yes for the session, this root would be granted; none where only this patch can be allowed.
-    Missing {
-        /// The folder.
-        root: Option<PathBuf>,
-    },
+    /// Not given yet. An approval for the session would grant this root; `None` if only this patch can be allowed.
+    Missing { root: Option<PathBuf> },
 }
 
 impl Reach {
-    /// Looks at the disk for what is protected. The folders granted are those of the policy in force.
+    /// Reads the protected places from the disk. The granted folders are those of the current policy.
     pub(crate) fn new(context: &LaunchContext, granted: Vec<PathBuf>) -> Self {
         let policy = match context.profile() {
             Some(profile) => {
@@ -67,7 +65,7 @@ impl Reach {
         Self { policy, judged, granted: Guard { roots: Some(granted), forbidden, names }, homes, codex_home }
     }
 
-    /// Finds what lets a patch write where it does. Where everything is asked about, only a grant does.
+    /// Finds the permission for a patch. If everything needs an approval, only a grant counts.
     pub(crate) fn judge(&self, plan: &Plan, approval: AskForApproval) -> Permission {
         let places = plan.real_paths();
         let is_granted = |place: &PathBuf| self.granted.allows(place);
@@ -86,7 +84,7 @@ impl Reach {
         }
     }
 
-    /// What a patch is held to while it is applied.
+    /// The guard for applying a patch.
     pub(crate) fn guard(&self, permission: &Permission) -> Guard {
         let Guard { roots, forbidden, names } = self.policy.clone();
         match permission {
@@ -101,7 +99,7 @@ impl Reach {
         }
     }
 
-    /// The folder that holds all these places, if it may be granted at all.
+    /// The folder that contains all these places, if it may be granted at all.
     fn root_for(&self, places: &[PathBuf]) -> Option<PathBuf> {
         let anywhere = Guard { roots: None, ..self.granted.clone() };
         if !places.iter().all(|place| anywhere.allows(place)) {
@@ -115,7 +113,7 @@ impl Reach {
     }
 }
 
-/// What is protected below folders that were granted.
+/// The protected places below granted folders.
 fn protected_below(granted: &[PathBuf], codex_home: &Path) -> Vec<PathBuf> {
     let Some((first, others)) = granted.split_first() else { return Vec::new() };
     let limits = WorkspaceWrite {
@@ -129,7 +127,7 @@ fn protected_below(granted: &[PathBuf], codex_home: &Path) -> Vec<PathBuf> {
     profile.map(|profile| profile.protected()).unwrap_or_default()
 }
 
-/// The deepest folder that both are in.
+/// The deepest common folder.
 fn shared(one: &Path, other: &Path) -> PathBuf {
     let parts = one.components().zip(other.components());
     parts.take_while(|(one, other)| one == other).map(|(part, _)| part).collect()

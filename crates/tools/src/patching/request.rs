@@ -1,4 +1,4 @@
-//! From a call to a patch: a tool of its own, or `apply_patch` in a command.
+//! Parses a call into a patch: a separate tool, or `apply_patch` in a command.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,20 +10,17 @@ use serde_json::json;
 use crate::call::{ToolCall, ToolInput};
 use crate::command::CommandRequest;
 
-/// A patch as the model wants it.
+/// A patch requested by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PatchRequest {
-    /// The call it comes from.
     pub(crate) call: ItemId,
-    /// The patch.
     pub(crate) text: String,
-    /// Where its relative paths start.
+    /// The base of its relative paths.
     pub(crate) cwd: PathBuf,
-    /// How the model is told what came of it.
     pub(crate) voice: Voice,
 }
 
-/// How the model is told what came of a patch: in the form of the tool it used.
+/// The format of the report for the model: that of the tool it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Voice {
     /// As a command.
@@ -33,7 +30,7 @@ pub(crate) enum Voice {
 }
 
 impl Voice {
-    /// What the model gets.
+    /// The report for the model.
     pub(super) fn say(self, exit_code: i32, duration: Duration, text: &str) -> String {
         let seconds = (duration.as_secs_f64() * 10.0).round() / 10.0;
         match self {
@@ -51,7 +48,7 @@ struct FunctionArguments {
 }
 
 impl PatchRequest {
-    /// Reads a call of the tool for patches; none for other tools.
+    /// Parses a call of the tool for patches; `None` for other tools.
     pub(crate) fn read(call: &ToolCall, cwd: &Path) -> Option<Result<Self, serde_json::Error>> {
         if call.tool != "apply_patch" {
             return None;
@@ -67,7 +64,7 @@ impl PatchRequest {
         Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: Voice::Tool }))
     }
 
-    /// Finds a patch in a command; none when the command is something else.
+    /// Finds a patch in a command; `None` for any other command.
     pub(crate) fn find(command: &CommandRequest) -> Option<Self> {
         let found = codex_patch::from_command(&command.argv)?;
         let cwd = found.cwd.map_or_else(|| command.cwd.clone(), |folder| command.cwd.join(folder));

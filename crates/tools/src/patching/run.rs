@@ -1,4 +1,4 @@
-//! Patches as calls: checked and applied where blocking is allowed, judged by the policy in force.
+//! Patches as calls: checked and applied on blocking threads, judged by the current policy.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Tool for ApplyPatchTool {
         call.tool == "apply_patch"
     }
 
-    /// Later calls may depend on what a patch does.
+    /// Later calls may depend on a patch.
     fn concurrency(&self, _: &ToolCall) -> Concurrency {
         Concurrency::Alone
     }
@@ -49,20 +49,20 @@ impl Tool for ApplyPatchTool {
     }
 }
 
-/// A patch with what it waits for.
+/// A patch and what it waits for.
 pub(crate) struct PatchRun {
     call: PatchCall,
     cx: Arc<ToolContext>,
-    /// The folders that people have granted under the policy in force.
+    /// The folders that people have granted under the current policy.
     granted: Vec<PathBuf>,
     stage: Stage,
-    /// The checked patch, while it is neither applied nor refused.
+    /// The checked patch, until it is applied or refused.
     plan: Option<Plan>,
-    /// What the patch has changed, for the turn's diff.
+    /// The applied changes, for the turn's diff.
     applied: Option<Applied>,
 }
 
-/// What a patch waits for.
+/// The current stage of a patch.
 enum Stage {
     Planning(BoxFuture<'static, Result<(Plan, Planned), String>>),
     Applying(tokio::task::JoinHandle<(Result<Applied, String>, Duration)>),
@@ -140,7 +140,7 @@ impl PatchRun {
     }
 }
 
-/// Checks a patch against the files, and finds what lets it write.
+/// Checks a patch against the files, and finds its permission.
 fn plan(
     request: &PatchRequest,
     cx: Arc<ToolContext>,
@@ -148,7 +148,7 @@ fn plan(
 ) -> impl Future<Output = Result<(Plan, Planned), String>> + Send + 'static {
     let (text, cwd) = (request.text.clone(), request.cwd.clone());
     async move {
-        // What held the names of files while a command ran is no file of the user's.
+        // A placeholder of a command is not a file of the user.
         codex_sandbox::cleanup_done().await;
         let planning = tokio::task::spawn_blocking(move || {
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;

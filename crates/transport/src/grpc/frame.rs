@@ -1,29 +1,29 @@
-//! Messages of `proto/app_server.proto` in the frames of gRPC.
+//! Encodes messages of `proto/app_server.proto` in gRPC frames.
 //!
-//! A frame is a flag, a length and a message; the message is one text in field 1. That is all there is, so it is written out
-//! here instead of being generated.
+//! A frame is a flag, a length and a message; the message is one text in field 1. That is all, so it is written by hand
+//! instead of being generated.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 /// The flag and the length before a message.
 const HEADER_BYTES: usize = 5;
-/// What a message may have besides its text: its field, its length, and fields of later versions.
+/// Allowance for the rest of a message: its field, its length, and fields of later versions.
 const EXTRA_BYTES: usize = 1024;
 /// Field 1, a text.
 const JSON_FIELD: u64 = 1 << 3 | 2;
 
-/// Why frames cannot be read on.
+/// The reason why a frame cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameError {
     /// A message is too long.
     TooLong,
-    /// A message is compressed, which nobody has offered.
+    /// A message is compressed, which was not negotiated.
     Compressed,
-    /// A message is none of ours.
+    /// A message is malformed.
     Malformed,
 }
 
-/// A text as a frame.
+/// Encodes a text as a frame.
 pub(crate) fn encode(json: &[u8]) -> Bytes {
     let mut message = BytesMut::with_capacity(json.len() + 16);
     put_varint(&mut message, JSON_FIELD);
@@ -37,7 +37,7 @@ pub(crate) fn encode(json: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// The next text among the bytes that have come; none if they hold no whole frame yet.
+/// Decodes the next text from the received bytes; `None` if they contain no complete frame yet.
 pub(crate) fn decode(bytes: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, FrameError> {
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
     let [flag, length @ ..] = *header;
@@ -56,7 +56,7 @@ pub(crate) fn decode(bytes: &mut BytesMut, limit: usize) -> Result<Option<Bytes>
     if json.len() > limit { Err(FrameError::TooLong) } else { Ok(Some(json)) }
 }
 
-/// The text of a message. Fields that are not known are passed over, and the last of several counts.
+/// The text of a message. Unknown fields are skipped, and the last of several counts.
 fn text(mut message: Bytes) -> Option<Bytes> {
     let mut json = Bytes::new();
     while message.has_remaining() {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_what_others_write_too() {
-        // As protoc and gRPC have it: flag, length, tag 0x0a, length, text.
+        // As in protoc and gRPC: flag, length, tag 0x0a, length, text.
         assert_eq!(&encode(b"{}")[..], b"\0\0\0\0\x04\x0a\x02{}");
     }
 

@@ -25,16 +25,16 @@ use crate::pipe::{LAST_WORDS, PIPE_BYTES, together};
 use crate::token::Token;
 use crate::ws::is_own_name;
 
-/// The one method.
+/// The only method.
 pub(crate) const PATH: &str = "/codex.app_server.v1.AppServer/Connect";
-/// How many calls one connection may have at a time. Each is a client.
+/// The maximum number of concurrent calls on one connection. Each is a client.
 const CALLS: u32 = 8;
-/// How long a connection may have no call after one has ended.
+/// How long a connection may stay without a call after one has ended.
 const BETWEEN_CALLS: Duration = Duration::from_secs(1);
-/// How many bytes the head of a call may have.
+/// The maximum size of the headers of a call, in bytes.
 const HEAD_BYTES: u32 = 16 * 1024;
 
-/// How a call ends. The numbers are those of gRPC.
+/// The status of a finished call, with the numbers of gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Status {
@@ -47,14 +47,14 @@ pub(crate) enum Status {
     Unauthenticated = 16,
 }
 
-/// What calls need to know to be let in.
+/// The data for authenticating calls.
 struct Reception {
     token: Option<Token>,
     door: Option<std::net::SocketAddr>,
     slots: Slots,
 }
 
-/// Serves a client that has just come.
+/// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
     let Client { token, limits, slots, mut waiting, door } = client;
     let deadline = Instant::now() + limits.handshake;
@@ -68,7 +68,8 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
     let reception = Reception { token, door, slots };
     let mut calls = JoinSet::new();
-    // A connection is not a client, its calls are. It is a stranger until the first of them is let in.
+    // The calls of a connection are clients, the connection itself is not. It is unauthenticated until the first call
+    // is accepted.
     let mut waiting = Some(waiting);
     let mut is_closing = false;
     loop {
@@ -83,7 +84,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
                 Some(Err(_)) | None => break,
             },
             Some(_) = calls.join_next(), if !calls.is_empty() => {}
-            // Refused calls win nobody any time.
+            // Refused calls do not extend the deadline.
             () = sleep_until(deadline), if !is_known => break,
             () = lost(waiting.as_mut()) => break,
             () = sleep(BETWEEN_CALLS), if is_known && calls.is_empty() => {
@@ -98,7 +99,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     }
 }
 
-/// Ends when a stranger has lost its place.
+/// Resolves when an unauthenticated connection has lost its place.
 async fn lost(waiting: Option<&mut Place>) {
     match waiting {
         Some(place) => place.lost().await,
@@ -106,7 +107,7 @@ async fn lost(waiting: Option<&mut Place>) {
     }
 }
 
-/// Ends when the other side answers no ping.
+/// Resolves when the other side answers no ping.
 async fn find_silent(pings: Option<PingPong>, limits: Limits) {
     let Some(mut pings) = pings else { return std::future::pending().await };
     loop {
@@ -118,10 +119,10 @@ async fn find_silent(pings: Option<PingPong>, limits: Limits) {
     }
 }
 
-/// Why a call is not let in.
+/// The reason why a call is refused.
 type Refusal = (Status, Cow<'static, str>);
 
-/// Room for a call that may come in, or how it is refused.
+/// Room for a call that is allowed, or the refusal.
 fn admit(request: &Request<RecvStream>, reception: &Reception, limits: Limits) -> Result<Place, Refusal> {
     check(request, reception).map_err(|(status, text)| (status, Cow::Borrowed(text)))?;
     let place = reception.slots.serve(Way::Ip, limits.quiet);
@@ -142,7 +143,7 @@ async fn call<S: Service>(
         Ok(place) => place,
         Err((status, text)) => {
             put_status(response.headers_mut(), status, &text);
-            // A client that has left needs no answer.
+            // A client that has left needs no response.
             let _: Result<_, h2::Error> = respond.send_response(response, true);
             return;
         }
@@ -151,16 +152,16 @@ async fn call<S: Service>(
     let (near, far) = duplex(PIPE_BYTES);
     let (from_service, mut to_service) = tokio::io::split(near);
     let (input, output) = tokio::io::split(far);
-    // Unless the client ends it, the server does.
+    // The server ends the call, unless the client does.
     let status = Arc::new(AtomicU8::new(Status::Unavailable as u8));
     let reading = async {
         let read = receive(request.into_body(), &mut to_service, limits.message_bytes).await;
         status.store(read as u8, Ordering::Relaxed);
-        // The service learns that nothing more comes.
+        // Signals the end of the input to the service.
         let _: std::io::Result<()> = to_service.shutdown().await;
         std::future::pending::<()>().await;
     };
-    // Who has said everything hears answers, and who has called the call off does not.
+    // A client that closed its side receives responses; one that cancelled the call does not.
     let ended = Arc::clone(&status);
     let is_gone = move |_: &ReadHalf<DuplexStream>| ended.load(Ordering::Relaxed) != Status::Ok as u8;
     let serving = host(&service, (input, is_gone), Box::new(output), place);
@@ -177,7 +178,7 @@ async fn call<S: Service>(
             let _: Result<(), h2::Error> = sender.send_trailers(trailers);
         }
     };
-    // Whatever ends first, the last word is written, and what the client has said is read.
+    // Whichever ends first, remaining messages are written and the client's input is read.
     together(sending, exchange, LAST_WORDS).await;
 }
 
@@ -186,7 +187,7 @@ fn put_status(headers: &mut HeaderMap, status: Status, text: &str) {
     headers.extend(HeaderValue::from_str(text).map(|text| (HeaderName::from_static("grpc-message"), text)));
 }
 
-/// Whether a call is let in, or how it is refused.
+/// Whether a call is accepted, or how it is refused.
 fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), (Status, &'static str)> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
@@ -207,7 +208,7 @@ fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), (St
     Ok(())
 }
 
-/// What a client is told by the head of an answer: nothing if it is let in.
+/// The refusal in the headers of a response; `None` if the call is accepted.
 pub(crate) fn refusal(response: &Response<RecvStream>) -> Option<String> {
     let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     match text("grpc-status") {

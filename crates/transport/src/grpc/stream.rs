@@ -1,4 +1,4 @@
-//! Lines from and to the two directions of a call.
+//! Converts the two directions of a call from and to lines.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,7 +13,7 @@ use super::Status;
 use super::frame::{self, FrameError};
 use crate::pipe::{Lines, PIPE_BYTES, write_line};
 
-/// Passes messages on as lines until the other side has said everything, and says how that ended.
+/// Forwards messages as lines until the other side closes, and returns how that ended.
 pub(crate) async fn receive<W: AsyncWrite + Unpin>(mut stream: RecvStream, output: &mut W, limit: usize) -> Status {
     let mut bytes = BytesMut::new();
     while let Some(data) = stream.data().await {
@@ -33,10 +33,10 @@ pub(crate) async fn receive<W: AsyncWrite + Unpin>(mut stream: RecvStream, outpu
             }
         }
         if bytes.is_empty() {
-            // A long message must not cost its memory for ever.
+            // A long message must not keep its memory forever.
             bytes = BytesMut::new();
         }
-        // More may come only now that there is room for it.
+        // The window is released only now that there is room for more.
         if stream.flow_control().release_capacity(data.len()).is_err() {
             return Status::Unavailable;
         }
@@ -44,7 +44,7 @@ pub(crate) async fn receive<W: AsyncWrite + Unpin>(mut stream: RecvStream, outpu
     Status::Ok
 }
 
-/// Passes lines on as messages until there are no more.
+/// Forwards lines as messages until there are no more.
 pub(crate) async fn send_lines<R: AsyncRead + Unpin>(
     input: R,
     limit: usize,
@@ -55,7 +55,7 @@ pub(crate) async fn send_lines<R: AsyncRead + Unpin>(
     loop {
         let line = tokio::select! {
             line = lines.next() => line?,
-            // The other side has called the call off.
+            // The other side has cancelled the call.
             _ = poll_fn(|context| stream.poll_reset(context)) => return Err(io::ErrorKind::ConnectionReset.into()),
         };
         let Some(line) = line else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! A client of the app-server over any transport.
 //!
-//! It is for one connection; a test that has one vanish drops it and makes another.
+//! It is for one connection; a test that makes one vanish drops it and creates another.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 
 use crate::world::World;
 
-/// How long a message is waited for before the test fails.
+/// How long to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long room may take to be found. What holds a place for longer is a fault.
+/// How long finding room may take. Holding a place for longer is a bug.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A client.
 pub(crate) struct Client {
     input: Lines<BufReader<Reader>>,
     output: Writer,
     next_id: i64,
-    /// Messages that came while something else was waited for.
+    /// Messages that arrived while waiting for something else.
     waiting: VecDeque<Value>,
 }
 
 impl Client {
-    /// Connects and says who it is.
+    /// Connects and initializes.
     pub(crate) async fn connect(address: &Address, token: &Token) -> Self {
         let (input, output) = dial(address, Some(token)).await.expect("the server is there");
         Self::over(input, output).await
     }
 
-    /// Connects as soon as there is room. Whoever has left takes none for long, and strangers take none at all.
+    /// Connects as soon as there is room. A disconnected client frees its room soon, and unauthenticated ones take none
+    /// at all.
     pub(crate) async fn come_in(address: &Address) -> Self {
         let trying = async {
             loop {
@@ -46,7 +46,7 @@ impl Client {
         tokio::time::timeout(SOON, trying).await.expect("there is room soon")
     }
 
-    /// None if there is no room. Over a Unix socket one learns that in place of the first answer.
+    /// `None` if there is no room. Over a Unix socket that is reported in place of the first response.
     async fn try_to_come_in(address: &Address) -> Option<Self> {
         let (input, output) = match dial(address, Some(&World::token())).await {
             Ok(connection) => connection,
@@ -81,13 +81,13 @@ impl Client {
         self.output.flush().await.expect("the server reads");
     }
 
-    /// The next message; none when the server has hung up.
+    /// The next message; `None` when the server has disconnected.
     pub(crate) async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.input.next_line()).await.expect("a message comes in time");
         line.ok().flatten().map(|line| serde_json::from_str(&line).expect("every line is JSON"))
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     pub(crate) async fn next(&mut self) -> Value {
         self.next_of(|_| true).await
     }
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// Sends a request without waiting for its answer.
+    /// Sends a request without waiting for its response.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> i64 {
         self.next_id += 1;
         let id = self.next_id;
@@ -113,7 +113,7 @@ impl Client {
         id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.ask(method, params).await;
         let mut answer = self.next_of(|message| message["id"] == id && message.get("method").is_none()).await;
@@ -123,42 +123,42 @@ impl Client {
         }
     }
 
-    /// Sends a request that must work.
+    /// Sends a request that must succeed.
     pub(crate) async fn ok(&mut self, method: &str, params: Value) -> Value {
         self.call(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// The next notification of that name.
+    /// The next notification with this name.
     pub(crate) async fn notification(&mut self, method: &str) -> Value {
         self.next_of(|message| message["method"] == method && message.get("id").is_none()).await["params"].take()
     }
 
-    /// The next notification of that name about a thread.
+    /// The next notification with this name about a thread.
     pub(crate) async fn news_of(&mut self, thread: &str, method: &str) -> Value {
         let is_wanted = |message: &Value| message["method"] == method && message["params"]["threadId"] == thread;
         self.next_of(is_wanted).await["params"].take()
     }
 
-    /// The next request of the server of that name: its id and its parameters.
+    /// The next server request with this name: its id and its parameters.
     pub(crate) async fn request(&mut self, method: &str) -> (i64, Value) {
         let mut request = self.next_of(|message| message["method"] == method && message.get("id").is_some()).await;
         (request["id"].as_i64().expect("a number"), request["params"].take())
     }
 
-    /// Starts a thread and returns its name.
+    /// Starts a thread and returns its id.
     pub(crate) async fn thread(&mut self) -> String {
         let started = self.ok("thread/start", json!({})).await;
         started["thread"]["id"].as_str().expect("a name").to_owned()
     }
 
-    /// Says something, and returns the name of the turn that has begun.
+    /// Sends input, and returns the id of the new turn.
     pub(crate) async fn say(&mut self, thread: &str, text: &str) -> String {
         let input = json!([{"type": "text", "text": text}]);
         let answer = self.ok("turn/start", json!({"threadId": thread, "input": input})).await;
         answer["turn"]["id"].as_str().expect("a name").to_owned()
     }
 
-    /// Resumes a thread and returns what is known of it.
+    /// Resumes a thread and returns the response.
     pub(crate) async fn resume(&mut self, thread: &str) -> Value {
         self.ok("thread/resume", json!({"threadId": thread})).await["thread"].take()
     }

@@ -1,4 +1,4 @@
-//! Clients that come, vanish and return, and a server that ends.
+//! Clients that connect, vanish and return, and a server that shuts down.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ pub(crate) fn text(text: &str) -> Value {
     json!({"items": [{"text": text}]})
 }
 
-/// What a command waits for until the test lets it go on, so that nothing depends on time: it reads `gate`.
+/// Blocks a command until the test lets it continue, so that nothing depends on timing: the command reads `gate`.
 pub(crate) struct Gate(PathBuf);
 
 impl Gate {
@@ -27,14 +27,14 @@ impl Gate {
         Self(path)
     }
 
-    /// Lets the command go on. It waits until the command is there.
+    /// Lets the command continue. Waits until the command is there.
     pub(crate) async fn open(self) {
         let open = move || std::fs::write(&self.0, "go").expect("the command reads");
         tokio::task::spawn_blocking(open).await.expect("it does not panic");
     }
 }
 
-/// A world whose model runs a command behind a gate and then says that it is done.
+/// A world whose model runs a gated command and then reports that it is done.
 fn gated() -> (World, Gate) {
     let world = World::new(RUNS, &json!([]));
     let (gate, call) = (Gate::new(&world), command("cat gate > passed"));
@@ -42,7 +42,7 @@ fn gated() -> (World, Gate) {
     (world, gate)
 }
 
-/// The turns of a thread with their states, once the last has ended.
+/// The turns of a thread with their statuses, once the last has ended.
 async fn ended_turns(client: &mut Client, thread: &str) -> Vec<(String, String)> {
     let known = client.resume(thread).await;
     let is_running = known["status"]["type"] == "active";
@@ -138,7 +138,7 @@ async fn the_end_interrupts_turns_tells_everybody_and_removes_the_socket() {
     assert!(rollout.contains("turn_aborted"), "{rollout}");
 }
 
-/// The text of the one rollout below a folder.
+/// The text of the only rollout below a folder.
 fn rollout(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).expect("the folder is there");
     let paths: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
@@ -172,8 +172,8 @@ async fn what_was_asked_before_the_input_ended_is_answered() {
     world.end().await;
 }
 
-/// Three clients on five threads, each over a socket of its own kind, vanish and return as chance has it. Every turn that was
-/// started ends once, and whoever comes back finds it.
+/// Three clients on five threads, each over a different kind of socket, vanish and return at random. Every turn that
+/// was started ends once, and every returning client finds it.
 #[tokio::test]
 async fn whoever_comes_and_goes_loses_no_turn() {
     let seed = fastrand::u64(..);

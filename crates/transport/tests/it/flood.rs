@@ -37,19 +37,19 @@ async fn who_finds_no_room_is_told_so_and_finds_it_when_somebody_leaves() {
     let ip = ws.ip().expect("it has one");
     assert!(http(ip, &format!("GET /healthz HTTP/1.1\r\nHost: {ip}\r\n\r\n")).await.starts_with("HTTP/1.1 200"));
     assert!(http(ip, &format!("GET /readyz HTTP/1.1\r\nHost: {ip}\r\n\r\n")).await.starts_with("HTTP/1.1 503"));
-    // Those over IP addresses take no room from those over Unix sockets.
+    // Clients over IP addresses take no room from those over Unix sockets.
     let mut second = Client::connect(&unix, &World::token()).await;
     let refusal = read_refusal(&unix).await;
     assert_eq!(refusal["code"], -32001);
     assert!(refusal["message"].as_str().is_some_and(|text| text.contains("over Unix sockets")), "{refusal}");
-    // Those who are there are served as before.
+    // Existing clients are served as before.
     second.ok("thread/list", json!({})).await;
     drop(first);
     Client::come_in(&tcp).await.ok("thread/list", json!({})).await;
     world.end().await;
 }
 
-/// What a client of a Unix socket is told before it has said anything.
+/// The message to a client of a Unix socket before it has sent anything.
 async fn read_refusal(unix: &Address) -> Value {
     let mut line = String::new();
     BufReader::new(stream(unix).await).read_line(&mut line).await.expect("a line");
@@ -61,7 +61,7 @@ async fn stream(unix: &Address) -> UnixStream {
     UnixStream::connect(path).await.expect("it listens")
 }
 
-/// Keeps as many silent connections to an address as it lets us, and comes again for each that is cut off.
+/// Keeps as many silent connections to an address as possible, and replaces each that is closed.
 async fn keep_flooding(address: Address) {
     let ip = address.ip().expect("it has one");
     let mut strangers: VecDeque<TcpStream> = VecDeque::new();
@@ -95,7 +95,7 @@ async fn a_flood_of_strangers_keeps_no_client_out() {
         flood.abort();
         for mut stranger in strangers {
             let mut rest = Vec::new();
-            // Every one of them is cut off, and a reset is an end too.
+            // Every one of them is closed, and a reset counts too.
             let _: std::io::Result<usize> = stranger.read_to_end(&mut rest).await;
             let rest = String::from_utf8_lossy(&rest);
             let is_told = rest.contains("connections that have not shown a token") || rest.contains("no token came");
@@ -122,7 +122,7 @@ async fn who_has_said_nothing_makes_way_for_a_client_when_there_is_no_other_room
     world.end().await;
 }
 
-/// A client that leaves while there is something for it that it has not read.
+/// A client that leaves with unread messages.
 async fn check_unread(url: &str) {
     let mut world = World::new("", &json!([{"repeat": true, "items": [{"hang": true}]}]));
     world.slots = Slots::new(1);
@@ -132,7 +132,7 @@ async fn check_unread(url: &str) {
         let thread = client.thread().await;
         client.say(&thread, "go").await;
         client.notification("turn/started").await;
-        // The answers to these are never read.
+        // The responses to these are never read.
         for _ in 0..100 {
             client.ask("thread/loaded/list", json!({})).await;
         }

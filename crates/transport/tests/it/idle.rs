@@ -1,4 +1,4 @@
-//! Threads that nobody listens to.
+//! Threads without subscribers.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn a_thread_that_nobody_listens_to_is_unloaded_and_comes_back() {
     world.end().await;
 }
 
-/// What is loaded when everything is unloaded that nobody listens to.
+/// The loaded threads after everything without subscribers was unloaded.
 async fn loaded_later(world: &World) -> Value {
     tokio::time::sleep(2 * HALF_AN_HOUR).await;
     let mut client = Client::within(world.server.connect()).await;
@@ -50,7 +50,7 @@ async fn a_turn_that_nobody_listens_to_goes_on() {
     client.notification("turn/started").await;
     client.thread().await;
     drop(client);
-    // The other one does nothing.
+    // The other one is idle.
     while world.server.unload_unheard().await == 0 {
         tokio::task::yield_now().await;
     }
@@ -60,7 +60,7 @@ async fn a_turn_that_nobody_listens_to_goes_on() {
     world.end().await;
 }
 
-/// A question whose clients are gone is no reason to keep a thread, and unloading is no answer to it.
+/// An approval request whose clients are gone does not keep a thread loaded, and unloading does not answer it.
 async fn check_abandoned(decision: &str, at_once: bool) {
     let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
     let mut world = World::new(ASKS, &json!([call, {"items": [{"text": "At last."}]}]));
@@ -73,16 +73,16 @@ async fn check_abandoned(decision: &str, at_once: bool) {
     assert_eq!(world.server.unload_unheard().await, 0, "somebody listens");
     drop(client);
     if at_once {
-        // The desk takes a moment to close.
+        // The subscriber takes a moment to close.
         while world.server.unload_unheard().await == 0 {
             tokio::task::yield_now().await;
         }
     } else {
         assert_eq!(loaded_later(&world).await, json!([]));
     }
-    // A command takes its time, and time that stands still would be over at once.
+    // A command takes real time, and paused time would be over at once.
     tokio::time::resume();
-    // The model of the thread that is loaded again begins its script anew.
+    // The model of the reloaded thread starts its script from the beginning.
     std::fs::write(world.path("home/script.json"), json!([{"items": [{"text": "At last."}]}]).to_string())
         .expect("it can be written");
     let mut client = Client::within(world.server.connect()).await;
@@ -143,7 +143,8 @@ async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
     world.end().await;
 }
 
-/// What cannot be asked again waits for its answer, and is interrupted in the end. Returns the turn as it is read then.
+/// A request that cannot be sent again waits for its answer, and is interrupted in the end. Returns the turn as it is
+/// read then.
 async fn check_interrupted(config: &str, script: &Value, ask: impl AsyncFnOnce(&mut Client, &str) -> String) -> Value {
     let mut world = World::new(config, script);
     let mut client = Client::within(world.server.connect()).await;

@@ -1,4 +1,4 @@
-//! The app-server over every transport, as clients see it and as those see it who should not.
+//! The app-server over every transport, as seen by clients and by intruders.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 

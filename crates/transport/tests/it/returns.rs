@@ -1,4 +1,4 @@
-//! What a client that comes back in the middle of a turn is told, case by case.
+//! The messages to a client that reconnects in the middle of a turn, case by case.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::client::Client;
 use crate::comings::{Gate, command, text};
 use crate::world::{ASKS, RUNS, World};
 
-/// A client that listens by numbers, and the answer it got.
+/// A client subscribed by numbers, and the response it got.
 async fn subscribed(world: &World, thread: &str, place: Option<(u64, &Value)>) -> (Client, Value) {
     let mut client = Client::within(world.server.connect()).await;
     let params = match place {
@@ -17,7 +17,7 @@ async fn subscribed(world: &World, thread: &str, place: Option<(u64, &Value)>) -
     (client, answer)
 }
 
-/// Every message up to a notification of that name.
+/// Every message up to a notification with this name.
 async fn until(client: &mut Client, method: &str) -> Vec<Value> {
     let mut messages = Vec::new();
     loop {
@@ -124,7 +124,7 @@ async fn a_number_is_only_in_a_message_that_names_its_thread() {
     }
 }
 
-/// A thousand clients come and go while a turn runs. Each is a few tasks as long as it is there, and none afterwards.
+/// A thousand clients come and go during a turn. Each costs a few tasks while it is connected, and none afterwards.
 #[tokio::test]
 async fn whoever_leaves_takes_its_desk_along() {
     let world = World::new("", &json!([{"items": [{"hang": true}]}]));
@@ -139,7 +139,7 @@ async fn whoever_leaves_takes_its_desk_along() {
         match number % 3 {
             0 => drop(client.resume(&thread).await),
             1 => drop(client.ok("thread/subscribe", json!({"threadId": thread})).await),
-            // This one leaves before it is answered.
+            // This one leaves before the response.
             _ => drop(client.ask("thread/subscribe", json!({"threadId": thread})).await),
         }
     }

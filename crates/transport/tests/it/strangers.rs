@@ -1,4 +1,4 @@
-//! Those who should not get in: web pages, names that others control, wrong tokens, and who takes too long.
+//! Peers that must not get in: web pages, host names that others control, wrong tokens, and slow ones.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::net::TcpStream;
 
 use crate::world::{TOKEN, World};
 
-/// What a server says to a request.
+/// The response of a server to a request.
 pub(crate) async fn http(ip: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(ip).await.expect("it listens");
     stream.write_all(request.as_bytes()).await.expect("it reads");
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
-    // The head is all that is looked at.
+    // Only the headers matter.
     while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
         match stream.read(&mut piece).await {
             Ok(0) | Err(_) => break,
@@ -26,7 +26,7 @@ pub(crate) async fn http(ip: SocketAddr, request: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A request for a WebSocket, with these headers besides those that it must have.
+/// A WebSocket request with these headers besides the required ones.
 fn knock(path: &str, headers: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -53,7 +53,7 @@ async fn a_websocket_opens_for_the_token_alone() {
         ("/", format!("{host}Authorization: Bearer {TOKEN}x\r\n"), "401"),
         ("/", format!("{host}Authorization: Bearer\r\n"), "401"),
         ("/", format!("{host}Authorization: Basic {TOKEN}\r\n"), "401"),
-        // A token in an address ends up in logs and histories, so it counts for nothing there.
+        // A token in an address ends up in logs and histories, so it is ignored there.
         (&format!("/?token={TOKEN}"), host.clone(), "401"),
         ("/", format!("{host}{bearer}Origin: http://{ip}\r\n"), "403"),
         ("/", format!("{host}{bearer}Origin: null\r\n"), "403"),
@@ -111,7 +111,7 @@ async fn what_begins_like_a_web_page_gets_nowhere_over_tcp() {
     world.end().await;
 }
 
-/// How a call is answered.
+/// The response to a call.
 async fn call(address: &Address, authority: Option<&str>, headers: &[(&str, &str)]) -> String {
     let stream = TcpStream::connect(address.ip().expect("it has one")).await.expect("it listens");
     let (client, connection) = h2::client::handshake(stream).await.expect("it speaks HTTP/2");
@@ -184,7 +184,7 @@ async fn refused_calls_win_no_time() {
     let stream = TcpStream::connect(ip).await.expect("it listens");
     let (mut client, connection) = h2::client::handshake(stream).await.expect("it speaks HTTP/2");
     tokio::spawn(connection);
-    // Calls without a token, one after the other, until the server has enough.
+    // Calls without a token, one after the other, until the server closes the connection.
     let calls = async {
         while let Ok(ready) = client.ready().await {
             client = ready;
@@ -199,7 +199,7 @@ async fn refused_calls_win_no_time() {
     world.end().await;
 }
 
-/// Opens a WebSocket by hand, to send it what no library would.
+/// Opens a WebSocket by hand, to send what no library would.
 async fn open(ip: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(ip).await.expect("it listens");
     let headers = format!("Host: {ip}\r\nAuthorization: Bearer {TOKEN}\r\n");
@@ -212,7 +212,7 @@ async fn open(ip: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The code that the server closes with, and how often it has asked before whether anybody is there.
+/// The server's close code, and the number of pings before it.
 async fn closed(stream: &mut TcpStream) -> (u16, usize) {
     let mut pings = 0;
     loop {

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::client::Client;
 use crate::world::World;
 
-/// A client says hello and hears the whole answer, a large message both ways included.
+/// A client sends a message and receives the whole answer, including a large message in both directions.
 async fn check(url: &str) {
     let long = "x".repeat(300_000);
     let mut world = World::new("", &json!([{"items": [{"text": "Hi there."}]}, {"items": [{"text": long}]}]));
@@ -24,7 +24,7 @@ async fn check(url: &str) {
         .map(|item| item["text"].as_str().or_else(|| item["content"][0]["text"].as_str()).map_or(0, str::len))
         .collect();
     assert_eq!(texts, [3_000_000, 300_000]);
-    // A message with ends of lines in it is one message where it can be told, and nothing gets out of step.
+    // A message with line breaks in it is one message where frames allow that, and nothing gets out of step.
     assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
     drop(client);
     world.end().await;

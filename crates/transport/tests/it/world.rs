@@ -1,4 +1,4 @@
-//! A server with a home of its own, and the sockets it listens on.
+//! A server with its own home, and the sockets it listens on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,12 +20,11 @@ use crate::client::Client;
 /// The token of all tests.
 pub(crate) const TOKEN: &str = "a-token-for-tests-0123456789";
 
-/// Questions are asked about all commands, and none is confined.
+/// Every command needs an approval, and none is sandboxed.
 pub(crate) const ASKS: &str = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
-/// Nobody is asked, and no command is confined.
+/// No command needs an approval, and none is sandboxed.
 pub(crate) const RUNS: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'";
 
-/// A server.
 pub(crate) struct World {
     folder: TempDir,
     pub(crate) server: AppServer,
@@ -36,12 +35,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A server whose model plays a script, anew for each thread.
+    /// A server whose model plays a script, from the start for each thread.
     pub(crate) fn new(config: &str, script: &Value) -> Self {
         Self::remembering(256 * 1024, config, script)
     }
 
-    /// The same, where each thread keeps so many bytes of what it said last.
+    /// The same, with a replay buffer of `recent_bytes` per thread.
     pub(crate) fn remembering(recent_bytes: usize, config: &str, script: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let root = folder.path().canonicalize().expect("it exists");
@@ -69,6 +68,7 @@ impl World {
         });
         let server = AppServer::new(Start {
             threads: Arc::new(threads),
+            accounts: Arc::new(codex_login::Accounts::new(config.home(), config.env())),
             store,
             config,
             cwd,
@@ -94,7 +94,7 @@ impl World {
         Options { token: Some(Self::token()), slots, limits, shortage: Shortage::default(), allows_remote: false }
     }
 
-    /// Listens, and says where.
+    /// Listens, and returns the address.
     pub(crate) async fn listen(&mut self, url: &str) -> Address {
         let url = if url == "unix://" {
             format!("unix://{}", self.path("home/run/socket").display())
@@ -107,7 +107,7 @@ impl World {
         let service = move |input, output| {
             let server = server.clone();
             async move {
-                // How a client leaves is its own affair.
+                // How a client leaves does not matter.
                 let _: std::io::Result<()> = server.serve(input, output).await;
             }
         };
@@ -127,7 +127,7 @@ impl World {
         Client::connect(&address, &Self::token()).await
     }
 
-    /// Ends the server as a signal would.
+    /// Stops the server as a signal would.
     pub(crate) async fn end(&mut self) {
         self.server.close().await;
         self.stop.send_replace(true);

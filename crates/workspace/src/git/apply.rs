@@ -9,15 +9,15 @@ use std::{
 
 use super::{GitError, repository::Repository, run::Runner, stage::Stage};
 
-/// How much of what git says is kept.
+/// The maximum number of bytes kept of git's output.
 const MAX_SAID: usize = 1024 * 1024;
 
-/// How an application has ended.
+/// The result of applying a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// Whether the files are changed. If not, none is.
+    /// Whether the files were changed. If not, none was.
     pub is_complete: bool,
-    /// What git has to say about it.
+    /// The output of git.
     pub said: String,
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn apply(folder: &Path, diff: &str, runner: &Runner, within: Duration
     let root = repository.as_ref().map_or(&*folder, |repository| &repository.root);
     let stage = Stage::new(runner, repository.as_ref()).map_err(read)?;
     let input = stage.input("diff", diff.as_bytes()).map_err(read)?;
-    // Names count from the folder. Without this, git would take them for names from the checkout's root, and leave out
-    // in silence what is not in the folder.
+    // Paths are relative to the folder. Without this, git would treat them as relative to the checkout's root, and
+    // silently skip the ones outside the folder.
     let mut directory = OsString::from("--directory=");
     directory.push(folder.strip_prefix(root).unwrap_or(Path::new("")));
     let arguments = [OsStr::new("apply"), OsStr::new("--whitespace=nowarn"), &directory, OsStr::new("-")];

@@ -1,4 +1,4 @@
-//! All changes of a checkout since the newest commit that a remote has.
+//! All changes of a checkout since the newest pushed commit.
 
 use std::{
     io,
@@ -13,49 +13,31 @@ use super::{
     stage::Stage,
 };
 
-/// How long a diff may be.
+/// The maximum size of a diff.
 const MAX_DIFF: usize = 32 * 1024 * 1024;
-/// How long a list of names may be.
+/// The maximum size of a list of names.
 const MAX_LIST: usize = 8 * 1024 * 1024;
-/// How many untracked files there may be.
+/// The maximum number of untracked files.
 const MAX_UNTRACKED: usize = 5_000;
 
-/// Why there is no diff.
+/// The reason why there is no diff.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// The folder is in no repository, or in one that does not know it.
+    /// The folder is in no repository, or in one that does not belong to it.
     #[error("{} is not in a git repository", .0.display())]
     NoRepository(PathBuf),
-    /// Nothing is committed yet.
     #[error("{} has no commits", .0.display())]
     NoCommits(PathBuf),
-    /// Nothing is known of a remote that has any of the commits.
+    /// No known remote has any of the commits.
     #[error("no remote of {} has a commit of the branch that is checked out", .0.display())]
     NoRemote(PathBuf),
-    /// There is more to show than anybody wants to see.
     #[error("{} has more than {most} untracked files", .root.display())]
-    TooManyFiles {
-        /// The checkout.
-        root: PathBuf,
-        /// The limit.
-        most: usize,
-    },
-    /// The git folder could not be read.
+    TooManyFiles { root: PathBuf, most: usize },
     #[error("could not read the git folder of {}", .root.display())]
-    Read {
-        /// The checkout.
-        root: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// `git` is missing, failed, took too long or said too much.
+    Read { root: PathBuf, source: io::Error },
+    /// `git` is missing, failed, took too long or printed too much.
     #[error("could not ask git about {}", .root.display())]
-    Git {
-        /// The checkout.
-        root: PathBuf,
-        /// What went wrong.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Git { root: PathBuf, source: Box<dyn std::error::Error + Send + Sync> },
 }
 
 pub(crate) fn diff_to_remote(cwd: &Path, runner: &Runner, within: Duration) -> Result<DiffToRemote, GitError> {
@@ -78,7 +60,7 @@ pub(crate) fn diff_to_remote(cwd: &Path, runner: &Runner, within: Duration) -> R
         return Err(GitError::TooManyFiles { root: root(), most: MAX_UNTRACKED });
     }
     if !untracked.is_empty() {
-        // Announced in our copy of the index, new files are part of the same diff as changed ones.
+        // Once added to our copy of the index, new files are part of the same diff as changed ones.
         let names = stage.input("untracked", &untracked.join(&0)).map_err(read)?;
         let add = ["add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul"];
         git.run(&add, Some(&names), MAX_LIST).map_err(failed)?;
@@ -88,7 +70,7 @@ pub(crate) fn diff_to_remote(cwd: &Path, runner: &Runner, within: Duration) -> R
     Ok(DiffToRemote { sha, diff: String::from_utf8_lossy(&diff).into_owned() })
 }
 
-/// The commits of the branch without those that the remotes have, as `git rev-list` reads them.
+/// The commits of the branch without those of the remotes, as input for `git rev-list`.
 fn revisions(head: &str, remotes: &[String]) -> String {
     let mut text = format!("{head}\n");
     for commit in remotes {
@@ -99,9 +81,9 @@ fn revisions(head: &str, remotes: &[String]) -> String {
     text
 }
 
-/// The first ancestor, parent by parent, that a remote has: the end of the commits that none has.
+/// The first ancestor, parent by parent, that a remote has: the boundary of the unpushed commits.
 fn newest_shared(git: &Git<'_>, head: &str, revisions: &Path) -> Result<Option<String>, RunError> {
-    // A remote that was forgotten with its commits is no reason to fail.
+    // A removed remote whose commits are gone is no reason to fail.
     let list = ["rev-list", "--first-parent", "--boundary", "--topo-order", "--ignore-missing", "--stdin"];
     let list = git.run(&list, Some(revisions), MAX_LIST)?;
     let list = String::from_utf8_lossy(&list);
@@ -112,7 +94,7 @@ fn newest_shared(git: &Git<'_>, head: &str, revisions: &Path) -> Result<Option<S
     Ok(list.lines().filter_map(|line| line.strip_prefix('-')).next_back().map(str::to_owned))
 }
 
-/// Files that are neither known nor ignored. A repository within this one is not looked into.
+/// Files that are neither tracked nor ignored. Nested repositories are not entered.
 fn untracked(git: &Git<'_>) -> Result<Vec<Vec<u8>>, RunError> {
     let list = git.run(&["ls-files", "--others", "--exclude-standard", "-z"], None, MAX_LIST)?;
     let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));

@@ -1,4 +1,4 @@
-//! A checkout as others see it: where it is, and which repository it is of.
+//! A checkout as seen from outside: its folder, and its repository.
 
 use std::{
     path::Path,
@@ -7,7 +7,7 @@ use std::{
 
 use super::{GitError, repository::Repository, run::Runner, stage::Stage, without_credentials};
 
-/// How much git may say about a commit.
+/// The maximum number of bytes of git's output about a commit.
 const MAX_SAID: usize = 1024;
 
 /// The checkout around a folder.
@@ -21,13 +21,12 @@ impl Checkout {
         Repository::find(folder).map(Self)
     }
 
-    /// Its own folder.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// Where its repository was cloned from, without the name and password in the address.
+    /// The origin of its repository, without user name and password.
     #[must_use]
     pub fn origin(&self) -> Option<String> {
         self.0.settings().get("remote", "origin", "url").map(without_credentials)
@@ -56,7 +55,7 @@ impl Checkout {
     }
 }
 
-/// What an address says of host and path, whatever way leads there.
+/// The host and path of an address, whatever the protocol.
 fn bare(address: &str) -> String {
     let end = address.trim_end_matches('/');
     let end = end.strip_suffix(".git").unwrap_or(end);

@@ -1,6 +1,6 @@
-//! Reads files of a repository, whatever lies there in the place of a file.
+//! Reads files of a repository safely, whatever is in their place.
 //!
-//! Invariant: only regular files are read, up to a limit, and no open or read waits for anybody.
+//! Invariant: only regular files are read, up to a limit, and no open or read blocks.
 
 use std::{
     fs::{self, File},
@@ -10,18 +10,18 @@ use std::{
 
 use rustix::fs::{Mode, OFlags};
 
-/// How much of a file is read as text.
+/// The maximum number of bytes read as text.
 const MAX_TEXT: u64 = 1024 * 1024;
 
-/// Whether the last part of a path may be a link.
+/// Whether the last component of a path may be a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
     Refused,
 }
 
-/// Opens a regular file. What is none is an error; a pipe or a device is not even opened, unless it was put there just
-/// now, and is not waited for even then.
+/// Opens a regular file. Anything else is an error; a pipe or a device is not even opened, unless it was put there just
+/// now, and even then the open does not block.
 pub(crate) fn open(path: &Path, links: Links) -> io::Result<File> {
     let (found, extra) = match links {
         Links::Followed => (fs::metadata(path)?, OFlags::empty()),
@@ -41,7 +41,7 @@ pub(crate) fn read(path: &Path) -> Option<String> {
     read_up_to(path, MAX_TEXT)
 }
 
-/// Reads a text of at most so many bytes.
+/// Reads a text of at most `most` bytes.
 pub(crate) fn read_up_to(path: &Path, most: u64) -> Option<String> {
     let mut text = String::new();
     let length = open(path, Links::Followed).ok()?.take(most + 1).read_to_string(&mut text).ok()?;

@@ -1,11 +1,12 @@
-//! Which repository `git` would take its settings from.
+//! Finds the repository that `git` would take its settings from.
 //!
-//! Unlike [`Repository`](super::repository::Repository) this is not about what a repository says but about what `git` would
-//! obey, so whatever it could take for one counts: a `.git` of any kind, and a folder that looks like a bare repository.
+//! Unlike [`Repository`](super::repository::Repository) this is not about the data of a repository but about the
+//! settings that `git` would use, so anything that it could recognise as one counts: a `.git` of any kind, and a folder
+//! that looks like a bare repository.
 
 use std::path::{Path, PathBuf};
 
-/// Tells whether `git` takes its settings from the same repository in two folders, or from none in both.
+/// Whether `git` takes its settings from the same repository in two folders, or from none in both.
 #[must_use]
 pub fn is_same_repository(one: &Path, other: &Path) -> bool {
     if one == other {
@@ -13,12 +14,12 @@ pub fn is_same_repository(one: &Path, other: &Path) -> bool {
     }
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other || innermost(&one) == innermost(&other),
-        // What is not there yet may be anything when it is.
+        // A missing folder may become anything.
         _ => false,
     }
 }
 
-/// The nearest folder around this one that `git` would take for a repository.
+/// The nearest folder around this one that `git` would recognise as a repository.
 fn innermost(folder: &Path) -> Option<PathBuf> {
     let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
     let is_bare = |folder: &Path| ["HEAD", "objects", "refs"].iter().all(|name| is_there(folder.join(name)));

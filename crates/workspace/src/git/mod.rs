@@ -1,14 +1,14 @@
-//! What is known of the repository around a folder: commit, branch, origin, and the changes that no remote has. And
-//! diffs, applied to the files of a folder.
+//! Information about the repository around a folder: commit, branch, origin, and unpushed changes; and applying diffs
+//! to the files of a folder.
 //!
-//! Assume that the repository is hostile. Commit, branch and origin are read from its files without running anything.
-//! For the rest, `git` is run on a git folder of our own that borrows objects and index from the real one, so the
-//! repository's configuration, hooks and attributes outside the checkout are not even seen: no filter, monitor, pager
-//! or diff program of it can run, because none is ever named. The folder lies where the caller says ([`Runner`]), in a
-//! place that nobody can write who may write the checkout.
+//! The repository is assumed to be hostile. Commit, branch and origin are read from its files without running anything.
+//! For the rest, `git` runs on our own git folder that borrows objects and index from the real one, so the repository's
+//! configuration, hooks and attributes outside the checkout are not even seen: none of its filters, monitors, pagers or
+//! diff programs can run, because none is ever named. The caller chooses the place of that folder ([`Runner`]), where
+//! nobody who may write the checkout can write.
 //!
-//! Invariants: the git folder of the repository is never written, a forged `.git` file leads nowhere, every run of `git`
-//! has a deadline and a limit on its output. No async code.
+//! Invariants: the git folder of the repository is never written, a forged `.git` file leads nowhere, every run of
+//! `git` has a deadline and an output limit. No async code.
 
 mod apply;
 mod changes;
@@ -33,23 +33,23 @@ pub use checkout::Checkout;
 pub use innermost::is_same_repository;
 pub use run::Runner;
 
-/// How long `git` may take for all that one question needs.
+/// The time limit for all runs of `git` that one query needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);
-/// How long `git` may take to apply a diff. Somebody waits for it who can stop it.
+/// The time limit for applying a diff. The user is waiting and can stop it.
 const APPLY_DEADLINE: Duration = Duration::from_secs(60);
 
-/// What a checkout has that no remote has.
+/// The unpushed changes of a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffToRemote {
-    /// The newest commit that a remote has too.
+    /// The newest pushed commit.
     pub sha: String,
-    /// What has changed since, untracked files included.
+    /// The changes since then, untracked files included.
     pub diff: String,
 }
 
-/// The commit, branch and origin of the repository around a folder, as rollouts keep them; nothing outside of one.
+/// The commit, branch and origin of the repository around a folder, as stored in rollouts; `None` outside of one.
 ///
-/// An address is given without the name and password in it.
+/// The address has no user name and password.
 #[must_use]
 pub fn git_info(cwd: &Path) -> Option<GitInfo> {
     let repository = Repository::find(cwd)?;
@@ -59,12 +59,12 @@ pub fn git_info(cwd: &Path) -> Option<GitInfo> {
     Some(GitInfo { commit_hash: head.commit, branch: head.branch, repository_url: url })
 }
 
-/// The newest commit of the checked-out branch that a remote has too, and all changes since, with untracked files.
+/// The newest pushed commit of the checked-out branch, and all changes since, including untracked files.
 pub fn git_diff_to_remote(cwd: &Path, runner: &Runner) -> Result<DiffToRemote, GitError> {
     changes::diff_to_remote(cwd, runner, DEADLINE)
 }
 
-/// Applies a diff to the files of a folder, all of it or nothing. Its names count from the folder.
+/// Applies a diff to the files of a folder, all of it or nothing. Its paths are relative to the folder.
 ///
 /// Attributes of the checkout that name a filter or another program have no effect.
 pub fn apply(folder: &Path, diff: &str, runner: &Runner) -> Result<Applied, GitError> {
@@ -76,7 +76,7 @@ pub fn has_commit(checkout: &Checkout, commit: &str, runner: &Runner) -> Result<
     checkout.has_commit(commit, runner, DEADLINE)
 }
 
-/// Takes the user part out of a web address: it is where tokens are put.
+/// Removes the user part of a web address, because it may contain a token.
 fn without_credentials(url: &str) -> String {
     let scheme = ["https://", "http://"].iter().find(|scheme| url.starts_with(**scheme));
     match scheme.and_then(|scheme| url.strip_prefix(scheme).map(|rest| (scheme, rest))) {

@@ -1,4 +1,4 @@
-//! What is checked out and what the remotes have, read from the files of the git folder.
+//! The checked-out commit and the commits of the remotes, read from the files of the git folder.
 
 use std::{
     collections::BTreeMap,
@@ -11,30 +11,30 @@ use super::{
     repository::Repository,
 };
 
-/// Names of names of commits, at most.
+/// The maximum length of a chain of symbolic refs.
 const MAX_LINKS: usize = 5;
-/// Folders of refs in folders of refs, at most.
+/// The maximum nesting depth of folders of refs.
 const MAX_DEPTH: usize = 16;
-/// Refs of remotes, at most; the rest is not looked at.
+/// The maximum number of remote refs; the rest is ignored.
 const MAX_REFS: usize = 50_000;
-/// Entries in folders of refs, at most, whatever they are.
+/// The maximum number of entries in folders of refs.
 const MAX_ENTRIES: usize = 200_000;
 
-/// How long the list of packed refs may be.
+/// The maximum size of `packed-refs`.
 const MAX_PACKED: u64 = 64 * 1024 * 1024;
-/// The branch that `HEAD` seems to name where refs are kept in another way, which is not understood here.
+/// The branch that `HEAD` seems to name if refs are stored in a format that is not supported here.
 const ELSEWHERE: &str = "refs/heads/.invalid";
 
-/// What is checked out.
+/// The checked-out commit and branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The commit, unless there is none yet.
     pub(crate) commit: Option<String>,
-    /// The branch, unless a commit is checked out by itself.
+    /// The branch, unless `HEAD` is detached.
     pub(crate) branch: Option<String>,
 }
 
-/// What is checked out.
+/// Reads `HEAD`.
 pub(crate) fn head(repository: &Repository) -> Head {
     let Some(text) = read(&repository.own.join("HEAD")) else { return Head::default() };
     let Some(name) = text.strip_prefix("ref:").map(str::trim) else {
@@ -66,7 +66,7 @@ fn resolve(repository: &Repository, name: &str) -> Option<String> {
     None
 }
 
-/// The commits that the remotes were at when they were last asked.
+/// The commits of the remotes as of the last fetch.
 pub(crate) fn of_remotes(repository: &Repository) -> Vec<String> {
     let mut found = BTreeMap::new();
     let packed = packed_text(repository).unwrap_or_default();
@@ -80,7 +80,7 @@ pub(crate) fn of_remotes(repository: &Repository) -> Vec<String> {
     commits
 }
 
-/// Takes in the refs that have a file of their own, which counts more than a line in `packed-refs`.
+/// Collects the refs in separate files, which take precedence over `packed-refs`.
 fn collect(folder: &Path, name: &str, (depth, left): (usize, &mut usize), found: &mut BTreeMap<String, String>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -111,7 +111,7 @@ fn packed_refs(text: &str) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-/// A whole name of a commit, by either of git's hashes.
+/// A complete commit id, in either of git's hash formats.
 fn commit_id(text: &str) -> Option<String> {
     let text = text.trim();
     let whole = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());

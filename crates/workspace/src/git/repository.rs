@@ -1,4 +1,4 @@
-//! Finds the repository around a folder by its files alone.
+//! Finds the repository around a folder from its files alone.
 
 use std::{
     fs,
@@ -12,17 +12,17 @@ use super::{file::read, settings::Settings};
 pub(crate) struct Repository {
     /// The folder of the checkout.
     pub(crate) root: PathBuf,
-    /// What belongs to this checkout: `HEAD` and the index.
+    /// The folder of this checkout's own files: `HEAD` and the index.
     pub(crate) own: PathBuf,
-    /// What all checkouts share: objects, refs and configuration.
+    /// The folder that all checkouts share: objects, refs and configuration.
     pub(crate) common: PathBuf,
 }
 
 impl Repository {
     /// The repository of the nearest folder that has one.
     ///
-    /// A folder that merely looks like a bare repository is none, and a `.git` file counts only if the folder that it
-    /// names points back, so that a checkout cannot show the content of somebody else's repository.
+    /// A folder that merely looks like a bare repository does not count, and a `.git` file counts only if the folder
+    /// that it names points back, so that a checkout cannot expose somebody else's repository.
     pub(crate) fn find(cwd: &Path) -> Option<Self> {
         let cwd = cwd.canonicalize().ok()?;
         cwd.ancestors().find_map(|root| Self::at(root, &root.join(".git")))
@@ -48,7 +48,7 @@ impl Repository {
         (is_git_folder(&found.own, &found.common) && found.points_back(dot_git)).then_some(found)
     }
 
-    /// Whether a git folder elsewhere says that this checkout is its own: as a linked worktree or as a submodule.
+    /// Whether a git folder elsewhere names this checkout as its own: as a linked worktree or as a submodule.
     fn points_back(&self, dot_git: &Path) -> bool {
         let worktree = read(&self.own.join("gitdir")).map(|text| self.own.join(text.trim()));
         if let Some(worktree) = worktree {

@@ -1,4 +1,4 @@
-//! One run of `git`: with nothing inherited, a deadline and a limit.
+//! A single run of `git`: with nothing inherited, a deadline and an output limit.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-/// Why a run gave nothing.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error("git could not be run")]
@@ -24,7 +24,8 @@ pub(crate) enum RunError {
     Failed(String),
 }
 
-/// What every run sets. The first ones keep configuration out, the others keep git from waiting, fetching and writing.
+/// Variables that every run sets. The first ones keep configuration out, the others keep git from waiting, fetching and
+/// writing.
 const SET: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -40,10 +41,10 @@ const SET: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// Variables that name folders: where git looks for settings of the user and puts temporary files.
+/// Variables that name folders: where git looks for user settings and creates temporary files.
 const OWN_FOLDER: &[&str] = &["HOME", "XDG_CONFIG_HOME", "TMPDIR"];
 
-/// Said on every command line besides, in case that a folder of its own is not enough one day.
+/// Also on every command line, in case a private folder is not enough one day.
 const OPTIONS: &[&str] = &[
     "--no-pager",
     "-c",
@@ -56,39 +57,37 @@ const OPTIONS: &[&str] = &[
     "safe.bareRepository=explicit",
 ];
 
-/// All that `git` gets from this machine.
+/// Everything that `git` gets from this machine.
 #[derive(Debug, Clone)]
 pub struct Runner {
-    /// The program, as an absolute path. Nobody who is confined may be able to write it.
+    /// The absolute path of the program. No confined process may be able to write it.
     pub program: PathBuf,
-    /// Where the program finds others, as a value of `PATH`. The same holds for these.
+    /// The value of `PATH` for the program. The same requirement applies to its folders.
     pub path: OsString,
-    /// A folder that nobody else can write, for the time of the runs.
+    /// A folder that nobody else can write, for the duration of the runs.
     pub folder: PathBuf,
     /// The user's own list of files to ignore.
     pub excludes: Option<PathBuf>,
 }
 
-/// How to run `git` on a checkout.
+/// A configured `git` for one checkout.
 pub(crate) struct Git<'a> {
     pub(crate) runner: &'a Runner,
-    /// The git folder. Git starts here, so that nothing in the checkout has a say before git is there itself.
+    /// The git folder. Git starts here, so that nothing in the checkout takes effect first.
     pub(crate) folder: &'a Path,
     /// The folder of the checkout.
     pub(crate) checkout: &'a Path,
-    /// When it must be done.
     pub(crate) deadline: Instant,
 }
 
-/// How a run has ended.
+/// The result of a run.
 pub(crate) struct Ended {
     pub(crate) is_success: bool,
-    /// What it has written.
     pub(crate) output: Vec<u8>,
 }
 
 impl Git<'_> {
-    /// Runs a command to its end and returns what it wrote.
+    /// Runs a command to its end and returns its output.
     pub(crate) fn run(&self, arguments: &[&str], input: Option<&Path>, most: usize) -> Result<Vec<u8>, RunError> {
         let mut command = self.command(input)?;
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -102,7 +101,7 @@ impl Git<'_> {
         }
     }
 
-    /// Runs a command to its end and returns what it wrote, complaints included.
+    /// Runs a command to its end and returns its output, including stderr.
     pub(crate) fn run_aloud(&self, arguments: &[&OsStr], input: &Path, most: usize) -> Result<Ended, RunError> {
         let (reader, writer) = io::pipe().map_err(RunError::Start)?;
         let mut command = self.command(Some(input))?;
@@ -134,14 +133,14 @@ impl Git<'_> {
 struct Running(Child);
 
 impl Running {
-    /// Waits for the end, with everything that is written until then or the limit.
+    /// Waits for the end, and returns the output up to the limit.
     fn end(&mut self, output: impl Read + Send + 'static, most: usize, deadline: Instant) -> Result<Ended, RunError> {
         let (sender, receiver) = mpsc::channel();
         let reader = move || {
             let mut bytes = Vec::new();
             let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
             let read = output.take(limit).read_to_end(&mut bytes);
-            // Nobody listens any more if the deadline has passed.
+            // The receiver is gone if the deadline has passed.
             let _ = sender.send(read.map(|_| bytes));
         };
         thread::Builder::new().name("git-output".to_owned()).spawn(reader).map_err(RunError::Start)?;
@@ -153,7 +152,7 @@ impl Running {
         Ok(Ended { is_success: self.succeeds(deadline)?, output })
     }
 
-    /// Whether it ended well. Its output has ended, so the end is a moment away.
+    /// Whether it succeeded. Its output has ended, so it will exit in a moment.
     fn succeeds(&mut self, deadline: Instant) -> Result<bool, RunError> {
         while Instant::now() < deadline {
             match self.0.try_wait().map_err(RunError::Start)? {
@@ -167,7 +166,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Neither does anything to a process that has ended and been waited for.
+        // Neither call affects a process that has already been reaped.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

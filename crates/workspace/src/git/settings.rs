@@ -1,4 +1,4 @@
-//! A reader for git's configuration files that obeys nothing: no includes, no conditions, values only.
+//! A parser for git's configuration files that follows nothing: no includes, no conditions, values only.
 
 /// The values of one file, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,14 +13,14 @@ struct Setting {
 }
 
 impl Settings {
-    /// Reads what it understands; a line that it does not is left out.
+    /// Parses what it understands and skips other lines.
     pub(crate) fn parse(text: &str) -> Self {
         let mut settings = Vec::new();
         let (mut section, mut subsection) = (String::new(), String::new());
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             let mut line = line.trim_start().to_owned();
-            // A header may have a value behind it on the same line.
+            // A value may follow a header on the same line.
             if let Some((header, rest)) = line.strip_prefix('[').and_then(split_header) {
                 (section, subsection) = header;
                 line = rest;
@@ -37,7 +37,7 @@ impl Settings {
         Self(settings)
     }
 
-    /// The last value of a key. Sections and names have no case, subsections do.
+    /// The last value of a key. Sections and names are case-insensitive, subsections are not.
     pub(crate) fn get(&self, section: &str, subsection: &str, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|setting| {
             setting.section == section && setting.subsection == subsection && setting.name.eq_ignore_ascii_case(name)
@@ -46,7 +46,7 @@ impl Settings {
     }
 }
 
-/// `section "subsection"] rest` in its parts.
+/// Splits `section "subsection"] rest`.
 fn split_header(text: &str) -> Option<((String, String), String)> {
     let mut quoted = false;
     let mut escaped = false;
@@ -66,7 +66,7 @@ fn split_header(text: &str) -> Option<((String, String), String)> {
     Some(((section.trim().to_ascii_lowercase(), subsection), rest.trim_start().to_owned()))
 }
 
-/// `name = value # comment` in its parts; a name alone is a switch that is on.
+/// Splits `name = value # comment`; a name alone is a boolean that is true.
 fn split_value(line: &str) -> Option<(String, String)> {
     if line.is_empty() || line.starts_with(['#', ';']) {
         return None;
@@ -89,7 +89,7 @@ fn split_value(line: &str) -> Option<(String, String)> {
             '#' | ';' if !quoted => break,
             c => value.push(c),
         }
-        // White space at the end counts only within quotes.
+        // Trailing white space counts only within quotes.
         if quoted || !c.is_whitespace() {
             kept = value.len();
         }

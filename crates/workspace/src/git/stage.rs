@@ -1,7 +1,7 @@
-//! A git folder of our own that borrows the objects and a copy of the index of another.
+//! Our own git folder that borrows the objects and a copy of the index of another.
 //!
-//! Nothing of the other's configuration is in it but a few switches about how files are compared. What git writes, it
-//! writes here: new objects too, since those of the other are only an alternate.
+//! Of the other's configuration it contains only a few switches about how files are compared. Everything that git
+//! writes goes here, including new objects, because those of the other are only an alternate.
 
 use std::{
     fs::{self, File},
@@ -19,28 +19,28 @@ use super::{
     settings::Settings,
 };
 
-/// What is copied may have so many bytes in all.
+/// The maximum number of bytes copied in total.
 const MAX_COPIED: u64 = 1024 * 1024 * 1024;
-/// How many entries of the git folder are looked at.
+/// The maximum number of entries of the git folder that are listed.
 const MAX_ENTRIES: usize = 10_000;
-/// How many files that may be the other half of the index are copied; git leaves old ones for two weeks.
+/// The maximum number of copied shared index files; git keeps old ones for two weeks.
 const MAX_SHARED_INDEXES: usize = 8;
 
-/// Switches of `[core]` that say how a checkout was written and must be known to compare it.
+/// Switches of `[core]` that describe how a checkout was written and are needed to compare it.
 const TAKEN_OVER: &[&str] =
     &["fileMode", "symlinks", "ignoreCase", "precomposeUnicode", "autocrlf", "eol", "trustctime", "checkStat"];
 
-/// The folder; it is gone when this is dropped.
+/// The folder; it is deleted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Stage<'a> {
     runner: &'a Runner,
     folder: PathBuf,
-    /// How much may still be copied.
+    /// The number of bytes that may still be copied.
     room: u64,
 }
 
 impl<'a> Stage<'a> {
-    /// Makes the folder, for a repository or for files that are in none.
+    /// Creates the folder, for a repository or for files outside of one.
     pub(crate) fn new(runner: &'a Runner, repository: Option<&Repository>) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let folder = runner.folder.join(format!("git-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
@@ -72,12 +72,12 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// How to run `git` on a checkout.
+    /// A `git` configured for a checkout.
     pub(crate) fn git<'b>(&'b self, checkout: &'b Path, deadline: Instant) -> Git<'b> {
         Git { runner: self.runner, folder: &self.folder, checkout, deadline }
     }
 
-    /// Puts input for a run into a file, which never makes a writer wait.
+    /// Writes input for a run into a file, which never blocks the writer.
     pub(crate) fn input(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.folder.join(name);
         fs::write(&path, bytes)?;
@@ -91,8 +91,8 @@ impl<'a> Stage<'a> {
         let mut copy = File::create_new(self.folder.join(name))?;
         let length = io::copy(&mut source.take(self.room.saturating_add(1)), &mut copy)?;
         self.room = self.room.checked_sub(length).ok_or_else(|| io::Error::other("the index is too large"))?;
-        // A file that was changed in the moment in which the index was written is looked into by `git`, which knows that
-        // moment from the age of the index.
+        // Git rereads files that were changed while the index was written, and knows that time from the age of the
+        // index.
         copy.set_modified(modified)
     }
 }
@@ -103,7 +103,7 @@ impl Drop for Stage<'_> {
     }
 }
 
-/// The files that may be the other half of an index that is split in two, the one used last first.
+/// The shared files that a split index may refer to, the latest first.
 fn shared_indexes(folder: &Path) -> io::Result<Vec<String>> {
     let mut found: Vec<(SystemTime, String)> = Vec::new();
     for entry in fs::read_dir(folder)?.take(MAX_ENTRIES) {
@@ -119,7 +119,7 @@ fn shared_indexes(folder: &Path) -> io::Result<Vec<String>> {
     Ok(found.into_iter().take(MAX_SHARED_INDEXES).map(|(_, name)| name).collect())
 }
 
-/// A path as a line of `alternates`, in the form that allows for every byte.
+/// A path as a line of `alternates`, quoted to allow every byte.
 fn quoted(path: &Path) -> Vec<u8> {
     let mut line = vec![b'"'];
     for byte in path.as_os_str().as_bytes() {
@@ -133,7 +133,7 @@ fn quoted(path: &Path) -> Vec<u8> {
     line
 }
 
-/// A configuration with nothing in it that names a program.
+/// A configuration that names no program.
 fn config(settings: &Settings) -> String {
     let mut lines = vec!["[core]".to_owned(), "bare = false".to_owned(), "bigFileThreshold = 16m".to_owned()];
     for name in TAKEN_OVER {

@@ -12,7 +12,7 @@ use super::*;
 mod apply;
 mod reach;
 
-/// A checkout with one commit of `a.txt`, which its origin has too; the path without links.
+/// A checkout with one pushed commit of `a.txt`; the path has no links.
 struct Fixture {
     temp: TempDir,
     root: PathBuf,
@@ -54,7 +54,7 @@ impl Fixture {
         diff_of(&self.root).unwrap()
     }
 
-    /// A program that leaves a trace, and where.
+    /// A program that leaves a trace, and the path of the trace.
     fn trap(&self) -> (String, PathBuf) {
         let (program, canary) = (self.temp.path().join("evil.sh"), self.temp.path().join("canary"));
         fs::write(&program, format!("#!/bin/sh\necho \"$0 $@\" >> {}\n", canary.display())).unwrap();
@@ -63,7 +63,7 @@ impl Fixture {
     }
 }
 
-/// The program as it is installed here, in a folder that is gone afterwards.
+/// The installed program, in a folder that is deleted afterwards.
 fn runner() -> (TempDir, Runner) {
     let folder = TempDir::new().unwrap();
     let path = std::env::var_os("PATH").unwrap();
@@ -79,7 +79,7 @@ fn diff_of(cwd: &Path) -> Result<DiffToRemote, GitError> {
     found
 }
 
-/// Runs git as a user would, with nothing of this machine's configuration.
+/// Runs git as a user would, without this machine's configuration.
 fn git(folder: &Path, arguments: &str) -> String {
     let mut command = Command::new("git");
     command.args(arguments.split(' ')).current_dir(folder);
@@ -98,7 +98,7 @@ fn lines(diff: &str) -> Vec<&str> {
     diff.lines().filter(|line| !line.starts_with("index ")).collect()
 }
 
-/// The case `v1-git-diff` as 0.77 played it.
+/// The case `v1-git-diff` as recorded with 0.77.
 #[test]
 fn changes_and_new_files_are_shown_as_recorded() {
     let fixture = Fixture::new();
@@ -127,7 +127,7 @@ fn changes_and_new_files_are_shown_as_recorded() {
     assert!(matches!(diff_of(fixture.temp.path()), Err(GitError::NoRepository(_))));
 }
 
-/// Nothing but the age of the index tells that such a file may have changed.
+/// Only the age of the index shows that such a file may have changed.
 #[test]
 fn a_change_in_the_moment_of_the_commit_is_seen() {
     let fixture = Fixture::new();
@@ -210,7 +210,7 @@ fn ignored_files_and_repositories_within_are_left_out() {
 fn nothing_of_the_repository_is_changed() {
     let fixture = Fixture::new();
     fixture.write("b.txt", "new\n");
-    // The same content with another time: what `git status` would write down.
+    // The same content with another time: something that `git status` would record.
     fixture.write("a.txt", "one\n");
     let before = fs::read(fixture.root.join(".git/index")).unwrap();
     fixture.diff();
@@ -349,7 +349,7 @@ fn a_hostile_repository_runs_nothing() {
     }
     fixture.write("a.txt", "two\n");
     fixture.write("sub/b.txt", "new\n");
-    // Git as a user runs it does fall for this; and what it runs does not count.
+    // Git as a user runs it does fall for this; those runs do not count.
     let tree = format!("--work-tree={}", fixture.root.display());
     let _ = Command::new("git").args([&tree, "diff"]).current_dir(&fixture.root).output();
     fs::remove_file(&canary).expect("the trap works");
@@ -360,7 +360,7 @@ fn a_hostile_repository_runs_nothing() {
     assert_eq!(fs::read_to_string(&canary).unwrap_or_default(), "");
 }
 
-/// A submodule has a configuration of its own, which a look for its changes would obey.
+/// A submodule has its own configuration, which a check for its changes would use.
 #[test]
 fn a_hostile_submodule_runs_nothing() {
     let fixture = Fixture::new();
@@ -375,7 +375,7 @@ fn a_hostile_submodule_runs_nothing() {
     assert!(!canary.exists());
 }
 
-/// A folder that git would take for a bare repository, with a configuration of its own.
+/// A folder that git would recognise as a bare repository, with its own configuration.
 #[test]
 fn a_folder_that_looks_like_a_bare_repository_is_none() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! The file in which a user keeps rules for all repositories: `core.excludesFile` of git's configuration.
+//! The user's ignore file for all repositories: `core.excludesFile` of git's configuration.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use ignore::gitignore::Gitignore;
 
 use super::ignored;
 
-/// The rules of the user's own file. They are about paths below the folder that the program works in.
+/// The rules of the user's own file, relative to the working directory of the program.
 pub(crate) fn rules() -> Gitignore {
     let rules = || Some(ignored::read(&env::current_dir().ok()?, &file()?));
     rules().unwrap_or_else(Gitignore::empty)
 }
 
-/// Where the file is or would be.
+/// The path of the file, whether it exists or not.
 fn file() -> Option<PathBuf> {
     let home = env::home_dir();
     let settings = variable("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
@@ -32,7 +32,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The file that a configuration of git names.
+/// The file that a git configuration names.
 fn named_in(configuration: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let bytes = codex_files::read(configuration, ignored::MOST_BYTES).ok()?;
     excludes_file(&String::from_utf8_lossy(&bytes), home)

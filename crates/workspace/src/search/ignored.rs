@@ -1,9 +1,9 @@
-//! What a project ignores, by the rules of `.ignore`, `.gitignore`, `.git/info/exclude` and the user's own file.
+//! The ignore rules of a project, from `.ignore`, `.gitignore`, `.git/info/exclude` and the user's own file.
 //!
-//! The walker could read these files itself, but it would wait for ever on a pipe of such a name. So they are read here, and
-//! matched as the walker would: nearer folders before outer ones, and the kinds of files in the order above.
+//! The walker could read these files itself, but it would block forever on a pipe with such a name. So they are read
+//! here, and matched as the walker would: nearer folders before outer ones, and the kinds of files in the order above.
 //!
-//! Invariant: a file that is no regular one, is too long or cannot be read has no rules. Nothing waits for it.
+//! Invariant: a file that is not regular, too long or unreadable has no rules. Nothing blocks on it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,24 +13,24 @@ use ignore::{DirEntry, Match};
 
 use super::global;
 
-/// The largest file of rules that is read.
+/// The maximum size of an ignore file.
 pub(crate) const MOST_BYTES: u64 = 256 * 1024;
 
-/// The rules that hold below one root.
+/// The rules below one root.
 pub(crate) struct Ignored {
-    /// The root without links, below which rules of outer folders are matched.
+    /// The root without links, against which rules of outer folders are matched.
     real_root: PathBuf,
     root: PathBuf,
     /// The rules of the folders above the root, the nearest first.
     above: Vec<FolderRules>,
-    /// The rules of the user for all repositories.
+    /// The user's rules for all repositories.
     global: Gitignore,
-    /// The folders from the root down to the one that is being walked.
+    /// The folders from the root down to the current one.
     within: Mutex<Vec<FolderRules>>,
 }
 
 impl Ignored {
-    /// Reads the rules above a root, if they count, and those of the user.
+    /// Reads the user's rules, and those above a root if they apply.
     pub(crate) fn new(root: &Path, with_parents: bool) -> Self {
         let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let above = real_root.ancestors().skip(1).filter(|_| with_parents);
@@ -43,7 +43,7 @@ impl Ignored {
         }
     }
 
-    /// Whether the walk leaves an entry out. Entries come in the order of the walk, each folder before what is in it.
+    /// Whether the walk skips an entry. Entries come in the order of the walk, each folder before its contents.
     pub(crate) fn is_ignored(&self, entry: &DirEntry) -> bool {
         let (path, is_folder) = (entry.path(), entry.file_type().is_some_and(|kind| kind.is_dir()));
         let Some(folder) = path.parent() else { return false };
@@ -72,7 +72,7 @@ impl Ignored {
             .or(self.global.matched(path, is_folder).map(drop))
     }
 
-    /// A path of the walk as folders above the root see it.
+    /// A path of the walk relative to folders above the root.
     fn real(&self, path: &Path) -> PathBuf {
         self.real_root.join(path.strip_prefix(&self.root).unwrap_or(path))
     }
@@ -102,20 +102,20 @@ impl FolderRules {
     }
 }
 
-/// The rules of one file, which are about what lies below a folder.
+/// The rules of one file, relative to a folder.
 pub(crate) fn read(folder: &Path, file: &Path) -> Gitignore {
     let Ok(text) = codex_files::read(file, MOST_BYTES) else { return Gitignore::empty() };
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
     let mut rules = GitignoreBuilder::new(folder);
     for line in text.split(|byte| *byte == b'\n') {
-        // What follows a line that is no text is not looked at, and a line that is no rule counts for nothing.
+        // Reading stops at a line that is not text, and a malformed rule is ignored.
         let Ok(line) = str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)) else { break };
         let _: Result<_, ignore::Error> = rules.add_line(None, line).map(drop);
     }
     rules.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// The git folder of a checkout that its linked worktrees share.
+/// The git folder that a checkout shares with its linked worktrees.
 fn common_git_folder(checkout: &Path) -> Option<PathBuf> {
     let git = checkout.join(".git");
     if !git.metadata().ok()?.is_file() {

@@ -1,8 +1,8 @@
-//! Finding files by a few letters of their path: `fuzzyFileSearch` and its sessions.
+//! Fuzzy file search: `fuzzyFileSearch` and its sessions.
 //!
-//! Invariants: nothing is written, no link is followed, `.git` is never entered, and what is kept in memory is bounded
-//! whatever the size of the tree. No file is waited for, and every search ends soon after it is told to, or after a while
-//! by itself. No async code.
+//! Invariants: nothing is written, no link is followed, `.git` is never entered, and memory is bounded whatever the
+//! size of the tree. No file blocks the search, and every search ends soon after it is stopped, or at its time limit.
+//! No async code.
 
 mod global;
 mod ignored;
@@ -21,37 +21,34 @@ use self::{ranking::Ranking, walk::Walk};
 
 pub use session::{Report, Session};
 
-/// How many results clients of every release expect at most.
+/// The maximum number of results that clients of every release expect.
 pub const DEFAULT_LIMIT: NonZeroUsize = NonZeroUsize::new(50).unwrap();
 
-/// How long a search may look around.
+/// The time limit of a search.
 const SEARCH_TIME: Duration = Duration::from_secs(20);
 
 /// A file or folder that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// The folder it was found in, as it was given.
+    /// The root it was found in, as given.
     pub root: PathBuf,
-    /// Its path below that.
+    /// Its path below the root.
     pub path: String,
-    /// Whether it is a folder.
     pub is_folder: bool,
-    /// The last part of its path.
     pub file_name: String,
-    /// How well it matches; more is better.
+    /// The quality of the match; higher is better.
     pub score: u32,
-    /// Which characters of the path match, counted from 0.
+    /// The matching characters of the path, starting at 0.
     pub indices: Vec<u32>,
 }
 
-/// Where to look and how much to say.
+/// The scope of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The folders to look in.
     pub roots: Vec<PathBuf>,
-    /// How many results there are at most.
+    /// The maximum number of results.
     pub limit: NonZeroUsize,
-    /// Whether folders are results too, as in 0.166, or files alone, as in 0.77.
+    /// Whether folders are results too, as in 0.166, or only files, as in 0.77.
     pub folders: bool,
 }
 
@@ -63,9 +60,9 @@ impl Scope {
     }
 }
 
-/// Looks for a query below the roots and returns the best matches, the best first.
+/// Searches below the roots and returns the best matches, best first.
 ///
-/// An empty query matches nothing. When the flag goes up or the time is over, what was found until then is returned.
+/// An empty query matches nothing. When the flag is set or the time is up, the results so far are returned.
 #[must_use]
 pub fn search(query: &str, scope: &Scope, cancelled: &AtomicBool) -> Vec<Match> {
     let Some(mut ranking) = Ranking::new(query, scope.limit) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! How well paths match a query, and the best of them.
+//! Scores paths against a query, and keeps the best.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -15,7 +15,7 @@ use nucleo_matcher::{
 
 use super::{Match, walk::Entry};
 
-/// The rest of a longer query is not looked at: nobody types it, and matching costs its length times the path's.
+/// The rest of a longer query is ignored: nobody types it, and matching costs its length times the path's.
 const MAX_QUERY: usize = 512;
 
 /// The best matches of one query so far.
@@ -29,7 +29,7 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// Begins with nothing; there is nothing to rank for a query without letters.
+    /// Starts empty; `None` for a query without letters.
     pub(crate) fn new(query: &str, limit: NonZeroUsize) -> Option<Self> {
         let query: String = query.trim().chars().take(MAX_QUERY).collect();
         let pattern = Pattern::new(&query, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
@@ -38,7 +38,7 @@ impl Ranking {
         (!query.is_empty()).then(ranking)
     }
 
-    /// Takes an entry in if it matches better than the worst of the best.
+    /// Adds an entry if it matches better than the worst of the best.
     pub(crate) fn consider(&mut self, entry: &Entry) {
         let path = Utf32Str::new(&entry.path, &mut self.buffer);
         let Some(score) = self.pattern.score(path, &mut self.matcher) else { return };
@@ -52,7 +52,7 @@ impl Ranking {
         }
     }
 
-    /// The best matches so far, the best first.
+    /// The best matches so far, best first.
     pub(crate) fn results(&mut self, roots: &[PathBuf]) -> Vec<Match> {
         let mut best: Vec<_> = self.best.iter().map(|Reverse(ranked)| ranked.clone()).collect();
         best.sort_by(|one, other| other.cmp(one));
@@ -63,7 +63,7 @@ impl Ranking {
         let mut indices = Vec::new();
         let path = Utf32Str::new(&ranked.path, &mut self.buffer);
         self.pattern.indices(path, &mut self.matcher, &mut indices);
-        // Words of a query are matched one by one and may meet in the same letters.
+        // The words of a query are matched one by one and may share letters.
         indices.sort_unstable();
         indices.dedup();
         Match {
@@ -77,7 +77,7 @@ impl Ranking {
     }
 }
 
-/// A match. The greater one is the better one: by score, then by the alphabet, then by the order of the roots.
+/// A match. The greater one is better: by score, then alphabetically, then by the order of the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ranked {
     score: u32,

@@ -16,26 +16,25 @@ use super::{
     walk::{Entry, Walk},
 };
 
-/// How much of a tree is remembered. A larger one is walked again for each query.
+/// The maximum size of a cached tree. A larger one is walked again for each query.
 const MAX_REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long the tree may be walked. What was not reached until then is not found.
+/// The time limit for walking the tree. Entries not reached by then are not found.
 const WALK_TIME: Duration = Duration::from_secs(60);
 
-/// How often a query that takes its time shows what it has found so far.
+/// The interval at which a slow query reports its results so far.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// What a session has found.
+/// A report of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// The best matches so far.
     Updated {
-        /// Of this query.
         query: String,
-        /// The best first.
+        /// Best first.
         files: Vec<Match>,
     },
-    /// Everything was looked at for the newest query.
+    /// Everything was searched for the latest query.
     Completed,
 }
 
@@ -47,7 +46,7 @@ pub struct Session {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Grows with each query, so that the worker notices without a lock.
+    /// Increases with each query, so that the worker notices without a lock.
     newest: AtomicU64,
     wish: Mutex<Wish>,
     changed: Condvar,
@@ -55,7 +54,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Wish {
-    /// The newest query and its number, until the worker takes it.
+    /// The latest query and its number, until the worker takes it.
     query: Option<(u64, String)>,
     stopped: bool,
 }
@@ -65,7 +64,7 @@ impl Shared {
         self.wish.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next query; nothing when the session is over.
+    /// Waits for the next query; `None` when the session is over.
     fn next(&self) -> Option<(u64, String)> {
         let mut wish = self.wish();
         loop {
@@ -85,10 +84,10 @@ impl Shared {
 }
 
 impl Session {
-    /// Begins a session on a thread of its own. Nothing is looked at before the first query.
+    /// Starts a session on a separate thread. Nothing is read before the first query.
     ///
     /// `report` is called from that thread, and never after the session was stopped or for a query that is no longer
-    /// the newest. It must not call the session, which waits for it.
+    /// the latest. It must not call the session, which waits for it.
     pub fn start(scope: Scope, report: impl FnMut(Report) + Send + 'static) -> io::Result<Self> {
         Self::start_remembering(scope, MAX_REMEMBERED_BYTES, report)
     }
@@ -101,7 +100,7 @@ impl Session {
         Ok(Self { shared })
     }
 
-    /// Looks for something else from now on.
+    /// Changes the query.
     pub fn update(&self, query: impl Into<String>) {
         let mut wish = self.shared.wish();
         let number = self.shared.newest.fetch_add(1, Ordering::AcqRel) + 1;
@@ -124,9 +123,9 @@ impl Drop for Session {
     }
 }
 
-/// What is known of the tree.
+/// The known part of the tree.
 struct Tree {
-    /// The rest of the walk; nothing when everything is known.
+    /// The rest of the walk; `None` when everything is known.
     walk: Option<Walk>,
     entries: Vec<Entry>,
     bytes: usize,
@@ -134,7 +133,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The next entry that is not known yet. A tree that is too large to remember is forgotten, and stays unknown.
+    /// The next unknown entry. A tree that is too large to cache is dropped, and stays unknown.
     fn explore(&mut self) -> Option<Entry> {
         let entry = self.walk.as_mut()?.next();
         match &entry {
@@ -179,7 +178,7 @@ impl<R: FnMut(Report)> Worker<R> {
         }
     }
 
-    /// Looks at everything and says whether the query is still the newest.
+    /// Searches everything and returns whether the query is still the latest.
     fn look(&mut self, number: u64, query: &str, ranking: &mut Ranking) -> bool {
         if self.tree.is_too_large() {
             self.tree.walk = Some(Walk::new(&self.scope, WALK_TIME));
@@ -213,7 +212,7 @@ impl<R: FnMut(Report)> Worker<R> {
         self.say(number, Report::Completed);
     }
 
-    /// Reports under the lock, so that nothing is said once a newer query or the end has come.
+    /// Reports under the lock, so that nothing is reported after a newer query or the end.
     fn say(&mut self, number: u64, report: Report) {
         let _wish = self.shared.wish();
         if self.shared.is_newest(number) {
@@ -230,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends a query and shows the paths of its last report.
+    /// Sends a query and returns the paths of its last report.
     fn ask(session: &Session, reports: &mpsc::Receiver<Report>, query: &str) -> Vec<String> {
         session.update(query);
         let mut last = None;
@@ -240,7 +239,7 @@ mod tests {
                     last = Some(files.into_iter().map(|file| file.path).collect());
                 }
                 (Report::Completed, Some(files)) => return files,
-                // About the query before this one.
+                // About the previous query.
                 (Report::Updated { .. } | Report::Completed, _) => {}
             }
         }

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder with the files given; names that end in `/` are folders.
+/// A folder with the given files; names that end in `/` are folders.
 fn tree(files: &[(&str, &str)]) -> TempDir {
     let temp = TempDir::new().unwrap();
     for (name, text) in files {
@@ -24,7 +24,7 @@ fn paths(query: &str, root: &Path) -> Vec<String> {
     found(query, &Scope::files(vec![root.to_owned()])).into_iter().map(|file| file.path).collect()
 }
 
-/// The case `v1-fuzzy-search` as 0.77 played it.
+/// The case `v1-fuzzy-search` as recorded with 0.77.
 #[test]
 fn files_are_found_as_recorded() {
     let temp = tree(&[("alpha.txt", ""), ("sub/beta_alpine.txt", ""), ("gamma.txt", "")]);
@@ -136,7 +136,7 @@ fn indices_count_characters_and_case_matters_only_when_it_is_typed() {
     assert!(first(&"a".repeat(100_000)).is_none());
 }
 
-/// What the walker of the `ignore` crate finds when it reads the rules itself.
+/// The results of the `ignore` crate's walker when it reads the rules itself.
 fn as_the_crate_finds_them(root: &Path) -> Vec<String> {
     let mut walker = ignore::WalkBuilder::new(root);
     walker.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
@@ -197,7 +197,7 @@ fn the_rules_mean_what_they_mean_to_the_crate() {
     }
 }
 
-/// Searches for `x`, but not for longer than a test may take.
+/// Searches for `x`, within a time limit.
 fn paths_soon(root: &Path) -> Vec<String> {
     let root = root.to_owned();
     soon(move || paths("x", &root)).expect("the search ends")

@@ -1,4 +1,4 @@
-//! The files below some folders, one by one, without those that the project ignores.
+//! Walks the files below some folders, without those that the project ignores.
 
 use std::{
     path::Path,
@@ -14,11 +14,10 @@ use super::{Scope, ignored::Ignored};
 /// A file or folder below one of the roots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Which root, by its place in the list.
+    /// The index of the root.
     pub(crate) root: usize,
-    /// The path below the root, with `/` between its parts.
+    /// The path below the root, with `/` as separator.
     pub(crate) path: Arc<str>,
-    /// Whether it is a folder.
     pub(crate) folder: bool,
 }
 
@@ -27,13 +26,13 @@ pub(crate) struct Walk {
     roots: vec::IntoIter<(usize, Arc<Path>)>,
     current: Option<(usize, Arc<Path>, ignore::Walk)>,
     folders: bool,
-    /// How long it may take, and when that is over, once it has begun.
+    /// The time limit, and the deadline once the walk has begun.
     limit: Duration,
     deadline: Option<Instant>,
 }
 
 impl Walk {
-    /// A walk that ends after so much time, wherever it is. The time begins with the first entry.
+    /// A walk that ends after `limit`, wherever it is. The time starts with the first entry.
     pub(crate) fn new(scope: &Scope, limit: Duration) -> Self {
         let roots: Vec<_> = scope.roots.iter().map(|root| Arc::from(root.as_path())).enumerate().collect();
         Self { roots: roots.into_iter(), current: None, folders: scope.folders, limit, deadline: None }
@@ -69,7 +68,7 @@ impl Iterator for Walk {
             }
             let Some((number, root, walk)) = &mut self.current else { continue };
             match walk.next() {
-                // What cannot be looked into is left out; the rest is still worth finding.
+                // Unreadable folders are skipped; the rest is still worth finding.
                 Some(Err(_)) => {}
                 Some(Ok(found)) => {
                     let (number, root) = (*number, root.clone());
@@ -83,8 +82,8 @@ impl Iterator for Walk {
     }
 }
 
-/// Walks one root as `ripgrep --hidden` would. Rules of folders above the root count only within a repository, so that
-/// a stray file in the user's own folder does not hide everything.
+/// Walks one root as `ripgrep --hidden` would. Rules of folders above the root apply only within a repository, so that
+/// a stray file in the user's home does not hide everything.
 fn walk(root: &Path) -> ignore::Walk {
     let ignored = Ignored::new(root, in_repository(root));
     WalkBuilder::new(root)

@@ -1,4 +1,4 @@
-//! Screens, looked at through a small terminal that obeys what the chat sends and nothing else.
+//! Tests the screen with a small terminal emulator that supports exactly what the chat sends.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 
 use super::*;
 
-/// A terminal that breaks lines at its right edge, as real ones do: when the next character comes.
+/// A terminal that wraps lines at its right edge, as real ones do: with the next character.
 struct Emulated {
     width: usize,
     lines: Vec<Vec<char>>,
@@ -197,7 +197,7 @@ fn a_dumb_terminal_gets_text_once() {
 }
 
 proptest! {
-    /// However text comes in, the screen ends up as if it had come at once, and the cursor behind what is typed.
+    /// However text is split, the screen ends up as if it had arrived at once, with the cursor after the input.
     #[test]
     fn pieces_make_no_difference(
         pieces in proptest::collection::vec(("[a-z日 \n]{0,30}", "[a-z日\n]{0,30}"), 1..8),

@@ -1,4 +1,4 @@
-//! Turns of a thread that goes on.
+//! Shows earlier turns of a resumed thread.
 
 use codex_protocol::v2::item::ThreadItem;
 use serde::Deserialize;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::View;
 use crate::page::{Style, Within};
 
-/// How many bytes of earlier turns are shown; the newest are.
+/// The maximum number of bytes shown of earlier turns; the newest ones are kept.
 const EARLIER_BYTES: usize = 8 * 1024 * 1024;
 
 impl View {
-    /// Shows the turns of a thread that goes on: all of them, or the newest where there are too many or `has_more`.
+    /// Shows the turns of a resumed thread: all of them, or the newest if there are too many or `has_more`.
     pub(crate) fn earlier(&mut self, turns: &[Value], has_more: bool) {
         let mut room = EARLIER_BYTES;
         let fits = |turn: &&Value| {

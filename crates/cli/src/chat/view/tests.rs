@@ -1,11 +1,11 @@
-//! What is shown of recorded news.
+//! Renders recorded notifications.
 
 use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
 
-/// Plays news, one method and its parameters a line, and compares the text. Styles are letters in braces.
+/// Plays notifications, one method and its parameters per line, and compares the text. Styles are letters in braces.
 #[track_caller]
 fn check(news: &[(&str, Value)], expected: Expect) {
     let mut view = View::new(true);

@@ -1,14 +1,15 @@
-//! A cgroup for each command, which bounds its memory and its processes.
+//! A cgroup for each command, which limits its memory and its processes.
 //!
-//! Only version 2 is used, and only what was delegated to this process: whoever made its cgroup has said that it may divide it
-//! further ([`place`]). Version 1 knows no such permission; there, all that root may write belongs to somebody else.
+//! Only cgroup v2 is used, and only a cgroup that was delegated to this process: its creator must have permitted
+//! further subdivision ([`place`]). Version 1 has no such permission; there, everything that root may write belongs to
+//! somebody else.
 //!
-//! The command enters its cgroup itself, through a descriptor, just before it is executed. The processes that stand
-//! between the server and the command never do: they share the server's memory, and when the kernel ends a process for want
-//! of memory, it ends all others that share its memory too. For the same reason there is a smallest limit
-//! ([`SMALLEST`]), which nothing exceeds before the command has memory of its own.
+//! The command enters its cgroup itself, through a descriptor, just before it is executed. The processes between the
+//! server and the command never do: they share the server's memory, and when the kernel kills a process for lack of
+//! memory, it kills all others that share its memory too. For the same reason there is a minimum limit ([`SMALLEST`]),
+//! which nothing exceeds before the command has its own memory.
 //!
-//! Invariant: nothing is done where nobody asks for a limit.
+//! Invariant: nothing happens unless a limit is requested.
 
 mod place;
 #[cfg(test)]
@@ -29,22 +30,22 @@ use rustix::io::Errno;
 use super::spawn::above_stdio;
 use super::sys;
 
-/// The smallest limit on memory. To execute a program takes a few megabytes: its arguments and variables.
+/// The smallest memory limit. Executing a program takes a few megabytes for its arguments and variables.
 pub(super) const SMALLEST: u64 = 64 << 20;
 
-/// What the names of our cgroups begin with. The number of the process follows, and one for each command.
+/// The prefix of our cgroup names. The process id and a number for each command follow.
 const PREFIX: &str = "codex-";
 
-/// Where the cgroups of commands are made, once that is known.
+/// The parent cgroup of all commands, once it is known.
 static BASE: Mutex<Option<Base>> = Mutex::new(None);
 
-/// Why a limit on memory cannot be enforced here, if one is wanted and it cannot. Without one, nothing is looked at.
+/// The reason why a memory limit cannot be enforced here, if one is requested. Without one, nothing is checked.
 #[must_use]
 pub fn unenforced_memory_limit(limit: Option<u64>) -> Option<String> {
     limit.and_then(|_| with_base(|_| ()).err())
 }
 
-/// Makes the cgroup of one command; none where that is not possible at all.
+/// Creates the cgroup of one command; `None` if that is not possible at all.
 pub(super) fn make(memory: u64, processes: Option<u32>) -> io::Result<Option<Group>> {
     with_base(|base| base.make(memory, processes)).ok().transpose()
 }
@@ -53,13 +54,13 @@ fn with_base<T>(work: impl FnOnce(&Base) -> T) -> Result<T, String> {
     let mut known = BASE.lock().unwrap_or_else(PoisonError::into_inner);
     let base = match known.take() {
         Some(base) => base,
-        // Other processes may be in the way for a moment, so a failure is not remembered.
+        // Other processes may be in the way for a moment, so a failure is not cached.
         None => Base::find()?,
     };
     Ok(work(known.insert(base)))
 }
 
-/// How the files of cgroups are written and the folders removed; tests have folders of another kind.
+/// Operations on cgroup files and folders; tests use ordinary folders.
 #[derive(Clone, Copy)]
 struct Files {
     write: fn(&Path, &str) -> io::Result<()>,
@@ -71,7 +72,7 @@ const KERNEL: Files = Files {
     remove: |path| std::fs::remove_dir(path),
 };
 
-/// A cgroup that may be divided, and in which no process is itself.
+/// A cgroup that may be subdivided and contains no process itself.
 struct Base {
     path: PathBuf,
     files: Files,
@@ -85,11 +86,11 @@ impl Base {
         Self::at(&own, place::is_delegated, std::process::id(), KERNEL)
     }
 
-    /// Prepares the cgroup `own`, in which this process is, or the one around it.
+    /// Prepares the cgroup `own`, which contains this process, or its parent.
     fn at(own: &Path, is_delegated: fn(&Path) -> bool, pid: u32, files: Files) -> Result<Self, String> {
         let around = own.parent().filter(|around| is_delegated(around) && place::processes(around).is_empty());
         let path = match around {
-            // A manager that keeps processes in a cgroup below the delegated one has left that for us.
+            // A service manager that keeps processes in a child of the delegated cgroup has left the parent for us.
             Some(around) => around,
             None if is_delegated(own) => own,
             None => return Err(format!("the cgroup {} is not delegated to this process", own.display())),
@@ -100,7 +101,8 @@ impl Base {
         }
         sweep(path, files);
         if around.is_none() {
-            // A cgroup that is divided holds no processes itself, so this one makes way. It does not move others.
+            // A cgroup with children must not contain processes itself, so this process moves out. It does not move
+            // others.
             if place::processes(path).iter().any(|other| *other != pid) {
                 return Err(format!("other processes run in the cgroup {}", path.display()));
             }
@@ -133,7 +135,7 @@ impl Base {
         set("memory.max", &memory.to_string())?;
         // A kernel without swap has no such limit.
         let _ = set("memory.swap.max", "0");
-        // All of a command ends, not the process that happens to be the largest.
+        // The whole command is killed, not just its largest process.
         set("memory.oom.group", "1")?;
         if let Some(processes) = processes.filter(|_| self.limits_processes) {
             set("pids.max", &processes.to_string())?;
@@ -154,7 +156,7 @@ impl Base {
     }
 }
 
-/// Removes what processes have left that are gone.
+/// Removes the cgroups of processes that are gone.
 fn sweep(base: &Path, files: Files) {
     for entry in base.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -170,7 +172,7 @@ fn sweep(base: &Path, files: Files) {
     }
 }
 
-/// The cgroup of one command, which nobody has entered yet. The supervisor removes it once it is handed over.
+/// The cgroup of one command, which no process has entered yet. Once it is handed over, the supervisor removes it.
 #[derive(Debug)]
 pub(super) struct Group {
     path: CString,
@@ -183,12 +185,12 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// How many bytes the command may use.
+    /// The memory limit in bytes.
     pub(super) fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// What the processes of the command need of it.
+    /// The part that the processes of the command need.
     pub(super) fn handle(&self) -> Handle {
         Handle {
             path: self.path.clone(),
@@ -198,7 +200,7 @@ impl Group {
         }
     }
 
-    /// Leaves it to the processes.
+    /// Transfers ownership to the processes.
     pub(super) fn hand_over(mut self) {
         self.is_handed_over = true;
     }
@@ -222,39 +224,39 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// The descriptors that the processes need, and the one of them that is for the command alone.
+    /// The descriptors that the processes need, and the one that only the command needs.
     pub(super) fn descriptors(&self) -> (impl Iterator<Item = RawFd>, RawFd) {
         ([Some(self.events), self.kill].into_iter().flatten(), self.entrance)
     }
 
-    /// Moves this process in.
+    /// Moves this process into the cgroup.
     pub(super) fn enter(&self) -> Result<(), Errno> {
         sys::write(self.entrance, b"0").map(drop)
     }
 
-    /// Ends whoever is in it, those that are just being started included.
+    /// Kills every process in it, including ones that are just starting.
     pub(super) fn end_all(&self) {
         if let Some(kill) = self.kill {
             let _ = sys::write(kill, b"1");
         }
     }
 
-    /// Whether a process in it was ended because memory ran out.
+    /// Whether a process in it was killed for lack of memory.
     pub(super) fn is_out_of_memory(&self) -> bool {
         let mut text = [0_u8; 512];
-        // SAFETY: a descriptor of the plan, which the supervisor keeps until it ends.
+        // SAFETY: a descriptor of the plan, which the supervisor keeps until it exits.
         let events = unsafe { BorrowedFd::borrow_raw(self.events) };
         let length = rustix::io::pread(events, &mut text, 0).unwrap_or(0);
         has_killed(text.get(..length).unwrap_or_default())
     }
 
-    /// Removes it. What cannot be removed yet is swept up by a later process.
+    /// Removes it. If that is not possible yet, a later process sweeps it up.
     pub(super) fn remove(&self) {
         let _ = unlinkat(CWD, self.path.as_c_str(), AtFlags::REMOVEDIR);
     }
 }
 
-/// Whether `memory.events` counts a process that was ended.
+/// Whether `memory.events` counts a killed process.
 fn has_killed(events: &[u8]) -> bool {
     let is_count = |line: &[u8]| line.strip_prefix(b"oom_kill ").is_some_and(|count| count != b"0");
     events.split(|byte| *byte == b'\n').any(is_count)

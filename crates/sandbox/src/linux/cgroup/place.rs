@@ -1,4 +1,4 @@
-//! Which cgroup this process is in, and whether it may divide it.
+//! Finds the cgroup of this process, and whether it may be subdivided.
 
 use std::fs::Metadata;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// What managers mark a cgroup with that they have delegated; the second can be read by root alone.
+/// The attributes by which managers mark a delegated cgroup; only root can read the second.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
-/// The folder of the cgroup of version 2 that a process is in, from what `/proc/self/cgroup` and `/proc/self/mountinfo` say.
+/// The folder of this process's v2 cgroup, from `/proc/self/cgroup` and `/proc/self/mountinfo`.
 pub(super) fn own_folder(cgroups: &str, mounts: &str) -> Result<PathBuf, String> {
     let path = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
     let Some(path) = path else { return Err("this system has no cgroups of version 2".to_owned()) };
@@ -27,8 +27,8 @@ pub(super) fn own_folder(cgroups: &str, mounts: &str) -> Result<PathBuf, String>
     folders.find(is_plain).ok_or_else(|| format!("the cgroup {path} cannot be seen from here"))
 }
 
-/// Whether whoever made this cgroup has left it to us: it bears their mark, or belongs to our user while the one around it does
-/// not, or is the outermost of a container. That root may write it says nothing.
+/// Whether this cgroup was delegated to us: it has its creator's mark, or belongs to our user while its parent does
+/// not, or is the outermost one of a container. Write access for root means nothing.
 pub(super) fn is_delegated(folder: &Path) -> bool {
     let is_writable = ["", "cgroup.procs", "cgroup.subtree_control"]
         .iter()
@@ -51,22 +51,22 @@ fn is_handed_to_user(folder: &Path) -> bool {
     !user.is_root() && owner(folder) == Some(user.as_raw()) && around.is_some_and(|around| around != user.as_raw())
 }
 
-/// Whether the folder is where the cgroups of this process begin, but not those of the machine: only these have no events.
+/// Whether the folder is the root of this process's cgroup namespace but not of the machine: only these have no events.
 fn is_outermost_of_container(folder: &Path) -> bool {
     !folder.join("../cgroup.procs").exists() && folder.join("cgroup.events").exists()
 }
 
-/// The processes that are in a cgroup itself.
+/// The processes directly in a cgroup.
 pub(super) fn processes(folder: &Path) -> Vec<u32> {
     words(&folder.join("cgroup.procs")).iter().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// The words in a file of a cgroup; none if it cannot be read.
+/// The words in a cgroup file; none if it cannot be read.
 pub(super) fn words(path: &Path) -> Vec<String> {
     read(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
 }
 
-/// What the kernel says in a file.
+/// Reads a kernel file.
 pub(super) fn read(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }

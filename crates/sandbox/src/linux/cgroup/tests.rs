@@ -26,7 +26,7 @@ fn the_own_cgroup_is_found_by_its_mount() {
     }
 }
 
-/// Folders and files as the kernel lays them out, but for those that it makes by itself with each cgroup.
+/// Folders and files as in a real cgroup hierarchy, except for those that the kernel creates itself with each cgroup.
 const FAKE: Files = Files {
     write: |path, text| {
         if path.ends_with("memory.max") {
@@ -131,7 +131,7 @@ fn only_processes_that_were_ended_count_as_out_of_memory() {
     assert!(!has_killed(b""));
 }
 
-/// The command enters its cgroup by itself, whatever confines it, and its end is told as what it was.
+/// The command enters its cgroup itself, in any sandbox, and an out-of-memory kill is reported as such.
 #[tokio::test]
 async fn a_command_that_uses_too_much_is_told_so() {
     let temp = tempfile::tempdir().unwrap();

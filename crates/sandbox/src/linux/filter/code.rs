@@ -1,6 +1,6 @@
-//! The language of the kernel's filters, as far as a list of refusals needs it.
+//! An assembler for the kernel's filter language, as far as a list of refusals needs it.
 //!
-//! Invariant: every place that is given out can be reached by every instruction that is written later.
+//! Invariant: every instruction that is written later can reach every place that was returned.
 
 #![allow(clippy::cast_possible_truncation, reason = "programs have a few hundred instructions")]
 
@@ -19,7 +19,7 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(usize);
 
-/// A program, written from its end to its beginning: jumps lead forward only, so what they lead to is there already.
+/// A program, written from its end to its start: jumps only lead forward, so their targets are already written.
 #[derive(Default)]
 pub(super) struct Code {
     reversed: Vec<Instruction>,
@@ -37,7 +37,7 @@ impl Code {
         Place(self.reversed.len() - 1)
     }
 
-    /// Ends with an answer. There is one place for each.
+    /// Ends with an answer. There is one place for each answer.
     pub(super) fn answer(&mut self, answer: u32) -> Place {
         if let Some(place) = self.answers.get(&answer) {
             return *place;
@@ -47,34 +47,34 @@ impl Code {
         place
     }
 
-    /// Compares what was loaded, and goes on at one of two places.
+    /// Compares the loaded value, and continues at one of two places.
     pub(super) fn branch(&mut self, code: u16, k: u32, yes: Place, no: Place) -> Place {
         let (yes, no) = (self.near(yes), self.near(no));
         let distance = |place: Place| (self.reversed.len() - place.0 - 1) as u8;
         self.push(code, k, distance(yes), distance(no))
     }
 
-    /// A place that a branch can reach, which is a jump if the place itself is too far.
+    /// A place within reach of a branch: a jump if the target itself is too far away.
     fn near(&mut self, place: Place) -> Place {
-        /// A branch counts to 255, and the jump for its other side may lie between.
+        /// A branch offset goes up to 255, and the jump for its other side may be in between.
         const FAR: usize = 250;
         let distance = self.reversed.len() - place.0;
         if distance > FAR { self.push(JUMP, distance as u32 - 1, 0, 0) } else { place }
     }
 
-    /// Loads what is asked about by `next`, which was written last.
+    /// Loads the value that `next`, which was written last, tests.
     pub(super) fn load(&mut self, what: u32, next: Place) -> Place {
         debug_assert_eq!(next, self.last(), "what is loaded is asked about at once");
         self.push(LOAD, what, 0, 0)
     }
 
-    /// Keeps some of the bits that were loaded, for `next`.
+    /// Masks the loaded value for `next`.
     pub(super) fn mask(&mut self, bits: u32, next: Place) -> Place {
         debug_assert_eq!(next, self.last(), "what is masked is asked about at once");
         self.push(AND, bits, 0, 0)
     }
 
-    /// Finds the range of the number that was loaded: each goes up to the next one.
+    /// Finds the range that contains the loaded number: each extends to the start of the next.
     pub(super) fn search(&mut self, ranges: &[(u32, Place)]) -> Place {
         let (below, above) = ranges.split_at(ranges.len() / 2);
         match (below, above) {
@@ -98,7 +98,7 @@ impl Code {
 pub(super) mod tests {
     use super::*;
 
-    /// Runs a program as the kernel does, and gives its answer.
+    /// Runs a program as the kernel does, and returns its answer.
     pub(in super::super) fn run(program: &[Instruction], load: impl Fn(u32) -> u32, loaded: u32) -> u32 {
         let (mut at, mut held) = (0, loaded);
         loop {

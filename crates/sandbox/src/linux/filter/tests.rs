@@ -9,7 +9,7 @@ const OFFLINE: Needs = Needs { network: false, shared_with_outside: false, metad
 const ONLINE: Needs = Needs { network: true, shared_with_outside: false, metadata_is_judged: false };
 const LANDLOCK: Needs = Needs { network: false, shared_with_outside: true, metadata_is_judged: true };
 
-/// What the filter would say.
+/// The answer of the filter.
 fn verdict(needs: Needs, architecture: u32, call: u32, arguments: [u64; 3]) -> String {
     let load = |offset: u32| match offset {
         CALL => call,

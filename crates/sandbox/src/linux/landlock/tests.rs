@@ -1,4 +1,4 @@
-//! The rules against those of the crate `landlock`.
+//! Compares the rules with those of the crate `landlock`.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use super::*;
 
 const VERSIONS: [(u32, ABI); 6] = [(1, ABI::V1), (2, ABI::V2), (3, ABI::V3), (4, ABI::V4), (5, ABI::V5), (6, ABI::V6)];
 
-/// Makes rules as [`ruleset`] and [`allow_open`] do.
+/// Builds the same rules as [`ruleset`] and [`allow_open`].
 fn theirs(abi: ABI, network: bool, open: &Path) -> landlock::RulesetCreated {
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     rules = rules.handle_access(AccessFs::from_all(abi)).unwrap();
@@ -28,7 +28,7 @@ fn theirs(abi: ABI, network: bool, open: &Path) -> landlock::RulesetCreated {
     rules.create().unwrap().add_rule(below(Path::new("/"), look)).unwrap().add_rule(below(open, write)).unwrap()
 }
 
-/// What a thread that is confined can still do, each with the kind of error that it met.
+/// The things that a confined thread can still do, each with the kind of error it got.
 fn attempts(open: &Path, closed: &Path) -> Vec<(String, Result<(), io::ErrorKind>)> {
     let mut seen = Vec::new();
     for (name, folder) in [("open", open), ("closed", closed)] {
@@ -53,7 +53,7 @@ fn attempts(open: &Path, closed: &Path) -> Vec<(String, Result<(), io::ErrorKind
     seen
 }
 
-/// Runs the attempts in a thread of their own, which takes what confines it to its end.
+/// Runs the attempts in a separate thread, because the confinement lasts until its end.
 fn confined(confine: impl FnOnce(&Path) + Send + 'static) -> Vec<(String, Result<(), io::ErrorKind>)> {
     let folder = tempfile::tempdir().unwrap();
     let (open, closed) = (folder.path().join("open"), folder.path().join("closed"));

@@ -57,6 +57,7 @@ fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStr
     let config = Arc::new(ConfigSource::new(Home::at(home), env, Overrides::default()));
     let (cwd, originator) = (home.to_owned(), "test".to_owned());
     let accounts = Accounts::new(config.home(), config.env());
+    let logins = Arc::new(accounts.clone());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         store: store.clone(),
@@ -68,7 +69,17 @@ fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStr
         recent_bytes: 0,
     });
     let threads = Arc::new(threads);
-    let start = Start { threads, store, config, cwd, programs: None, originator, release: None, dialect: None };
+    let start = Start {
+        threads,
+        accounts: logins,
+        store,
+        config,
+        cwd,
+        programs: None,
+        originator,
+        release: None,
+        dialect: None,
+    };
     let (output, read) = duplex(4096);
     let (outbox, writer) = Outbox::new(output);
     tokio::spawn(writer.run());

@@ -1,27 +1,32 @@
-//! `account/*` and its older kin: who is logged in, logging in with a key, logging out.
+//! `account/*` and its older kin: who is logged in, logging in, logging out, and what the account still allows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use codex_config::{self as config, Auth, AuthError, Bearer, Env, ProviderConfig, TokenSource};
+use codex_config::{
+    self as config, AccountError, Auth, Bearer, BegunLogin, Config, Env, ExternalTokens, LoginKind, Pending,
+    ProviderConfig, Secret, TokenRefresher, TokenSource,
+};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::auth::{
     AuthStatusChangeNotification, CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse,
-    LoginApiKeyParams, LoginChatGptResponse,
+    LoginApiKeyParams, LoginChatGptCompleteNotification, LoginChatGptResponse,
 };
 use codex_protocol::v1::user::{GetUserAgentResponse, UserInfoResponse};
 use codex_protocol::v2::account::{
-    Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, CancelLoginAccountParams,
-    CancelLoginAccountResponse, CancelLoginAccountStatus, ChatgptAccount, GetAccountParams,
-    GetAccountRateLimitsResponse, GetAccountResponse, LoginAccountParams, LoginAccountResponse,
+    Account, AccountLoginCompletedNotification, AccountUpdatedNotification, AuthMode, AuthTokensLogin, BrowserLogin,
+    CancelLoginAccountParams, CancelLoginAccountResponse, CancelLoginAccountStatus, ChatgptAccount, DeviceCodeLogin,
+    GetAccountParams, GetAccountRateLimitsResponse, GetAccountResponse, LoginAccountParams, LoginAccountResponse,
 };
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::hidden::Hidden;
 use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::request::{ChatgptAuthTokensRefreshParams, ServerRequest};
 
-use super::{explain, with_host};
+use super::with_host;
 use crate::app::connection::Connection;
 use crate::app::dispatch::serve;
-use crate::app::host::Host;
+use crate::app::host::{Host, Start};
+use crate::app::stored_threads::tell_all;
 
 serve! {
     tells {
@@ -49,13 +54,92 @@ serve! {
 /// What comes of a change of the login, and what all clients are told of it after the answer.
 type Told<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
 
+/// The words in which the end of a login is told.
+#[derive(Clone, Copy)]
+enum Wording {
+    V1,
+    V2,
+}
+
 async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -> Told<LoginAccountResponse> {
-    let answer = log_in(connection, params).await?;
-    Ok((answer, vec![completed(), updated(Some(AuthMode::ApiKey))]))
+    let kind = match params {
+        LoginAccountParams::ApiKey(login) => {
+            store_key(connection, login.api_key.0).await?;
+            return Ok((LoginAccountResponse::ApiKey, vec![completed(None, None), updated(connection).await]));
+        }
+        LoginAccountParams::ChatgptAuthTokens(login) => {
+            adopt(connection, login).await?;
+            return Ok((
+                LoginAccountResponse::ChatgptAuthTokens,
+                vec![completed(None, None), updated(connection).await],
+            ));
+        }
+        LoginAccountParams::Chatgpt => LoginKind::Browser,
+        LoginAccountParams::ChatgptDeviceCode => LoginKind::DeviceCode,
+        LoginAccountParams::AmazonBedrock(_) | LoginAccountParams::AmazonBedrockAccessKeys(_) => {
+            return Err(ErrorObject::invalid("this program keeps no keys of Amazon Bedrock"));
+        }
+        LoginAccountParams::Other(_) => return Err(ErrorObject::invalid("there is no login of this kind")),
+    };
+    let BegunLogin { id: login_id, url, user_code, end } = begin(connection, kind).await?;
+    go_on(connection, Wording::V2, login_id.clone(), end);
+    let answer = match user_code {
+        Some(user_code) => {
+            LoginAccountResponse::ChatgptDeviceCode(DeviceCodeLogin { login_id, verification_url: url, user_code })
+        }
+        None => LoginAccountResponse::Chatgpt(BrowserLogin { login_id, auth_url: url }),
+    };
+    Ok((answer, Vec::new()))
+}
+
+async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
+    let BegunLogin { id: login_id, url: auth_url, end, .. } = begin(connection, LoginKind::Browser).await?;
+    go_on(connection, Wording::V1, login_id.clone(), end);
+    Ok(LoginChatGptResponse { login_id, auth_url })
+}
+
+async fn begin(connection: &Arc<Connection>, kind: LoginKind) -> Result<BegunLogin, ErrorObject> {
+    let config = chatgpt_config(connection).await?;
+    let Start { accounts, originator, .. } = &connection.host.start;
+    let originator = connection.client().map_or(originator.as_str(), |client| connection.host.originator(&client.name));
+    accounts.begin(kind, &config, originator).await.map_err(refused)
+}
+
+/// The configuration, if it allows a login with `ChatGPT`.
+async fn chatgpt_config(connection: &Arc<Connection>) -> Result<Arc<Config>, ErrorObject> {
+    let config = with_host(connection, Host::config).await?;
+    if config.forced_login() == Some("api") {
+        return Err(ErrorObject::invalid("ChatGPT login is disabled. Use API key login instead."));
+    }
+    Ok(config)
+}
+
+/// Tells all clients how a login ends, when it does.
+fn go_on(connection: &Arc<Connection>, wording: Wording, id: String, end: Pending<'static, Result<(), AccountError>>) {
+    let connection = Arc::clone(connection);
+    tokio::spawn(async move {
+        let ended = end.await;
+        connection.host.start.config.forget();
+        let is_done = ended.is_ok();
+        // The words that clients of other releases know.
+        let error = ended.err().map(|error| format!("Login server error: {error}"));
+        let (first, second) = match wording {
+            Wording::V1 => {
+                let ended = LoginChatGptCompleteNotification { login_id: id, success: is_done, error };
+                (ServerNotification::LoginChatGptComplete(ended), changed(Some(AuthMode::Chatgpt)))
+            }
+            Wording::V2 => (completed(Some(id), error), updated(&connection).await),
+        };
+        tell_all(&connection, &first).await;
+        if is_done {
+            tell_all(&connection, &second).await;
+        }
+    });
 }
 
 async fn end_login(connection: &Arc<Connection>, _: Empty) -> Told<Empty> {
-    Ok((log_out(connection).await?, vec![updated(None)]))
+    let done = log_out(connection).await?;
+    Ok((done, vec![updated(connection).await]))
 }
 
 async fn log_in_with_key(connection: &Arc<Connection>, params: LoginApiKeyParams) -> Told<Empty> {
@@ -66,102 +150,120 @@ async fn log_out_of_chatgpt(connection: &Arc<Connection>, _: Empty) -> Told<Empt
     Ok((log_out(connection).await?, vec![changed(None)]))
 }
 
-fn completed() -> ServerNotification {
-    let login = AccountLoginCompletedNotification { login_id: None, success: true, error: None };
+fn completed(login_id: Option<String>, error: Option<String>) -> ServerNotification {
+    let login = AccountLoginCompletedNotification { login_id, success: error.is_none(), error };
     ServerNotification::AccountLoginCompleted(login)
 }
 
-fn updated(auth_mode: Option<AuthMode>) -> ServerNotification {
-    ServerNotification::AccountUpdated(AccountUpdatedNotification { auth_mode, plan_type: None })
+/// How the user is logged in now.
+async fn updated(connection: &Arc<Connection>) -> ServerNotification {
+    let auth = connection.host.start.accounts.auth().await.unwrap_or_default();
+    let tokens = auth.tokens.as_ref().filter(|_| auth.is_chatgpt());
+    let auth_mode = match tokens {
+        Some(_) => Some(chatgpt_mode(&auth)),
+        None => auth.api_key.as_ref().map(|_| AuthMode::ApiKey),
+    };
+    let plan_type = tokens.and_then(|tokens| auth.plan.clone().or_else(|| tokens.claims().plan));
+    ServerNotification::AccountUpdated(AccountUpdatedNotification { auth_mode, plan_type })
+}
+
+fn chatgpt_mode(auth: &Auth) -> AuthMode {
+    if auth.mode.as_deref() == Some("chatgptAuthTokens") { AuthMode::ChatgptAuthTokens } else { AuthMode::Chatgpt }
 }
 
 fn changed(auth_method: Option<AuthMode>) -> ServerNotification {
     ServerNotification::AuthStatusChange(AuthStatusChangeNotification { auth_method })
 }
 
-fn refused(error: AuthError) -> ErrorObject {
-    let text = explain(&error, error.hint());
-    match error {
-        AuthError::Read { .. } | AuthError::Write { .. } => ErrorObject::internal(text),
-        AuthError::Syntax { .. }
-        | AuthError::Member { .. }
-        | AuthError::BadKey
-        | AuthError::NoVariable { .. }
-        | AuthError::NoLogin { .. } => ErrorObject::invalid(text),
-    }
+fn refused(error: AccountError) -> ErrorObject {
+    if error.is_internal { ErrorObject::internal(error.message) } else { ErrorObject::invalid(error.message) }
 }
 
 /// What the configuration and the login say together.
-async fn with_login<T: Send + 'static>(
+async fn with_login<T>(
     connection: &Connection,
-    work: impl FnOnce(&Host, &config::Config, Auth) -> T + Send + 'static,
+    work: impl FnOnce(&Env, &Config, &Auth) -> T,
 ) -> Result<T, ErrorObject> {
-    with_host(connection, move |host| {
-        let config = host.config()?;
-        let auth = Auth::load(host.start.config.home()).map_err(refused)?;
-        Ok(work(host, &config, auth))
-    })
-    .await
+    let config = with_host(connection, Host::config).await?;
+    let auth = connection.host.start.accounts.auth().await.map_err(refused)?;
+    Ok(work(connection.host.start.config.env(), &config, &auth))
 }
 
-async fn log_in(connection: &Arc<Connection>, params: LoginAccountParams) -> Result<LoginAccountResponse, ErrorObject> {
-    let way = match params {
-        LoginAccountParams::ApiKey(login) => {
-            return store_key(connection, login.api_key.0).await.map(|_| LoginAccountResponse::ApiKey);
-        }
-        LoginAccountParams::Chatgpt | LoginAccountParams::ChatgptDeviceCode => "with ChatGPT",
-        LoginAccountParams::ChatgptAuthTokens(_) => "with tokens of ChatGPT",
-        LoginAccountParams::AmazonBedrock(_) | LoginAccountParams::AmazonBedrockAccessKeys(_) => "with Amazon Bedrock",
-        LoginAccountParams::Other(_) => "of this kind",
-    };
-    let is_forbidden = with_host(connection, |host| Ok(host.config()?.forced_login() == Some("api"))).await?;
-    if is_forbidden {
-        return Err(ErrorObject::invalid("ChatGPT login is disabled. Use API key login instead."));
+/// Uses tokens that the client brings, and asks it for others when they are refused.
+async fn adopt(connection: &Arc<Connection>, login: AuthTokensLogin) -> Result<(), ErrorObject> {
+    let workspaces = chatgpt_config(connection).await?.login().forced_workspaces;
+    if !workspaces.is_empty() && !workspaces.contains(&login.chatgpt_account_id) {
+        return Err(ErrorObject::invalid("forced_chatgpt_workspace_id does not allow this workspace"));
     }
-    Err(ErrorObject::invalid(format!("a login {way} is not supported by this release; log in with an API key")))
+    let client = Arc::new(TokenClient(Arc::downgrade(connection)));
+    connection.host.start.accounts.adopt(external(login), client);
+    connection.host.start.config.forget();
+    Ok(())
 }
 
-/// The older way to ask for a login with `ChatGPT`, refused like the newer one.
-async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
-    match log_in(connection, LoginAccountParams::Chatgpt).await {
-        Ok(_) => Err(ErrorObject::internal("a login with ChatGPT has no address to go to")),
-        Err(error) => Err(error),
+fn external(login: AuthTokensLogin) -> ExternalTokens {
+    let AuthTokensLogin { access_token, chatgpt_account_id: account_id, chatgpt_plan_type: plan } = login;
+    ExternalTokens { access_token: Secret::new(access_token.0), account_id, plan }
+}
+
+/// The client that has brought tokens.
+struct TokenClient(Weak<Connection>);
+
+impl TokenRefresher for TokenClient {
+    fn refresh<'a>(&'a self, account_id: &'a str) -> Pending<'a, Result<ExternalTokens, String>> {
+        Box::pin(async move {
+            let previous_account_id = Some(account_id.to_owned());
+            let params = ChatgptAuthTokensRefreshParams { reason: "unauthorized", previous_account_id };
+            let connection = self.0.upgrade().ok_or("the client has left")?;
+            let answer = connection.request(&ServerRequest::ChatgptAuthTokensRefresh(params)).await;
+            let answer = answer.ok_or("the client has left")?.map_err(|error| error.message)?;
+            let login = serde_json::from_str(&answer).map_err(|_| "its answer has no tokens")?;
+            Ok(external(login))
+        })
     }
 }
 
-/// Every login that this release can do is done at once, so there is never one to cancel.
-fn cancel_with_chatgpt(_: &Arc<Connection>, params: CancelLoginChatGptParams) -> Result<Empty, ErrorObject> {
-    Err(ErrorObject::invalid(format!("login id not found: {}", params.login_id)))
+fn cancel_with_chatgpt(connection: &Arc<Connection>, params: CancelLoginChatGptParams) -> Result<Empty, ErrorObject> {
+    if connection.host.start.accounts.cancel(&params.login_id) {
+        Ok(Empty {})
+    } else {
+        Err(ErrorObject::invalid(format!("login id not found: {}", params.login_id)))
+    }
 }
 
 async fn store_key(connection: &Arc<Connection>, key: String) -> Result<Empty, ErrorObject> {
-    with_host(connection, move |host| {
-        if host.config()?.forced_login() == Some("chatgpt") {
-            return Err(ErrorObject::invalid("API key login is disabled. Use ChatGPT login instead."));
-        }
-        let stored = Auth::store_api_key(host.start.config.home(), &key);
-        host.start.config.forget();
-        stored.map(|()| Empty {}).map_err(refused)
-    })
-    .await
+    let Start { accounts, config, .. } = &connection.host.start;
+    if with_host(connection, Host::config).await?.forced_login() == Some("chatgpt") {
+        return Err(ErrorObject::invalid("API key login is disabled. Use ChatGPT login instead."));
+    }
+    let stored = accounts.store_key(Secret::new(key)).await;
+    config.forget();
+    stored.map(|()| Empty {}).map_err(refused)
 }
 
 async fn log_out(connection: &Arc<Connection>) -> Result<Empty, ErrorObject> {
-    with_host(connection, |host| {
-        let removed = Auth::remove(host.start.config.home());
-        host.start.config.forget();
-        removed.map(|_| Empty {}).map_err(refused)
-    })
-    .await
+    let Start { accounts, config, .. } = &connection.host.start;
+    let done = accounts.log_out().await;
+    config.forget();
+    done.map(|()| Empty {}).map_err(refused)
 }
 
-/// Every login that this release can do is done at once, so there is never one to cancel.
-fn cancel(_: &Arc<Connection>, _: CancelLoginAccountParams) -> CancelLoginAccountResponse {
-    CancelLoginAccountResponse { status: CancelLoginAccountStatus::NotFound }
+fn cancel(connection: &Arc<Connection>, params: CancelLoginAccountParams) -> CancelLoginAccountResponse {
+    let is_cancelled = connection.host.start.accounts.cancel(&params.login_id);
+    let status = if is_cancelled { CancelLoginAccountStatus::Canceled } else { CancelLoginAccountStatus::NotFound };
+    CancelLoginAccountResponse { status }
 }
 
-async fn read(connection: &Arc<Connection>, _: GetAccountParams) -> Result<GetAccountResponse, ErrorObject> {
-    with_login(connection, |host, config, auth| account(&auth, &config.provider, host.start.config.env())).await
+/// Renews the login if that is wanted. One that cannot be renewed is told as it is.
+async fn renew_if(is_wanted: bool, connection: &Arc<Connection>) {
+    if is_wanted {
+        let _: Result<(), AccountError> = connection.host.start.accounts.renew().await;
+    }
+}
+
+async fn read(connection: &Arc<Connection>, params: GetAccountParams) -> Result<GetAccountResponse, ErrorObject> {
+    renew_if(params.refresh_token, connection).await;
+    with_login(connection, |env, config, auth| account(auth, &config.provider, env)).await
 }
 
 fn account(auth: &Auth, provider: &ProviderConfig, env: &Env) -> GetAccountResponse {
@@ -174,25 +276,33 @@ fn account(auth: &Auth, provider: &ProviderConfig, env: &Env) -> GetAccountRespo
     GetAccountResponse { account, requires_openai_auth: provider.requires_openai_auth }
 }
 
-/// Limits are known from what comes with answers of the model; nobody is asked for them.
 async fn rate_limits(connection: &Arc<Connection>, _: Empty) -> Result<GetAccountRateLimitsResponse, ErrorObject> {
-    let account = read(connection, GetAccountParams::default()).await?.account;
-    Err(ErrorObject::invalid(match account {
-        Some(Account::Chatgpt(_)) => {
-            "this release does not ask for rate limits; they come with turns as `account/rateLimits/updated`"
+    match read(connection, GetAccountParams::default()).await?.account {
+        Some(Account::Chatgpt(_)) => {}
+        Some(Account::ApiKey | Account::Other(_)) => {
+            return Err(ErrorObject::invalid("chatgpt authentication required to read rate limits"));
         }
-        Some(Account::ApiKey | Account::Other(_)) => "chatgpt authentication required to read rate limits",
-        None => "codex account authentication required to read rate limits",
-    }))
+        None => return Err(ErrorObject::invalid("codex account authentication required to read rate limits")),
+    }
+    let login = with_host(connection, Host::config).await?.login();
+    let limits = connection.host.start.accounts.limits(login).await;
+    let limits =
+        limits.map_err(|error| ErrorObject::internal(format!("failed to fetch codex rate limits: {error}")))?;
+    Ok(GetAccountRateLimitsResponse {
+        rate_limits: limits.into(),
+        rate_limits_by_limit_id: None,
+        account_id: with_login(connection, |_, _, auth| auth.tokens.as_ref()?.account()).await?,
+    })
 }
 
 async fn status(
     connection: &Arc<Connection>,
     params: GetAuthStatusParams,
 ) -> Result<GetAuthStatusResponse, ErrorObject> {
+    renew_if(params.refresh_token.unwrap_or(false), connection).await;
     let with_token = params.include_token.unwrap_or(false);
-    with_login(connection, move |host, config, auth| {
-        let bearer = auth.in_use(&config.provider, host.start.config.env());
+    with_login(connection, |env, config, auth| {
+        let bearer = auth.in_use(&config.provider, env);
         auth_status(bearer.as_ref(), &config.provider, with_token)
     })
     .await

@@ -1,9 +1,9 @@
 //! The protocol as JSON Schema (draft 7), from the same tables that requests are dispatched by.
 //!
-//! What a client sends is described as it is read, what it is sent as it is written: a member that may be left out of
-//! a request is always there in an answer. A type that goes both ways and differs has a second form, `…Input`.
-//! Reading is more lenient than what is described here: old names of members and other spellings of words are taken
-//! as well.
+//! Messages from a client are described as they are read, messages to it as they are written: a member that may be left
+//! out of a request is always present in a response. A type that goes both ways and differs has a second form,
+//! `…Input`. Reading is more lenient than these descriptions: old member names and other spellings are accepted as
+//! well.
 
 mod naming;
 mod references;
@@ -26,8 +26,7 @@ use self::naming::Use;
 /// Definitions by name.
 type Definitions = BTreeMap<String, Value>;
 
-/// The whole protocol: all definitions, those of the second version below `v2`, those of `T` and what it is made of
-/// below `exec`.
+/// The whole protocol: all definitions, those of the second version below `v2`, and those that `T` uses below `exec`.
 pub(crate) fn bundle<T: JsonSchema>() -> Value {
     let mut definitions = Collected::filled().definitions();
     let mut written = SchemaSettings::draft07().for_serialize().into_generator();
@@ -44,7 +43,7 @@ pub(crate) fn bundle<T: JsonSchema>() -> Value {
     })
 }
 
-/// What the tables say, while it is collected.
+/// The contents of the tables, while they are collected.
 struct Collected {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -83,7 +82,7 @@ impl Collected {
         self.note::<T>(schema, false, wanted, method)
     }
 
-    /// Remembers that a message is made of a type, and refers to it by the name that the message calls it.
+    /// Records that a message consists of a type, and refers to it by the message's name for it.
     fn note<T: JsonSchema>(&mut self, schema: Value, is_read: bool, wanted: &str, method: &str) -> Value {
         let module = type_name::<T>();
         let is_first = module.contains("::v1::") || module.ends_with("Empty") && !method.contains('/');
@@ -175,7 +174,7 @@ fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/definitions/{name}")})
 }
 
-/// Messages that no table has: the frame of JSON-RPC and the event queue within it.
+/// Messages that are in no table: the JSON-RPC frame and the event queue within it.
 fn fixed() -> Definitions {
     let object = |description: &str, members: Value, required: Value| json!({"description": description, "type": "object", "properties": members, "required": required});
     let (id, any, method) = (reference("RequestId"), json!(true), json!({"type": "string"}));
@@ -218,7 +217,7 @@ fn fixed() -> Definitions {
     definitions.into_iter().map(|(name, definition)| (name.to_owned(), definition)).collect()
 }
 
-/// Says of a notification's type what the table says, where the type itself only points there.
+/// Copies the table's description of a notification to its type, if the type only refers to the table.
 fn describe_notifications(definitions: &mut Definitions) {
     let rows = definitions.get("ServerNotification").map(|all| all["oneOf"].clone()).unwrap_or_default();
     for row in rows.as_array().into_iter().flatten() {
@@ -231,7 +230,7 @@ fn describe_notifications(definitions: &mut Definitions) {
     }
 }
 
-/// Lets the parameters of those methods be left out that need none.
+/// Makes the parameters of methods without required ones optional.
 fn with_optional_params(mut requests: Value, definitions: &Definitions) -> Value {
     for request in requests["oneOf"].as_array_mut().into_iter().flatten() {
         let mut params = &request["properties"]["params"];

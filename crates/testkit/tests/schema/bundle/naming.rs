@@ -1,4 +1,5 @@
-//! What definitions are called: messages after their method, and those of the second version in a space of their own.
+//! The names of definitions: messages are named after their method, and those of the second version have their own
+//! namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +8,22 @@ use serde_json::Value;
 use super::Definitions;
 use super::references::{reachable, renamed, target};
 
-/// Stands before the name of a message while its definition has none yet.
+/// Precedes the name of a message while its definition has none yet.
 pub(super) const MESSAGE: &str = "message:";
-/// Stands before the name of a type that another type of an older dialect has too.
+/// Precedes the name of a type if an older dialect has a type with the same name.
 const SECOND: &str = "v2_";
-/// The type of messages that say nothing.
+/// The type of empty messages.
 const EMPTY: &str = "Empty";
 
-/// A message of a table and the type it is made of.
+/// A message of a table and its type.
 #[derive(Debug)]
 pub(super) struct Use {
-    /// The type.
     pub(super) schema: Value,
     /// Whether clients send it.
     pub(super) is_read: bool,
-    /// What it is called after its method.
+    /// Its name, after its method.
     pub(super) wanted: String,
-    /// Whether it is of the first version.
+    /// Whether it belongs to the first version.
     pub(super) is_first: bool,
 }
 
@@ -34,10 +34,10 @@ impl Use {
     }
 }
 
-/// Gives every message a name, and puts what only the second version has below `v2/`.
+/// Gives every message a name, and moves definitions that only the second version has below `v2/`.
 ///
-/// A type of one message takes the name of the message unless it has one already; a type of several stays what it
-/// is, and each message is another name for it.
+/// A type of one message takes the name of the message unless it has one already; a type of several is unchanged, and
+/// each message is an alias of it.
 pub(super) fn name(mut definitions: Definitions, uses: &[Use]) -> Definitions {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     uses.iter().filter_map(|message| target(&message.schema)).for_each(|name| *counts.entry(name).or_default() += 1);
@@ -72,7 +72,7 @@ pub(super) fn name(mut definitions: Definitions, uses: &[Use]) -> Definitions {
     in_spaces(definitions, first.collect(), second.collect())
 }
 
-/// Puts what only the second version has below `v2/`.
+/// Moves definitions that only the second version has below `v2/`.
 fn in_spaces(definitions: Definitions, mut first: BTreeSet<String>, second: BTreeSet<String>) -> Definitions {
     first.extend(["Submission", "Event", "RequestId", "JSONRPCErrorError"].map(str::to_owned));
     let is_twin = |name: &&String| name.strip_suffix('2').is_some_and(|first| definitions.contains_key(first));

@@ -1,4 +1,4 @@
-//! Definitions that refer to each other: found, renamed, merged and nested.
+//! Finds, renames, merges and nests definitions that refer to each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::naming::Use;
 
 const PREFIX: &str = "#/definitions/";
 
-/// The name that a schema refers to, if it does nothing else.
+/// The name that a schema refers to, if it is only a reference.
 pub(super) fn target(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix(PREFIX)
 }
@@ -36,7 +36,7 @@ pub(super) fn reachable(definitions: &Definitions, from: BTreeSet<String>) -> BT
     found
 }
 
-/// A schema whose references go by other names.
+/// A schema with renamed references.
 pub(super) fn renamed(schema: Value, name: &impl Fn(&str) -> String) -> Value {
     match schema {
         Value::Object(members) => {
@@ -54,8 +54,7 @@ pub(super) fn renamed(schema: Value, name: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// Definitions without what helps nobody outside: values that stand in for members that are left out, and the links
-/// of Rust's documentation.
+/// Removes details that help nobody outside: default values of omitted members, and links of Rust's documentation.
 pub(super) fn tidied(definitions: Map<String, Value>) -> Definitions {
     fn tidy(schema: &mut Value, is_member_list: bool) {
         match schema {
@@ -79,7 +78,7 @@ pub(super) fn tidied(definitions: Map<String, Value>) -> Definitions {
     definitions.into_iter().map(tidy).collect()
 }
 
-/// Both directions in one. What is read differently from how it is written gets a name of its own.
+/// Both directions in one. A type that is read differently from how it is written gets a separate name.
 pub(super) fn merged(read: Definitions, written: Definitions, uses: &mut [Use]) -> Definitions {
     let mut different: BTreeSet<String> = read
         .iter()
@@ -111,7 +110,7 @@ pub(super) fn merged(read: Definitions, written: Definitions, uses: &mut [Use]) 
     all
 }
 
-/// Definitions whose names have a slash, in an object of their own for what stands before it.
+/// Nests definitions with a slash in their names.
 pub(super) fn nested(definitions: Definitions) -> Value {
     let mut spaces: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     let mut all = Map::new();

@@ -1,4 +1,4 @@
-//! A go-between that cuts a connection after a given number of bytes, in the middle of whatever they mean.
+//! A proxy that cuts a connection after a given number of bytes, in the middle of anything.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
-/// How many bytes pass before a connection is cut, in either direction.
+/// The number of bytes in each direction before a connection is cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     pub(super) to_server: u64,
@@ -19,16 +19,16 @@ impl Allowance {
     pub(super) const ALL: Self = Self { to_server: u64::MAX, to_client: u64::MAX };
 }
 
-/// Stands between one client and the server.
+/// Sits between one client and the server.
 pub(super) struct Cutter {
     pub(super) address: Address,
-    /// What holds for the next connection.
+    /// The allowance of the next connection.
     next: Arc<Mutex<Allowance>>,
     accepting: JoinHandle<()>,
 }
 
 impl Cutter {
-    /// Stands before the server at an address; `path` is where it listens if that is a Unix socket.
+    /// Sits in front of the server at an address; `path` is where it listens for a Unix socket.
     pub(super) async fn before(server: &Address, path: PathBuf) -> Self {
         let next = Arc::new(Mutex::new(Allowance::ALL));
         let allowance = Arc::clone(&next);
@@ -61,7 +61,7 @@ impl Cutter {
         Self { address, next, accepting }
     }
 
-    /// Says when the next connection is cut.
+    /// Sets when the next connection is cut.
     pub(super) fn allow(&self, allowance: Allowance) {
         *self.next.lock().expect("nobody panics here") = allowance;
     }
@@ -73,7 +73,7 @@ impl Drop for Cutter {
     }
 }
 
-/// Passes bytes on until either side ends or its allowance is used up; then both connections end at once.
+/// Forwards bytes until either side ends or its allowance is used up; then both connections end at once.
 async fn pass(
     client: impl AsyncRead + AsyncWrite + Send,
     server: impl AsyncRead + AsyncWrite + Send,

@@ -11,26 +11,26 @@ use super::cutter::{Allowance, Cutter};
 use super::view::View;
 use crate::world::World;
 
-/// How long a message is waited for before the test fails.
+/// How long to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client with all it remembers from one connection to the next.
+/// A client with its state across connections.
 pub(super) struct Guest {
     name: usize,
     chance: fastrand::Rng,
-    /// What it knows of each thread.
+    /// Its view of each thread.
     pub(super) views: BTreeMap<String, View>,
-    /// What it has said and does not know to be heard: the thread and its own name for it.
+    /// Input that may not have arrived: the thread and the client's key.
     unheard: Option<(String, String)>,
-    /// What was heard: the thread, its own name for it, and the turn.
+    /// Input that has arrived: the thread, the client's key, and the turn.
     pub(super) heard: Vec<(String, String, String)>,
     said: usize,
-    /// How often it could go on where it was, and how often it had to begin anew.
+    /// How often it could resume, and how often it had to start over.
     pub(super) went_on: usize,
     pub(super) began_anew: usize,
 }
 
-/// What an answer is to.
+/// The kind of a pending request.
 enum Asked {
     Hello,
     Subscribe(String),
@@ -44,12 +44,12 @@ struct Line {
     output: Writer,
     next_id: i64,
     asked: HashMap<i64, Asked>,
-    /// The turns of each thread, once they were asked for.
+    /// The turns of each thread, once they were requested.
     turns: BTreeMap<String, Vec<String>>,
 }
 
 impl Line {
-    /// Sends a request. Nothing is said of a connection that is gone: reading tells.
+    /// Sends a request. A broken connection is noticed when reading.
     async fn ask(&mut self, asked: Asked, method: &str, params: Value) {
         self.next_id += 1;
         self.asked.insert(self.next_id, asked);
@@ -62,7 +62,7 @@ impl Line {
         }
     }
 
-    /// The next whole message; none when the connection is gone.
+    /// The next complete message; `None` when the connection is gone.
     async fn read(&mut self) -> Option<Value> {
         let mut line = Vec::new();
         let read = tokio::time::timeout(PATIENCE, self.input.read_until(b'\n', &mut line)).await;
@@ -85,7 +85,7 @@ impl Guest {
         }
     }
 
-    /// Connects, goes on where it was, and talks until it is cut off.
+    /// Connects, resumes, and talks until it is cut off.
     pub(super) async fn visit(&mut self, cutters: &[Cutter]) {
         let cutter = &cutters[self.chance.usize(..cutters.len())];
         cutter.allow(self.draw());
@@ -98,7 +98,7 @@ impl Guest {
         self.views.values_mut().for_each(View::cut);
     }
 
-    /// Where the next connection is cut: while it is made, early, later, or in something that this client says.
+    /// Where the next connection is cut: while it is made, early, later, or in one of this client's messages.
     fn draw(&mut self) -> Allowance {
         match self.chance.u8(..10) {
             0 | 1 => Allowance { to_client: self.chance.u64(..6_000), ..Allowance::ALL },
@@ -112,7 +112,7 @@ impl Guest {
         let (asked, turns) = (HashMap::new(), BTreeMap::new());
         let mut line = Line { input: BufReader::new(input), output, next_id: 0, asked, turns };
         line.ask(Asked::Hello, "initialize", json!({"clientInfo": {"name": "test", "version": "1"}})).await;
-        // Whether it speaks before it listens or after makes no difference.
+        // The order of sending input and subscribing makes no difference.
         let speaks_first = self.chance.bool();
         if speaks_first {
             self.repeat(&mut line).await;
@@ -130,7 +130,7 @@ impl Guest {
         Some(line)
     }
 
-    /// Says again what may not have been heard.
+    /// Repeats input that may not have arrived.
     async fn repeat(&mut self, line: &mut Line) {
         if let Some((thread, key)) = &self.unheard {
             let input = json!([{"type": "text", "text": format!("This is {key}.")}]);
@@ -139,7 +139,7 @@ impl Guest {
         }
     }
 
-    /// Says something where nothing goes on, and now and then where something does.
+    /// Sends input to an idle thread, and sometimes to a busy one.
     async fn say_if_idle(&mut self, line: &mut Line) {
         let listens = self.views.values().all(|view| view.is_listening && view.has_caught_up);
         let is_idle = self.views.values().all(View::is_idle);
@@ -191,7 +191,8 @@ impl Guest {
         }
     }
 
-    /// Connects a last time, says what is left to say, and reads until everything is over. `all_said` waits for the others.
+    /// Connects a last time, sends the remaining input, and reads until everything is over. `all_said` waits for the
+    /// others.
     pub(super) async fn conclude(&mut self, cutter: &Cutter, all_said: &tokio::sync::Barrier) {
         cutter.allow(Allowance::ALL);
         let mut line = self.arrive(cutter).await.expect("the server is there");

@@ -1,4 +1,4 @@
-//! Clients that are cut off at any byte and come back, again and again, while turns run.
+//! Clients that are cut off at any byte and reconnect, again and again, while turns run.
 
 mod cutter;
 mod guest;
@@ -16,10 +16,10 @@ use self::view::timeless;
 use crate::client::Client;
 use crate::world::{ASKS, World};
 
-/// How often connections are cut. `CODEX_TEST_CUTS` sets another number, for a long run, and `CODEX_TEST_SEED` the chances of
-/// an earlier one.
+/// The number of cuts. `CODEX_TEST_CUTS` sets another number, for a long run, and `CODEX_TEST_SEED` the seed of an
+/// earlier one.
 const CUTS: usize = 60;
-/// Less than a turn, so that whoever is away for longer has to begin anew.
+/// Less than a turn, so that a client that is away for longer has to start over.
 const RECENT_BYTES: usize = 24 * 1024;
 const GUESTS: usize = 3;
 const THREADS: usize = 5;
@@ -28,13 +28,13 @@ fn from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// Turns with everything that is told in pieces or asked about: thoughts, words, commands, patches.
+/// Turns with everything that is streamed or needs an approval: reasoning, text, commands, patches.
 fn script(turns: usize) -> Value {
     let pieces = |words: &str| -> Vec<String> { (0..40).map(|piece| format!("{words} {piece}, ")).collect() };
     let mut entries = Vec::new();
     for turn in 0..turns {
         let (look, done) = (pieces("I look"), pieces("I am done"));
-        // Characters that come in two pieces, and several commands at once.
+        // Characters in two pieces, and several commands at once.
         let print = "for i in 1 2 3 4 5 6; do printf 'a\\342\\202'; printf '\\254b\\n'; done";
         let call = |line: &str| json!({"call": "shell", "args": {"command": ["sh", "-c", line]}});
         let text = json!({"text": look.concat(), "deltas": look});
@@ -59,7 +59,7 @@ async fn threads(world: &World, client: &mut Client) -> Vec<String> {
     threads
 }
 
-/// A thread as it is kept: its turns with their items, and who said what in which of them.
+/// A stored thread: its turns with their items, and the input of each.
 async fn kept(client: &mut Client, thread: &str) -> (Vec<(String, String, Vec<Value>)>, BTreeMap<String, String>) {
     let read = client.ok("thread/read", json!({"threadId": thread, "includeTurns": true})).await;
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -75,7 +75,7 @@ async fn kept(client: &mut Client, thread: &str) -> (Vec<(String, String, Vec<Va
     (turns, said)
 }
 
-/// Three clients on five threads are cut off, each as often as its share of all cuts, and then come to an end together.
+/// Three clients on five threads are cut off, each for its share of all cuts, and then finish together.
 async fn visit(world: &mut World, seed: u64, cuts: usize, threads: &[String]) -> Vec<Guest> {
     let mut addresses = Vec::new();
     for url in ["unix://", "ws://127.0.0.1:0"] {

@@ -1,21 +1,21 @@
-//! What a client knows of a thread, made of nothing but what it was told.
+//! A client's view of a thread, built only from the messages it received.
 //!
-//! Messages count when the number of their event has come; what came since the last number is forgotten with the connection.
-//! Whatever is told twice, in the wrong order or not at all fails where it is noticed.
+//! Messages count once the number of their event has arrived; messages since the last number are dropped with the
+//! connection. Anything that arrives twice, in the wrong order or not at all fails where it is noticed.
 
 use serde_json::Value;
 
 /// A thread as a client knows it.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// The log that the number is of.
+    /// The log that the number belongs to.
     pub(super) log: Option<String>,
-    /// The number of the last event that is whole.
+    /// The number of the last complete event.
     pub(super) seq: Option<u64>,
-    /// Whether the answer to `thread/subscribe` has come over this connection, and whether it has caught up since.
+    /// Whether the response to `thread/subscribe` has arrived over this connection, and whether it has caught up since.
     pub(super) is_listening: bool,
     pub(super) has_caught_up: bool,
-    /// What came since the last number.
+    /// The messages since the last number.
     pending: Vec<Value>,
     pub(super) turns: Vec<Turn>,
 }
@@ -25,11 +25,11 @@ pub(super) struct View {
 pub(super) struct Turn {
     pub(super) id: String,
     pub(super) status: String,
-    /// Whether it came with an answer: then the client may have been told parts of it only.
+    /// Whether it came with a response: then the client may have received only parts of it.
     is_given: bool,
     told_began: usize,
     told_ended: usize,
-    /// Items that are whole, in the order they became so.
+    /// Complete items, in the order of completion.
     pub(super) items: Vec<Item>,
     open: Vec<Item>,
 }
@@ -50,13 +50,13 @@ fn word(value: &Value) -> String {
 }
 
 impl View {
-    /// The connection is gone, and with it what had no number yet.
+    /// Drops the messages without a number, because the connection is gone.
     pub(super) fn cut(&mut self) {
         self.pending.clear();
         (self.is_listening, self.has_caught_up) = (false, false);
     }
 
-    /// Takes the answer to `thread/subscribe`.
+    /// Handles the response to `thread/subscribe`.
     pub(super) fn subscribed(&mut self, answer: &Value) {
         self.pending.clear();
         self.is_listening = true;
@@ -73,16 +73,16 @@ impl View {
         self.turns = turns.iter().map(Turn::given).collect();
     }
 
-    /// Takes a message about the thread.
+    /// Handles a message about the thread.
     pub(super) fn hear(&mut self, message: &Value) {
         if !self.is_listening {
-            // It is in the answer, or comes after it.
+            // It is in the response, or comes after it.
             return;
         }
         if message["method"] == "thread/caughtUp" {
             assert!(!self.has_caught_up, "it was told before: {message}");
             self.has_caught_up = true;
-            // The last event may have given no message of its own; by now it is whole all the same.
+            // The last event may have produced no message; it is complete by now anyway.
             self.seq = self.seq.max(message["params"]["seq"].as_u64());
             for message in std::mem::take(&mut self.pending) {
                 self.take(&message);
@@ -136,7 +136,7 @@ impl View {
         self.turns.iter_mut().find(|turn| turn.id == id).unwrap_or_else(|| panic!("nobody told of {id}"))
     }
 
-    /// Whether nothing goes on, as far as the client knows.
+    /// Whether the thread is idle, as far as the client knows.
     pub(super) fn is_idle(&self) -> bool {
         self.turns.iter().all(|turn| turn.status != "inProgress")
     }
@@ -147,13 +147,13 @@ impl View {
         turns.iter().all(is_over)
     }
 
-    /// The items of each turn, as `thread/read` gives them too.
+    /// The items of each turn, as `thread/read` returns them.
     pub(super) fn shown(&self) -> Vec<(String, String, Vec<Value>)> {
         let items = |turn: &Turn| turn.items.iter().map(|item| item.whole.clone()).collect();
         self.turns.iter().map(|turn| (turn.id.clone(), turn.status.clone(), items(turn))).collect()
     }
 
-    /// Fails unless every turn and every item was told from its beginning to its end.
+    /// Fails unless every turn and every item was reported from start to end.
     pub(super) fn check(&self) {
         for turn in &self.turns {
             assert!(turn.is_given || (turn.told_began, turn.told_ended) == (1, 1), "{turn:?}");
@@ -180,7 +180,7 @@ impl Turn {
     fn ended(&mut self, turn: &Value) {
         assert_eq!(self.told_ended, 0, "{turn} ends twice");
         (self.told_ended, self.status) = (1, word(&turn["status"]));
-        // A clock that began with 1970 would show decades.
+        // A clock that started in 1970 would show decades.
         let (began, took) = (turn["startedAt"].as_i64().expect("a time"), turn["durationMs"].as_i64().expect("a time"));
         let ended = turn["completedAt"].as_i64().expect("a time");
         assert!(began > 0 && took <= (ended - began + 1) * 1000, "{turn}");
@@ -193,7 +193,7 @@ impl Turn {
         );
     }
 
-    /// Whether a message about an item repeats what the client was given.
+    /// Whether a message about an item repeats the contents of a response.
     fn is_given(&self, id: &str) -> bool {
         let known = self.items.iter().find(|item| item.id == id);
         assert!(known.is_none_or(|item| item.is_given), "{id} is whole already");
@@ -238,18 +238,18 @@ impl Turn {
     }
 }
 
-/// What the deltas of an item that is whole must have come to.
+/// The expected text of the deltas of a complete item.
 fn said(item: &Value, told: &str) -> String {
     match item["type"].as_str().unwrap_or_default() {
         "agentMessage" => word(&item["text"]),
         "commandExecution" if item["status"] == "completed" => word(&item["aggregatedOutput"]),
         "reasoning" => item["summary"].as_array().expect("texts").iter().map(word).collect(),
-        // Of the others the deltas are no part.
+        // The other kinds do not contain their deltas.
         _ => told.to_owned(),
     }
 }
 
-/// An item without what may differ between its two tellings.
+/// An item without the members that may differ between its two reports.
 pub(super) fn timeless(item: &Value) -> Value {
     let mut item = item.clone();
     let members = item.as_object_mut().expect("an object");

@@ -23,7 +23,7 @@ fn a_diff_is_applied_in_a_repository_and_outside_of_one() {
     assert_eq!(fs::read_to_string(lone.path().join("a.txt")).unwrap(), "two\n");
 }
 
-/// `git apply` in such a folder leaves everything out and says that all went well.
+/// `git apply` in such a folder skips everything and reports success.
 #[test]
 fn names_count_from_the_folder() {
     let fixture = Fixture::new();
@@ -64,7 +64,7 @@ fn a_hostile_repository_runs_nothing_when_a_diff_is_applied() {
     }
 }
 
-/// The attributes that say how lines end are no programs, and are obeyed.
+/// Attributes about line endings name no programs, and are used.
 #[test]
 fn line_ends_are_kept_as_the_checkout_has_them() {
     let fixture = Fixture::new();

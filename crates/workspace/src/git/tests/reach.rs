@@ -1,10 +1,10 @@
-//! What lies where somebody else can write reaches neither the runs of `git` nor the reader of files.
+//! Files that somebody else can write affect neither the runs of `git` nor the reader of files.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A program in the place of git that notes how it is called, and then is git.
+/// A program in place of git that records its arguments, and then runs git.
 fn witness(fixture: &Fixture) -> (TempDir, Runner, PathBuf) {
     let (folder, mut runner) = runner();
     let (program, noted) = (fixture.temp.path().join("witness"), fixture.temp.path().join("noted"));
@@ -56,14 +56,14 @@ fn the_ignore_file_of_the_user_counts() {
     assert!(diff.contains("y.txt") && !diff.contains("x.mine"), "{diff}");
 }
 
-/// To announce a new file, git writes an object.
+/// To add a new file to the index, git writes an object.
 #[test]
 fn no_object_is_added_to_the_repository() {
     let fixture = Fixture::new();
     fixture.write("b.txt", "new\n");
     let outside = fixture.temp.path().join("outside");
     fs::create_dir(&outside).unwrap();
-    // Where the object for an empty file goes.
+    // The folder of the object for an empty file.
     let folder = fixture.root.join(".git/objects/e6");
     symlink(&outside, &folder).unwrap();
     assert!(fixture.diff().diff.contains("+new"));
@@ -91,7 +91,7 @@ fn a_repository_that_borrows_objects_itself_works() {
     assert!(diff_of(&fixture.temp.path().join("third\"a:b\\c")).unwrap().diff.contains("-one\n+two"));
 }
 
-/// Without its objects at hand, git would ask the remote for them, with a program that the repository names.
+/// Without its objects, git would fetch them from the remote, with a program that the repository names.
 #[test]
 fn a_partial_clone_fetches_nothing() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! The filter against `seccompiler`, which compiles the same refusals in its own way.
+//! Compares the filter with `seccompiler`, which compiles the same refusals in its own way.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn compared(condition: &Condition, operator: SeccompCmpOp, value: u32) -> Seccom
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value.into()).unwrap()
 }
 
-/// Says it with the operators that `seccompiler` has: it cannot ask whether a masked value differs.
+/// Expresses a condition with the operators of `seccompiler`, which cannot test a masked value for inequality.
 fn alternatives(condition: &Condition) -> Alternatives {
     let Condition { mask, values, .. } = condition;
     let masked = |value| compared(condition, SeccompCmpOp::MaskedEq((*mask).into()), value);
@@ -49,7 +49,7 @@ fn rules(refusal: &Refusal) -> Vec<SeccompRule> {
     all.unwrap_or_default().into_iter().map(|conditions| SeccompRule::new(conditions).unwrap()).collect()
 }
 
-/// A program of `seccompiler` that traps where the refusal holds.
+/// A `seccompiler` program that traps where the refusal applies.
 fn theirs(refusal: &Refusal) -> BpfProgram {
     let rules = BTreeMap::from([(refusal.call, rules(refusal))]);
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Trap, ARCHITECTURE_NAME).unwrap().try_into().unwrap()
@@ -89,10 +89,9 @@ fn all_needs() -> impl Iterator<Item = Needs> {
     })
 }
 
-/// A program, as both crates write it: code, jumps and value of each instruction.
+/// A program as both crates produce it: code, jumps and value of each instruction.
 type Program = Vec<(u16, u8, u8, u32)>;
 
-/// Both filters, ready to run.
 struct Pair {
     ours: Program,
     theirs: Vec<(Refusal, Program)>,
@@ -119,7 +118,7 @@ impl Pair {
     }
 }
 
-/// Values at which some condition changes its mind, with anything in the upper half.
+/// Values around the boundaries of some condition, with anything in the upper half.
 fn argument() -> impl Strategy<Value = u64> {
     let conditions = all_needs().flat_map(refusals).flat_map(|refusal| refusal.conditions);
     let mut telling: Vec<u32> = conditions.flat_map(|it| [it.values, vec![it.mask]].concat()).collect();

@@ -1,0 +1,20 @@
+//! Characters that come in two pieces.
+
+/// How many bytes there are before a character that is not whole yet.
+pub(super) fn complete_length(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => bytes.len(),
+        // Only at the very end can the rest still come; anything else is broken for good.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => {
+            let tail = bytes.len().saturating_sub(3);
+            let start = (tail..bytes.len()).find(|at| bytes[*at] >= 0xC0 && is_cut(&bytes[*at..]));
+            start.unwrap_or(bytes.len())
+        }
+    }
+}
+
+/// Whether these bytes are the beginning of a character that lacks its end.
+fn is_cut(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
