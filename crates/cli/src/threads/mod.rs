@@ -185,7 +185,7 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
             writeln!(out, "{line}")?;
         }
     }
-    index.note(&thread.path)?;
+    index.record(&thread.path)?;
     if cut == 0 && bad == 0 {
         writeln!(out, "{}: no problems found", thread.id)?;
     }

@@ -19,7 +19,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 
 use crate::export::export_bundle;
-use crate::index::{ShelfError, ThreadIndex};
+use crate::index::{StoredThreadError, ThreadIndex};
 use crate::partial_file;
 use crate::prompt_file::PromptFile;
 use crate::rollout::{RolloutLines, ends_line, fork, history_after_answer, read_history, read_meta};
@@ -70,13 +70,13 @@ impl FileStore {
         if let Some(path) = &found {
             self.known.found(thread, path);
         }
-        Ok(found.or(known).ok_or(ShelfError::Missing { thread })?)
+        Ok(found.or(known).ok_or(StoredThreadError::Missing { thread })?)
     }
 
     /// Adds a thread that was created here to the index.
     fn announce(&self, thread: ThreadId) -> Result<(), StoreError> {
         if let Some(path) = self.known.take_unannounced(thread) {
-            self.index.note(&path)?;
+            self.index.record(&path)?;
         }
         Ok(())
     }
