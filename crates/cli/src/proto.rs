@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::{Setup, connect};
-use codex_server::proto::{self, Prompts, Served, User};
+use codex_pipe::proto::{self, Prompts, Served, User};
 use codex_store::FileStore;
 use codex_thread::{ClientProfile, InitialHistory};
 use codex_wire::rollout::SessionSource;

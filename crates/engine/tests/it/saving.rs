@@ -221,7 +221,17 @@ async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
     client.close().await;
     let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());
-    let reopen = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
+    // A process that another test is just starting has a copy of every descriptor until it executes its program.
+    let reopen = || {
+        let begun = std::time::Instant::now();
+        loop {
+            match RolloutFile::reopen_in(&world.path("home"), path.clone()) {
+                Ok(file) => return file,
+                Err(_) if begun.elapsed() < Duration::from_secs(5) => std::thread::yield_now(),
+                Err(error) => panic!("nobody has it open: {error:?}"),
+            }
+        }
+    };
     let resume = || {
         let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
         tokio::spawn(Setup { initial_history, ..world.setup("[]").0 }.start())

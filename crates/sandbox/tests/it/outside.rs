@@ -58,7 +58,7 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
         }
         "without" => {
             refuse_system_calls(arguments[3]);
-            println!("\nrung {:?}", level());
+            println!("\nlevel {:?}", level());
             let finished = run(launch(arguments, &["/bin/sh", "-c", arguments[2]])).map_err(io::Error::other)?;
             println!("\nexit {:?} {}", finished.exit, finished.aggregated.text());
             Ok(())

@@ -20,8 +20,8 @@ use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
-use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 use codex_dialects::ProtocolRelease;
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;

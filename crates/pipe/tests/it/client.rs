@@ -7,7 +7,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_model::ScriptedModel;
-use codex_server::proto::{Prompts, Served, User, serve};
+use codex_pipe::proto::{Prompts, Served, User, serve};
 use codex_store::FileStore;
 use codex_thread::{ClientProfile, InitialHistory, Thread};
 use codex_wire::rollout::SessionSource;

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::{Answer, User};
-use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// What some programs put before their first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
