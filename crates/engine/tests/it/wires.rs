@@ -7,7 +7,7 @@ use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, CommandItem, Event, Item, TurnId};
 use codex_testkit::FakeModel;
-use codex_thread::Beginning;
+use codex_thread::InitialHistory;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::input::UserInput;
 use codex_wire::reasoning::ReasoningEffort;
@@ -259,8 +259,9 @@ async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alo
         client.until_ended().await;
         let mut client = client
             .start_again("[]", |thread, setup| {
-                let beginning = Beginning::Resumed { thread, explicit: codex_thread::ExplicitOverrides::default() };
-                over_http(Setup { beginning, ..setup })
+                let initial_history =
+                    InitialHistory::Resumed { thread, explicit: codex_thread::ExplicitOverrides::default() };
+                over_http(Setup { initial_history, ..setup })
             })
             .await;
         play(&mut client, 3, "more").await;

@@ -1,4 +1,4 @@
-//! A file of notes: read as a whole, changed by one process at a time, replaced atomically.
+//! A metadata file: read as a whole, changed by one process at a time, replaced atomically.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use codex_files::Links;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::NoteError;
+use super::MetadataError;
 
 /// The number of attempts to take another process's lock, and their interval.
 const LOCK_TRIES: u32 = 200;
@@ -19,16 +19,16 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// The maximum size of a file. Nothing that is written here is as large.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// A file of notes, which need not exist.
+/// A metadata file, which need not exist.
 #[derive(Debug)]
-pub(crate) struct NoteFile {
+pub(crate) struct MetadataFile {
     path: PathBuf,
     /// Whether a person made its content, so that it must survive a crash of the machine and is never overwritten when
     /// it cannot be read.
     is_precious: bool,
 }
 
-impl NoteFile {
+impl MetadataFile {
     /// A file with content that a person made.
     pub(crate) fn precious(path: PathBuf) -> Self {
         Self { path, is_precious: true }
@@ -39,17 +39,20 @@ impl NoteFile {
         Self { path, is_precious: false }
     }
 
-    /// The notes; empty if there is no file.
-    pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, NoteError> {
+    /// The content; empty if there is no file.
+    pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, MetadataError> {
         match codex_files::open(&self.path) {
             Ok(file) => self.read_open(&file),
             Err(error) if error.is_not_found() => Ok(T::default()),
-            Err(error) => Err(NoteError::Read { path: self.path.clone(), source: error.into() }),
+            Err(error) => Err(MetadataError::Read { path: self.path.clone(), source: error.into() }),
         }
     }
 
-    /// Changes the notes under a lock. Unchanged notes are not written.
-    pub(crate) fn change<T, R>(&self, change: impl FnOnce(&mut T) -> Result<R, NoteError>) -> Result<R, NoteError>
+    /// Changes the content under a lock. Unchanged content is not written.
+    pub(crate) fn change<T, R>(
+        &self,
+        change: impl FnOnce(&mut T) -> Result<R, MetadataError>,
+    ) -> Result<R, MetadataError>
     where
         T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
     {
@@ -58,38 +61,38 @@ impl NoteFile {
         let mut after = before.clone();
         let result = change(&mut after)?;
         if after != before {
-            self.replace(&after).map_err(|source| NoteError::Write { path: self.path.clone(), source })?;
+            self.replace(&after).map_err(|source| MetadataError::Write { path: self.path.clone(), source })?;
         }
         Ok(result)
     }
 
     /// Removes the file.
-    pub(crate) fn remove(&self) -> Result<(), NoteError> {
+    pub(crate) fn remove(&self) -> Result<(), MetadataError> {
         match std::fs::remove_file(&self.path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                Err(NoteError::Write { path: self.path.clone(), source })
+                Err(MetadataError::Write { path: self.path.clone(), source })
             }
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
-    fn read_open<T: DeserializeOwned + Default>(&self, file: &File) -> Result<T, NoteError> {
+    fn read_open<T: DeserializeOwned + Default>(&self, file: &File) -> Result<T, MetadataError> {
         let read = codex_files::read_open(file, MOST_BYTES);
-        let bytes = read.map_err(|error| NoteError::Read { path: self.path.clone(), source: error.into() })?;
+        let bytes = read.map_err(|error| MetadataError::Read { path: self.path.clone(), source: error.into() })?;
         // A file that was only locked so far is empty.
         if bytes.is_empty() {
             return Ok(T::default());
         }
         match serde_json::from_slice(&bytes) {
-            Err(source) if self.is_precious => Err(NoteError::Broken { path: self.path.clone(), source }),
+            Err(source) if self.is_precious => Err(MetadataError::Broken { path: self.path.clone(), source }),
             read => Ok(read.unwrap_or_default()),
         }
     }
 
     /// Opens and locks the file. The lock is on the file that will be replaced, so it counts only while that is still
     /// in place.
-    fn lock(&self) -> Result<File, NoteError> {
-        let failed = |source| NoteError::Write { path: self.path.clone(), source };
+    fn lock(&self) -> Result<File, MetadataError> {
+        let failed = |source| MetadataError::Write { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }
@@ -105,7 +108,7 @@ impl NoteFile {
                 Ok(()) => {}
             }
         }
-        Err(NoteError::Busy { path: self.path.clone() })
+        Err(MetadataError::Busy { path: self.path.clone() })
     }
 
     fn is_current(&self, file: &File) -> bool {
@@ -113,12 +116,12 @@ impl NoteFile {
         (locked.dev(), locked.ino()) == (present.dev(), present.ino())
     }
 
-    fn replace(&self, notes: &impl Serialize) -> io::Result<()> {
+    fn replace(&self, metadata: &impl Serialize) -> io::Result<()> {
         let temporary = self.path.with_extension("tmp");
         // The lock holder is alone, so this is a leftover of a killed process, or a trap.
         let _: io::Result<()> = std::fs::remove_file(&temporary);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(&serde_json::to_vec(notes)?)?;
+        file.write_all(&serde_json::to_vec(metadata)?)?;
         if self.is_precious {
             file.sync_data()?;
         }
@@ -134,9 +137,9 @@ impl NoteFile {
 mod tests {
     use super::*;
 
-    fn add(number: u32) -> impl FnOnce(&mut Vec<u32>) -> Result<(), NoteError> {
-        move |notes| {
-            notes.push(number);
+    fn add(number: u32) -> impl FnOnce(&mut Vec<u32>) -> Result<(), MetadataError> {
+        move |metadata| {
+            metadata.push(number);
             Ok(())
         }
     }
@@ -144,53 +147,53 @@ mod tests {
     #[test]
     fn many_writers_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep/er/notes.json");
+        let path = folder.path().join("deep/er/metadata.json");
         std::thread::scope(|scope| {
             for writer in 0..4_u32 {
                 let path = path.clone();
                 scope.spawn(move || {
                     for number in 0..25 {
-                        NoteFile::fleeting(path.clone()).change(add(writer * 100 + number)).unwrap();
+                        MetadataFile::fleeting(path.clone()).change(add(writer * 100 + number)).unwrap();
                     }
                 });
             }
         });
-        let mut notes: Vec<u32> = NoteFile::fleeting(path.clone()).read().unwrap();
-        notes.sort_unstable();
+        let mut metadata: Vec<u32> = MetadataFile::fleeting(path.clone()).read().unwrap();
+        metadata.sort_unstable();
         let all: Vec<u32> = (0..4).flat_map(|writer| (0..25).map(move |number| writer * 100 + number)).collect();
-        assert_eq!(notes, all);
+        assert_eq!(metadata, all);
         let names: Vec<_> =
             path.parent().unwrap().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["notes.json"]);
+        assert_eq!(names, ["metadata.json"]);
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
     fn what_a_person_has_made_is_not_overwritten_when_it_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("notes.json");
+        let path = folder.path().join("metadata.json");
         std::fs::write(&path, "[1, 2").unwrap();
-        let error = NoteFile::precious(path.clone()).change(add(3)).unwrap_err();
-        assert!(error.to_string().ends_with("does not hold what is noted there; mend it or move it away"), "{error}");
+        let error = MetadataFile::precious(path.clone()).change(add(3)).unwrap_err();
+        assert!(error.to_string().ends_with("has unexpected content; fix it or move it away"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1, 2");
-        NoteFile::fleeting(path.clone()).change(add(3)).unwrap();
+        MetadataFile::fleeting(path.clone()).change(add(3)).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[3]");
     }
 
     #[test]
     fn a_change_that_is_refused_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let notes = NoteFile::precious(folder.path().join("notes.json"));
-        notes.change(add(1)).unwrap();
-        let refuse = |notes: &mut Vec<u32>| -> Result<(), NoteError> {
-            notes.clear();
-            Err(NoteError::Busy { path: PathBuf::new() })
+        let metadata = MetadataFile::precious(folder.path().join("metadata.json"));
+        metadata.change(add(1)).unwrap();
+        let refuse = |metadata: &mut Vec<u32>| -> Result<(), MetadataError> {
+            metadata.clear();
+            Err(MetadataError::Busy { path: PathBuf::new() })
         };
-        assert!(notes.change(refuse).is_err());
-        assert_eq!(notes.read::<Vec<u32>>().unwrap(), [1]);
-        notes.remove().unwrap();
-        notes.remove().unwrap();
-        assert!(notes.read::<Vec<u32>>().unwrap().is_empty());
+        assert!(metadata.change(refuse).is_err());
+        assert_eq!(metadata.read::<Vec<u32>>().unwrap(), [1]);
+        metadata.remove().unwrap();
+        metadata.remove().unwrap();
+        assert!(metadata.read::<Vec<u32>>().unwrap().is_empty());
     }
 
     #[test]
@@ -199,11 +202,11 @@ mod tests {
 
         for kind in Endless::ALL {
             let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("notes.json");
+            let path = folder.path().join("metadata.json");
             kind.make(&path).unwrap();
-            let (notes, again) = (NoteFile::fleeting(path.clone()), NoteFile::fleeting(path));
-            let error = soon(move || notes.read::<Vec<u32>>()).unwrap().unwrap_err();
-            assert!(error.to_string().contains("notes.json"), "{error}");
+            let (metadata, again) = (MetadataFile::fleeting(path.clone()), MetadataFile::fleeting(path));
+            let error = soon(move || metadata.read::<Vec<u32>>()).unwrap().unwrap_err();
+            assert!(error.to_string().contains("metadata.json"), "{error}");
             assert!(soon(move || again.change(add(1))).unwrap().is_err(), "{kind:?}");
         }
     }
@@ -214,10 +217,10 @@ mod tests {
 
         for kind in Endless::ALL {
             let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("notes.json");
+            let path = folder.path().join("metadata.json");
             kind.make(&path.with_extension("tmp")).unwrap();
-            let notes = NoteFile::precious(path.clone());
-            soon(move || notes.change(add(1))).unwrap().unwrap();
+            let metadata = MetadataFile::precious(path.clone());
+            soon(move || metadata.change(add(1))).unwrap().unwrap();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "[1]");
         }
     }

@@ -12,15 +12,15 @@ use codex_wire::ids::ThreadId;
 use super::{IndexError, ThreadIndex, rows};
 use crate::claim::Claim;
 use crate::holder::Holder;
-use crate::notes::NoteError;
 use crate::partial_file;
+use crate::thread_metadata::MetadataError;
 use crate::threads::{
     ARCHIVED, NAMES_FILE, PlaceError, RolloutName, SESSIONS, ThreadFile, append_name, check_path, day_folder,
 };
 
 /// The reason why a thread could not be archived, restored, deleted or renamed.
 #[derive(Debug, thiserror::Error)]
-pub enum ShelfError {
+pub enum StoredThreadError {
     #[error(transparent)]
     Index(#[from] IndexError),
     /// Its file is not where it should be.
@@ -40,14 +40,14 @@ pub enum ShelfError {
     Delete { path: PathBuf, source: io::Error },
     #[error("could not write the name to {path}", path = .path.display())]
     Name { path: PathBuf, source: io::Error },
-    /// Its notes could not be removed.
+    /// Its metadata could not be removed.
     #[error(transparent)]
-    Note(#[from] NoteError),
+    Metadata(#[from] MetadataError),
 }
 
 impl ThreadIndex {
     /// Archives a thread. An archived one is left alone.
-    pub fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, ShelfError> {
+    pub fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
         let file = self.file_of(thread)?;
         if file.archived {
             return self.summary_of(thread);
@@ -57,7 +57,7 @@ impl ThreadIndex {
     }
 
     /// Restores an archived thread. An active one is left alone.
-    pub fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, ShelfError> {
+    pub fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
         let file = self.file_of(thread)?;
         if !file.archived {
             return self.summary_of(thread);
@@ -69,48 +69,48 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Deletes a thread, archived or not, with all notes about it.
-    pub fn delete(&self, thread: ThreadId) -> Result<(), ShelfError> {
+    /// Deletes a thread, archived or not, with all its metadata.
+    pub fn delete(&self, thread: ThreadId) -> Result<(), StoredThreadError> {
         let mut file = self.file_of(thread)?;
         loop {
-            let failed = |source| ShelfError::Delete { path: file.path.clone(), source };
-            let _held = nobody_writes(self.home(), &file.path)?;
+            let failed = |source| StoredThreadError::Delete { path: file.path.clone(), source };
+            let _lock = nobody_writes(self.home(), &file.path)?;
             std::fs::remove_file(&file.path).map_err(failed)?;
             partial_file::remove(&file.path);
             // It may be both active and archived, after a crash or a copy.
             match self.file_of(thread) {
                 Ok(next) => file = next,
-                Err(ShelfError::Missing { .. }) => return Ok(self.notes().forget(thread)?),
+                Err(StoredThreadError::Missing { .. }) => return Ok(self.metadata().forget(thread)?),
                 Err(error) => return Err(error),
             }
         }
     }
 
     /// Names a thread. An empty name removes its name.
-    pub fn rename(&self, thread: ThreadId, name: &str) -> Result<(), ShelfError> {
+    pub fn rename(&self, thread: ThreadId, name: &str) -> Result<(), StoredThreadError> {
         self.summary_of(thread)?;
         let path = self.home().join(NAMES_FILE);
-        append_name(&path, thread, name).map_err(|source| ShelfError::Name { path, source })
+        append_name(&path, thread, name).map_err(|source| StoredThreadError::Name { path, source })
     }
 
-    fn summary_of(&self, thread: ThreadId) -> Result<ThreadSummary, ShelfError> {
-        self.find(thread)?.ok_or(ShelfError::Missing { thread })
+    fn summary_of(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
+        self.find(thread)?.ok_or(StoredThreadError::Missing { thread })
     }
 
-    fn file_of(&self, thread: ThreadId) -> Result<ThreadFile, ShelfError> {
+    fn file_of(&self, thread: ThreadId) -> Result<ThreadFile, StoredThreadError> {
         let summary = self.summary_of(thread)?;
         Ok(check_path(self.home(), &summary.path)?)
     }
 
-    fn move_file(&self, thread: ThreadId, file: &ThreadFile, to: PathBuf) -> Result<ThreadSummary, ShelfError> {
+    fn move_file(&self, thread: ThreadId, file: &ThreadFile, to: PathBuf) -> Result<ThreadSummary, StoredThreadError> {
         let from = &self.summary_of(thread)?.path;
-        let failed = |source| ShelfError::Move { from: from.clone(), to: to.clone(), source };
-        let _held = nobody_writes(self.home(), &file.path)?;
+        let failed = |source| StoredThreadError::Move { from: from.clone(), to: to.clone(), source };
+        let _lock = nobody_writes(self.home(), &file.path)?;
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }
         if to.symlink_metadata().is_ok() {
-            return Err(ShelfError::Exists { path: to });
+            return Err(StoredThreadError::Exists { path: to });
         }
         std::fs::rename(from, &to).map_err(failed)?;
         partial_file::rename(from, &to);
@@ -123,8 +123,8 @@ impl ThreadIndex {
 }
 
 /// Ensures that nobody writes to a thread while the result is held.
-fn nobody_writes(home: &Path, path: &Path) -> Result<(Option<Claim>, Option<File>), ShelfError> {
-    let in_use = |holder| ShelfError::InUse { path: path.to_owned(), holder };
+fn nobody_writes(home: &Path, path: &Path) -> Result<(Option<Claim>, Option<File>), StoredThreadError> {
+    let in_use = |holder| StoredThreadError::InUse { path: path.to_owned(), holder };
     let claim = Claim::take(home, path).map_err(in_use)?;
     // If we may not write a file, none of our other processes writes it either.
     let opened = codex_files::open_with(OpenOptions::new().append(true), Links::Followed, path);

@@ -5,8 +5,8 @@ use codex_log::store::{Appearance, InSection, Section};
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
-use super::file::NoteFile;
-use super::{NoteError, Notes, check_length, check_text};
+use super::file::MetadataFile;
+use super::{MetadataError, MetadataFolder, check_length, check_text};
 
 /// The maximum number of sections, and of threads in all of them.
 const MOST_SECTIONS: usize = 200;
@@ -16,7 +16,7 @@ const MOST_THREADS: usize = 10_000;
 const MOST_NAME_BYTES: usize = 256;
 const MOST_LOOK_BYTES: usize = 128;
 
-fn check(appearance: &Appearance) -> Result<(), NoteError> {
+fn check(appearance: &Appearance) -> Result<(), MetadataError> {
     check_length("color", appearance.color.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)?;
     check_length("icon", appearance.icon.as_ref().map_or(0, String::len), MOST_LOOK_BYTES)
 }
@@ -53,7 +53,7 @@ impl Sections {
     }
 
     /// The threads of a section, in order.
-    pub(crate) fn threads(&self, section: &str) -> Result<Vec<ThreadId>, NoteError> {
+    pub(crate) fn threads(&self, section: &str) -> Result<Vec<ThreadId>, MetadataError> {
         let sorted = self.sections.iter().find(|sorted| sorted.section.id == section);
         let sorted = sorted.ok_or_else(|| missing(section))?;
         Ok(sorted.threads.iter().map(|member| member.id).collect())
@@ -64,7 +64,7 @@ impl Sections {
         self.sections.iter().flat_map(|sorted| &sorted.threads).map(|member| member.id).collect()
     }
 
-    fn find(&mut self, section: &str) -> Result<&mut Sorted, NoteError> {
+    fn find(&mut self, section: &str) -> Result<&mut Sorted, MetadataError> {
         let sorted = self.sections.iter_mut().find(|sorted| sorted.section.id == section);
         sorted.ok_or_else(|| missing(section))
     }
@@ -75,19 +75,19 @@ impl Sections {
         }
     }
 
-    fn put(&mut self, thread: ThreadId, section: &str, before: Option<ThreadId>) -> Result<(), NoteError> {
+    fn put(&mut self, thread: ThreadId, section: &str, before: Option<ThreadId>) -> Result<(), MetadataError> {
         let stays = self.of(thread).filter(|now| now.section.id == section);
         let since = stays.map_or_else(|| Utc::now().timestamp(), |now| now.since);
         self.take_out(thread);
         if self.all_threads().len() >= MOST_THREADS {
-            return Err(NoteError::TooMany { what: "threads in sections", most: MOST_THREADS });
+            return Err(MetadataError::TooMany { what: "threads in sections", most: MOST_THREADS });
         }
         let members = &mut self.find(section)?.threads;
         let place = match before {
             None => members.len(),
             Some(before) => {
                 let place = members.iter().position(|member| member.id == before);
-                place.ok_or_else(|| NoteError::NotThere { thread: before, section: section.to_owned() })?
+                place.ok_or_else(|| MetadataError::NotThere { thread: before, section: section.to_owned() })?
             }
         };
         members.insert(place, Member { id: thread, since });
@@ -95,13 +95,13 @@ impl Sections {
     }
 }
 
-fn missing(section: &str) -> NoteError {
-    NoteError::NoSection { section: section.to_owned() }
+fn missing(section: &str) -> MetadataError {
+    MetadataError::NoSection { section: section.to_owned() }
 }
 
-impl Notes {
+impl MetadataFolder {
     /// The sections, oldest first.
-    pub fn sections(&self) -> Result<Vec<Section>, NoteError> {
+    pub fn sections(&self) -> Result<Vec<Section>, MetadataError> {
         let Sections { sections } = self.sorted()?;
         let mut sections: Vec<Section> = sections.into_iter().map(|sorted| sorted.section).collect();
         sections.sort_by(|one, other| one.id.cmp(&other.id));
@@ -109,12 +109,12 @@ impl Notes {
     }
 
     /// Creates a section.
-    pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, NoteError> {
+    pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, MetadataError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
         appearance.iter().try_for_each(check)?;
         self.sections_file().change(|sections: &mut Sections| {
             if sections.sections.len() >= MOST_SECTIONS {
-                return Err(NoteError::TooMany { what: "sections", most: MOST_SECTIONS });
+                return Err(MetadataError::TooMany { what: "sections", most: MOST_SECTIONS });
             }
             let section = Section { id: ThreadId::fresh().to_string(), name, appearance };
             sections.sections.push(Sorted { section: section.clone(), threads: Vec::new() });
@@ -128,7 +128,7 @@ impl Notes {
         section: &str,
         name: String,
         appearance: Option<Option<Appearance>>,
-    ) -> Result<Section, NoteError> {
+    ) -> Result<Section, MetadataError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
         appearance.iter().flatten().try_for_each(check)?;
         self.sections_file().change(|sections: &mut Sections| {
@@ -142,7 +142,7 @@ impl Notes {
     }
 
     /// Deletes a section. Its threads are then in none.
-    pub fn delete_section(&self, section: &str) -> Result<(), NoteError> {
+    pub fn delete_section(&self, section: &str) -> Result<(), MetadataError> {
         self.sections_file().change(|sections: &mut Sections| {
             sections.find(section)?;
             sections.sections.retain(|sorted| sorted.section.id != section);
@@ -156,7 +156,7 @@ impl Notes {
         thread: ThreadId,
         section: Option<&str>,
         before: Option<ThreadId>,
-    ) -> Result<(), NoteError> {
+    ) -> Result<(), MetadataError> {
         self.sections_file().change(|sections: &mut Sections| {
             if let Some(section) = section {
                 sections.put(thread, section, before)
@@ -168,17 +168,17 @@ impl Notes {
     }
 
     /// All sections with their threads.
-    pub(crate) fn sorted(&self) -> Result<Sections, NoteError> {
+    pub(crate) fn sorted(&self) -> Result<Sections, MetadataError> {
         self.sections_file().read()
     }
 
     /// Removes a thread from its section, if it is in one.
-    pub(super) fn leave_section(&self, thread: ThreadId) -> Result<(), NoteError> {
+    pub(super) fn leave_section(&self, thread: ThreadId) -> Result<(), MetadataError> {
         let is_in_one = self.sorted().is_ok_and(|sections| sections.of(thread).is_some());
         if is_in_one { self.move_thread(thread, None, None) } else { Ok(()) }
     }
 
-    fn sections_file(&self) -> NoteFile {
-        NoteFile::precious(self.folder.join("sections.json"))
+    fn sections_file(&self) -> MetadataFile {
+        MetadataFile::precious(self.folder.join("sections.json"))
     }
 }

@@ -7,7 +7,7 @@ use codex_log::store::Attachment;
 use codex_wire::ids::ThreadId;
 use serde_json::Value;
 
-use super::{NoteError, Notes, check_length, check_text};
+use super::{MetadataError, MetadataFolder, check_length, check_text};
 
 /// The suffix of attachment files.
 pub(super) const ENDING: &str = ".attachments.json";
@@ -25,9 +25,9 @@ fn bytes(attachment: &Attachment) -> usize {
     attachment.kind.len() + attachment.key.len() + attachment.payload.to_string().len()
 }
 
-impl Notes {
+impl MetadataFolder {
     /// The attachments of a thread, oldest first.
-    pub fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, NoteError> {
+    pub fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, MetadataError> {
         self.attachments_file(thread).read()
     }
 
@@ -39,7 +39,7 @@ impl Notes {
         kind: &str,
         key: &str,
         payload: Value,
-    ) -> Result<(Attachment, bool), NoteError> {
+    ) -> Result<(Attachment, bool), MetadataError> {
         check_text("attachmentType", kind, MOST_TYPE_BYTES)?;
         check_text("identityKey", key, MOST_KEY_BYTES)?;
         check_length("payload", payload.to_string().len(), MOST_PAYLOAD_BYTES)?;
@@ -55,7 +55,7 @@ impl Notes {
                 created_at: Utc::now().timestamp(),
             };
             if attached.len() >= MOST {
-                return Err(NoteError::TooMany { what: "attachments of a thread", most: MOST });
+                return Err(MetadataError::TooMany { what: "attachments of a thread", most: MOST });
             }
             let bytes = attached.iter().map(bytes).sum::<usize>() + bytes(&attachment);
             check_length("what is attached to the thread", bytes, MOST_THREAD_BYTES)?;
@@ -65,7 +65,7 @@ impl Notes {
     }
 
     /// Removes an attachment from a thread, and returns it if it was there.
-    pub fn detach(&self, thread: ThreadId, kind: &str, key: &str) -> Result<Option<Attachment>, NoteError> {
+    pub fn detach(&self, thread: ThreadId, kind: &str, key: &str) -> Result<Option<Attachment>, MetadataError> {
         if !self.attachments(thread)?.iter().any(|known| known.is(kind, key)) {
             return Ok(None);
         }
@@ -75,16 +75,16 @@ impl Notes {
         })
     }
 
-    /// The threads with an attachment of a given type and key, oldest first. Unreadable notes count as empty.
-    pub fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, NoteError> {
+    /// The threads with an attachment of a given type and key, oldest first. Unreadable files count as empty.
+    pub fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, MetadataError> {
         let entries = match self.folder.read_dir() {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(NoteError::Read { path: self.folder.clone(), source }),
+            Err(source) => return Err(MetadataError::Read { path: self.folder.clone(), source }),
         };
         let mut threads = BTreeSet::new();
         for entry in entries {
-            let entry = entry.map_err(|source| NoteError::Read { path: self.folder.clone(), source })?;
+            let entry = entry.map_err(|source| MetadataError::Read { path: self.folder.clone(), source })?;
             let name = entry.file_name();
             let thread = name.to_str().and_then(|name| name.strip_suffix(ENDING)).and_then(|name| name.parse().ok());
             let Some(thread) = thread else { continue };

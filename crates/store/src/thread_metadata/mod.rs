@@ -1,6 +1,6 @@
-//! Clients' notes about threads: read states, and data that they store with threads.
+//! Metadata of threads: read states, and data that clients store with threads.
 //!
-//! Each kind of note about each thread is a small file in one folder below the home. The rollouts are unchanged, so
+//! Each kind of metadata of each thread is a small file in one folder below the home. The rollouts are unchanged, so
 //! every release can continue them, and the index can be rebuilt at any time.
 //!
 //! Invariant: a file is replaced atomically, by one process at a time. A reader sees the old text or the new one, and
@@ -21,14 +21,14 @@ use codex_wire::rollout::GitInfo;
 
 pub(crate) use sections::Sections;
 
-use file::NoteFile;
+use file::MetadataFile;
 
 /// The folder below the home.
 const FOLDER: &str = "thread-notes";
 
-/// The reason why a note could not be read or written.
+/// The reason why metadata could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum NoteError {
+pub enum MetadataError {
     /// Another process holds the lock for too long.
     #[error("another process has been writing {path} for too long; try again", path = .path.display())]
     Busy { path: PathBuf },
@@ -37,7 +37,7 @@ pub enum NoteError {
     #[error("could not write {path}", path = .path.display())]
     Write { path: PathBuf, source: io::Error },
     /// The file contains something else. It is left alone.
-    #[error("{path} does not hold what is noted there; mend it or move it away", path = .path.display())]
+    #[error("{path} has unexpected content; fix it or move it away", path = .path.display())]
     Broken { path: PathBuf, source: serde_json::Error },
     /// Something has happened that the client has not seen.
     #[error("the read state has changed: expected revision `{expected}`, found `{present}`")]
@@ -61,7 +61,7 @@ pub enum NoteError {
     NotThere { thread: ThreadId, section: String },
 }
 
-impl NoteError {
+impl MetadataError {
     /// Whether the error is the caller's.
     #[must_use]
     pub fn is_mistake(&self) -> bool {
@@ -77,28 +77,28 @@ impl NoteError {
     }
 }
 
-/// The notes about the threads of a home. Its calls block; make them off the async threads.
+/// The metadata of the threads of a home. Its calls block; make them off the async threads.
 #[derive(Debug, Clone)]
-pub struct Notes {
+pub struct MetadataFolder {
     folder: PathBuf,
 }
 
-impl Notes {
-    /// The notes of a home. Nothing is read or created before the first request.
+impl MetadataFolder {
+    /// The metadata of a home. Nothing is read or created before the first request.
     #[must_use]
     pub fn of(home: &Path) -> Self {
         Self { folder: home.join(FOLDER) }
     }
 
-    /// Removes all notes about a deleted thread.
-    pub(crate) fn forget(&self, thread: ThreadId) -> Result<(), NoteError> {
+    /// Removes all metadata of a deleted thread.
+    pub(crate) fn forget(&self, thread: ThreadId) -> Result<(), MetadataError> {
         self.read_state_file(thread).remove()?;
         self.repository_file(thread).remove()?;
         self.attachments_file(thread).remove()?;
         self.leave_section(thread)
     }
 
-    /// Adds the notes to the summary of a thread.
+    /// Adds the metadata to the summary of a thread.
     pub(crate) fn add_to(&self, summary: &mut ThreadSummary, sections: &Sections) {
         summary.section = sections.of(summary.id);
         if let Some(git) = self.repository(summary.id) {
@@ -106,27 +106,27 @@ impl Notes {
         }
     }
 
-    fn read_state_file(&self, thread: ThreadId) -> NoteFile {
-        NoteFile::fleeting(self.folder.join(format!("{thread}.read.json")))
+    fn read_state_file(&self, thread: ThreadId) -> MetadataFile {
+        MetadataFile::fleeting(self.folder.join(format!("{thread}.read.json")))
     }
 
-    fn attachments_file(&self, thread: ThreadId) -> NoteFile {
-        NoteFile::precious(self.folder.join(format!("{thread}{}", attachments::ENDING)))
+    fn attachments_file(&self, thread: ThreadId) -> MetadataFile {
+        MetadataFile::precious(self.folder.join(format!("{thread}{}", attachments::ENDING)))
     }
 
-    fn repository_file(&self, thread: ThreadId) -> NoteFile {
-        NoteFile::precious(self.folder.join(format!("{thread}.git.json")))
+    fn repository_file(&self, thread: ThreadId) -> MetadataFile {
+        MetadataFile::precious(self.folder.join(format!("{thread}.git.json")))
     }
 }
 
 /// Checks that a text is not empty and not too long.
-fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), NoteError> {
+fn check_text(what: &'static str, text: &str, most: usize) -> Result<(), MetadataError> {
     if text.trim().is_empty() {
-        return Err(NoteError::Empty { what });
+        return Err(MetadataError::Empty { what });
     }
     check_length(what, text.len(), most)
 }
 
-fn check_length(what: &'static str, bytes: usize, most: usize) -> Result<(), NoteError> {
-    if bytes > most { Err(NoteError::TooLong { what, bytes, most }) } else { Ok(()) }
+fn check_length(what: &'static str, bytes: usize, most: usize) -> Result<(), MetadataError> {
+    if bytes > most { Err(MetadataError::TooLong { what, bytes, most }) } else { Ok(()) }
 }
