@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_dialects::replay::Player;
-use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::v2::project::{ProjectionOptions, Projector};
 use codex_dialects::{ProtocolRelease, exec, v1, v2};
 use codex_log::line::Line;
 use expect_test::{ExpectFile, expect_file};
@@ -92,7 +92,7 @@ fn stored_threads_played_again() {
         each_line(release, |line| player.take(line, &mut events));
         player.finish(&mut events);
         let mut runs = exec::Projector::default();
-        let mut projector = Projector::new("thread".to_owned(), ProtocolRelease::V0166, Wishes::default());
+        let mut projector = Projector::new("thread".to_owned(), ProtocolRelease::V0166, ProjectionOptions::default());
         for (number, event) in events.iter().enumerate() {
             let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
             all.push(format!("## {number} {} {turn}", event.at_ms));

@@ -44,7 +44,7 @@ impl Environment {
     }
 
     /// What the model is told that knew other surroundings until now.
-    pub(crate) fn news(&self, before: &Self) -> Vec<Message> {
+    pub(crate) fn changes(&self, before: &Self) -> Vec<Message> {
         let text = (self.text != before.text).then(|| Message::user(self.text()));
         let mode = (self.mode != before.mode).then(|| mode_message(&self.mode));
         text.into_iter().chain(mode).collect()
@@ -90,7 +90,7 @@ mod tests {
             cwd: cwd.into(),
             approval_policy: AskForApproval::OnRequest,
             reviewer: ApprovalsReviewer::User,
-            held_back: None,
+            withheld: None,
             sandbox_policy,
             model: "m".into(),
             effort: None,

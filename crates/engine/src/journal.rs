@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
-use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
+use codex_log::store::{Commit, LogWriter, StoreError, StoreErrorKind};
 use codex_log::{Body, Class, Event, Item, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
@@ -22,7 +22,7 @@ pub(crate) struct Journal {
     thread: ThreadId,
     log: LogName,
     /// What its lines are written with.
-    pen: Box<dyn Pen>,
+    writer: Box<dyn LogWriter>,
     /// Events that wait for the write of their lines. They are numbered when they are published; until then those with lines
     /// have the place where these would end.
     waiting: Vec<Event>,
@@ -43,13 +43,13 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Opens the log of a thread.
-    pub(crate) fn new(thread: ThreadId, pen: Box<dyn Pen>) -> Self {
-        let incarnation = if pen.is_kept() { thread } else { ThreadId::fresh() };
-        let recent = ReplayBuffer::at(pen.position());
+    pub(crate) fn new(thread: ThreadId, writer: Box<dyn LogWriter>) -> Self {
+        let incarnation = if writer.is_kept() { thread } else { ThreadId::fresh() };
+        let recent = ReplayBuffer::at(writer.position());
         Self {
             thread,
             log: LogName::new(incarnation, ThreadId::fresh()),
-            pen,
+            writer,
             waiting: Vec::new(),
             shift: 0,
             failed: None,
@@ -63,7 +63,7 @@ impl Journal {
 
     /// Gives the log up, with what was kept of it.
     pub(crate) fn delete(self) {
-        self.pen.discard();
+        self.writer.discard();
     }
 
     /// Keeps so many bytes of what was published last.
@@ -73,7 +73,7 @@ impl Journal {
 
     /// Whether nothing of the thread is kept.
     pub(crate) fn is_in_memory(&self) -> bool {
-        !self.pen.is_kept()
+        !self.writer.is_kept()
     }
 
     /// Whether everything that was said is in the file.
@@ -100,8 +100,8 @@ impl Journal {
     }
 
     /// What was open after an event, or after the one that was published last.
-    pub(crate) fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
-        self.recent.standing(after)
+    pub(crate) fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
+        self.recent.open_items(after)
     }
 
     /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
@@ -139,15 +139,15 @@ impl Journal {
             self.append_unsaved();
         }
         let mut event = self.event(turn, body);
-        let before = self.pen.position();
+        let before = self.writer.position();
         self.append_lines(&event);
-        if self.pen.position() == before {
+        if self.writer.position() == before {
             self.append_mark(event.at_ms);
         }
-        if self.pen.position() != before {
-            event.seq = Seq::at(self.pen.position());
+        if self.writer.position() != before {
+            event.seq = Seq::at(self.writer.position());
         }
-        self.drafting.take(&event, self.pen.position());
+        self.drafting.take(&event, self.writer.position());
         self.waiting.push(event);
         &self.waiting[self.waiting.len() - 1]
     }
@@ -159,7 +159,7 @@ impl Journal {
 
     /// Whether what has grown is to be written beside the log before it is whole.
     pub(crate) fn has_draft(&self) -> bool {
-        self.drafting.has_news() && self.pen.is_kept()
+        self.drafting.has_unsaved() && self.writer.is_kept()
     }
 
     /// Waits until it is time for that. Cancelling it loses nothing.
@@ -169,7 +169,7 @@ impl Journal {
 
     /// Writes it.
     pub(crate) fn write_draft(&mut self) {
-        self.drafting.write(&mut *self.pen);
+        self.drafting.write(&mut *self.writer);
     }
 
     /// Lets numbers go on where too many events in a row have no lines.
@@ -178,7 +178,7 @@ impl Journal {
         if count < MOST_WITHOUT_LINE || self.failed.is_some() {
             return;
         }
-        self.failed = encode_mark(at_ms, &mut *self.pen).err();
+        self.failed = encode_mark(at_ms, &mut *self.writer).err();
     }
 
     fn append_unsaved(&mut self) {
@@ -192,7 +192,7 @@ impl Journal {
         if self.failed.is_some() {
             return;
         }
-        match encode(event, &mut *self.pen) {
+        match encode(event, &mut *self.writer) {
             Ok(()) => {}
             // To try again would be of no use.
             Err(error) if error.kind() == StoreErrorKind::Unencodable => self.announce(&error),
@@ -256,10 +256,10 @@ impl Journal {
         if let Some(error) = self.failed.take() {
             return Commit::Done(Err(error));
         }
-        let expected = self.pen.position();
-        let commit = self.pen.commit(durably);
-        self.shift = self.pen.position().wrapping_sub(expected);
-        if let Some(message) = self.pen.take_warning() {
+        let expected = self.writer.position();
+        let commit = self.writer.commit(durably);
+        self.shift = self.writer.position().wrapping_sub(expected);
+        if let Some(message) = self.writer.take_warning() {
             // Whoever has read along has not read what somebody else wrote.
             self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
@@ -276,7 +276,7 @@ impl Journal {
         match &saved {
             Ok(()) => self.is_announced = false,
             Err(error) => {
-                if self.waiting.iter().any(is_heard_only_here) {
+                if self.waiting.iter().any(is_live_only) {
                     self.announce(error);
                 }
                 for event in std::mem::take(&mut self.waiting) {
@@ -300,7 +300,7 @@ impl Journal {
             self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
         }
         if is_in_file {
-            self.drafting.settle(&mut *self.pen);
+            self.drafting.settle(&mut *self.writer);
         }
         saved
     }
@@ -333,7 +333,7 @@ fn is_done(body: &Body) -> bool {
 }
 
 /// Whether nothing else tells that an event was not saved: no turn fails for it.
-fn is_heard_only_here(event: &Event) -> bool {
+fn is_live_only(event: &Event) -> bool {
     let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
     is_outside && event.body.class() == Class::Kept
 }
@@ -350,13 +350,13 @@ fn not_saved(error: &StoreError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codex_log::store::UnsavedPen;
+    use codex_log::store::UnsavedWriter;
 
     use super::*;
 
     #[test]
     fn readers_who_have_left_are_let_go_though_nothing_is_said() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
         journal.publish().expect("it lives in memory");
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn events_without_lines_are_counted_until_a_mark_has_to_come() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         let mut last = journal.last();
         for _ in 0..=MOST_WITHOUT_LINE {
             journal.append(None, Body::Warning { message: String::new() });
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_event_with_lines_has_the_number_of_its_place() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.append(None, Body::TurnStarted { context_window: None });
         journal.append(None, Body::Warning { message: String::new() });
         journal.append(None, Body::GoalCleared);
@@ -396,6 +396,6 @@ mod tests {
         journal.publish().expect("nothing is kept");
         let seqs: Vec<_> = std::iter::from_fn(|| feed.try_next()).map(|event| event.seq).collect();
         assert_eq!(seqs[1], seqs[0].next());
-        assert_eq!(seqs[2], Seq::at(journal.pen.position()));
+        assert_eq!(seqs[2], Seq::at(journal.writer.position()));
     }
 }

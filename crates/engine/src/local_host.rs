@@ -122,7 +122,7 @@ impl ThreadHost for LocalHost {
 impl Shared {
     /// What a thread is made of. It reads files.
     fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
-        let StartThread { cwd, overrides, base_instructions, originator, profile, beginning } = request;
+        let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history } = request;
         let HostOptions { config: source, cwd: here, programs, .. } = &self.options;
         let originator = originator.unwrap_or_else(|| self.options.originator.clone());
         let cwd = cwd.map_or_else(|| here.clone(), |wish| here.join(wish));
@@ -146,7 +146,7 @@ impl Shared {
             shell: source.env().text("SHELL"),
             programs: programs.clone(),
             base_instructions: base_instructions.map(Arc::from),
-            beginning,
+            initial_history,
             recent_bytes: self.options.recent_bytes,
             store: Arc::clone(&self.options.store),
             profile,

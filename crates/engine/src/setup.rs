@@ -6,7 +6,7 @@ use std::sync::Arc;
 use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
-use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread};
+use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread};
 use codex_wire::rollout::SessionSource;
 
 use crate::session::Session;
@@ -37,7 +37,7 @@ pub struct Setup {
     /// What the model is told in place of our own instructions.
     pub base_instructions: Option<Arc<str>>,
     /// What it begins with.
-    pub beginning: Beginning,
+    pub initial_history: InitialHistory,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
 }

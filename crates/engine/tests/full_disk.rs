@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use codex_engine::Setup;
 use codex_log::{Body, Event, Outcome};
-use codex_thread::{Beginning, ExplicitOverrides};
+use codex_thread::{ExplicitOverrides, InitialHistory};
 use codex_wire::conversation_item::ConversationItem;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -99,7 +99,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
         .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {
-            beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+            initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
             ..setup
         })
         .await;

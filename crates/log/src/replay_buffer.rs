@@ -72,12 +72,12 @@ impl ReplayBuffer {
 
     /// What was open after an event, or after the last one.
     #[must_use]
-    pub fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
-        let mut standing = self.forgotten.clone();
+    pub fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
+        let mut open_items = self.forgotten.clone();
         for event in self.events.iter().take_while(|event| after.is_none_or(|after| event.seq <= after)) {
-            standing.take(event);
+            open_items.take(event);
         }
-        standing.into_events()
+        open_items.into_events()
     }
 
     fn shrink(&mut self) {
@@ -172,22 +172,22 @@ mod tests {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
         };
-        let standing = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
-            recent.standing(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
+        let open_items = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
+            recent.open_items(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
         };
         for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {
             let mut recent = ReplayBuffer::default();
             recent.keep(limit);
             recent.push(&began(0));
             recent.push(&warning(1, 1));
-            assert_eq!(standing(&recent, Some(1)), [0], "{limit}");
+            assert_eq!(open_items(&recent, Some(1)), [0], "{limit}");
             recent.push(&began(2));
-            assert_eq!(standing(&recent, None), [2], "{limit}");
+            assert_eq!(open_items(&recent, None), [2], "{limit}");
         }
         let mut recent = ReplayBuffer::default();
         recent.keep(100 * EVENT_BYTES);
         recent.push(&began(0));
         recent.push(&began(1));
-        assert_eq!((standing(&recent, Some(0)), standing(&recent, Some(1))), (vec![0], vec![1]));
+        assert_eq!((open_items(&recent, Some(0)), open_items(&recent, Some(1))), (vec![0], vec![1]));
     }
 }

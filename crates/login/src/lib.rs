@@ -26,7 +26,7 @@ mod tokens;
 mod usage;
 
 pub use accounts::Accounts;
-pub use browser::{BrowserFlow, Heard, Reply};
+pub use browser::{BrowserFlow, CallbackOutcome, Reply};
 pub use device::{DeviceAnswer, DevicePolls, Next};
 pub use error::LoginError;
 pub use external::{ExternalTokens, TokenRefresher};

@@ -62,10 +62,6 @@ use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
-use crate::v2::pages::{
-    ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
-    ThreadTurnsListResponse,
-};
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
 use crate::v2::read_state::{ThreadReadResponse, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse};
@@ -90,6 +86,10 @@ use crate::v2::thread_list::{ThreadListParams, ThreadListResponse};
 use crate::v2::turn::{
     ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
     TurnSteerResponse,
+};
+use crate::v2::turn_list::{
+    ThreadInjectItemsParams, ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams,
+    ThreadTurnsListResponse,
 };
 
 /// A method of the table.

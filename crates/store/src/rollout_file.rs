@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 use codex_log::encode::LineSink;
-use codex_log::store::{Commit, LineError, Payload, Pen, StoreError};
+use codex_log::store::{Commit, LineError, LogWriter, Payload, StoreError};
 use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
@@ -193,7 +193,7 @@ impl LineSink for RolloutFile {
     }
 }
 
-impl Pen for RolloutFile {
+impl LogWriter for RolloutFile {
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
         Ok(self.append_line(at_ms, kind, payload)?)
     }

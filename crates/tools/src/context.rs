@@ -10,7 +10,7 @@ use codex_log::Body;
 use codex_log::settings::Settings;
 use codex_patch::{Applied, TurnDiff};
 use codex_sandbox::terminal::Terminals;
-use codex_sandbox::{Findings, HeldRoots, Names, SandboxLevel};
+use codex_sandbox::{Findings, Names, ResolvedRoots, SandboxLevel};
 use codex_shell::SandboxState;
 use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
@@ -27,7 +27,7 @@ pub struct ThreadTools {
     /// The number of the next terminal.
     next_terminal: AtomicU64,
     /// The writable folders as they were when the thread named them.
-    held: HeldRoots,
+    roots: ResolvedRoots,
     /// The findings in the folders after commands that were allowed.
     findings: Findings,
     /// Whether the user was told that nobody can be asked.
@@ -39,7 +39,7 @@ impl Default for ThreadTools {
         Self {
             terminals: Arc::default(),
             next_terminal: AtomicU64::new(1),
-            held: HeldRoots::default(),
+            roots: ResolvedRoots::default(),
             findings: Findings::default(),
             is_told_of_nobody: AtomicBool::new(false),
         }
@@ -116,7 +116,7 @@ impl ToolContext {
             most_processes: config.sandbox.most_processes,
             most_memory: config.sandbox.most_memory,
             env: variables(config, programs, Runner::Model),
-            held: thread.held.clone(),
+            roots: thread.roots.clone(),
             terminals: Arc::clone(&thread.terminals),
             names: Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names),
             findings: thread.findings.clone(),

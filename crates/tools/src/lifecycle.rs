@@ -113,7 +113,7 @@ struct OpenQuestion {
 }
 
 /// The result of a running call.
-enum Arrived {
+enum CallResult {
     Effects(Vec<Effect>),
     /// Nobody has answered in time.
     Unanswered(Duration),
@@ -167,8 +167,8 @@ impl Lifecycle {
         // Earlier calls go first. Their output is bounded, so no other call waits for long.
         let ((id, arrived), ..) = select_all(self.running.iter_mut().map(|call| Box::pin(call.next()))).await;
         match arrived {
-            Arrived::Effects(effects) => self.perform(&id, effects),
-            Arrived::Unanswered(after) => self.unanswered(&id, after),
+            CallResult::Effects(effects) => self.perform(&id, effects),
+            CallResult::Unanswered(after) => self.unanswered(&id, after),
         }
     }
 
@@ -285,15 +285,15 @@ impl Lifecycle {
 }
 
 impl RunningCall {
-    async fn next(&mut self) -> (ItemId, Arrived) {
+    async fn next(&mut self) -> (ItemId, CallResult) {
         let arrived = match self.question.as_mut().map(|open| &mut open.due) {
             Some(Some((sleep, after))) => {
                 sleep.await;
-                Arrived::Unanswered(*after)
+                CallResult::Unanswered(*after)
             }
             // There is nothing to do before the answer.
             Some(None) => std::future::pending().await,
-            None => Arrived::Effects(self.call.next().await),
+            None => CallResult::Effects(self.call.next().await),
         };
         (self.id.clone(), arrived)
     }

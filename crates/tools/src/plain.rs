@@ -188,7 +188,7 @@ impl Tool for ViewImageTool {
         };
         let viewed = Body::ImageViewed { item: call.id, path: path.clone() };
         Box::new(PlainCall::Later(Box::pin(async move {
-            match images::read_beside(move || images::one_image(&path)).await {
+            match images::read_blocking(move || images::one_image(&path)).await {
                 Some(part @ ContentItem::InputImage { .. }) => {
                     vec![Effect::Emit(viewed), Effect::End(ToolOutput::Parts(vec![part]))]
                 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use codex_wire::policy::SandboxMode;
 
-use crate::app_server::args::Emulated;
+use crate::app_server::args::EmulatedRelease;
 use crate::args::TopReviewArgs;
 
 /// Options of `exec`.
@@ -23,7 +23,7 @@ pub(crate) struct ExecArgs {
     #[command(flatten)]
     pub(crate) options: ExecOptions,
     #[command(flatten)]
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: ImageArgs,
     /// Prompt; read from standard input if omitted or `-`
     pub(crate) prompt: Option<String>,
 }
@@ -31,13 +31,13 @@ pub(crate) struct ExecArgs {
 impl ExecArgs {
     /// A review.
     pub(crate) fn review(TopReviewArgs { options, review }: TopReviewArgs) -> Self {
-        Self { form: Some(ExecForm::Review(review)), options, pictures: Pictures::default(), prompt: None }
+        Self { form: Some(ExecForm::Review(review)), options, pictures: ImageArgs::default(), prompt: None }
     }
 }
 
 /// Pictures. They are taken on both sides of a subcommand, so every form has its own list.
 #[derive(Debug, Default, ClapArgs)]
-pub(crate) struct Pictures {
+pub(crate) struct ImageArgs {
     /// Image to attach to the prompt; may be repeated
     #[arg(short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
@@ -69,7 +69,7 @@ pub(crate) struct ThreadArgs {
     #[arg(long, requires = "last")]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: ImageArgs,
 }
 
 /// What to review.
@@ -134,7 +134,7 @@ pub(crate) struct ExecOptions {
     pub(crate) color: Color,
     /// With --json, match this release's events where releases differ
     #[arg(long, value_enum, value_name = "RELEASE", global = true)]
-    pub(crate) emulate: Option<Emulated>,
+    pub(crate) emulate: Option<EmulatedRelease>,
     /// Do not save the thread
     #[arg(long, global = true)]
     pub(crate) ephemeral: bool,

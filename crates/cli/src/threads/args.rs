@@ -28,9 +28,9 @@ pub(crate) enum ThreadsCommand {
     /// Repair a thread's file, or the index
     Repair(RepairArgs),
     /// Archive a thread, so that it is no longer listed
-    Archive(ThreadWord),
+    Archive(ThreadArg),
     /// Restore an archived thread
-    Unarchive(ThreadWord),
+    Unarchive(ThreadArg),
     /// Delete a thread permanently
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
@@ -40,7 +40,7 @@ pub(crate) enum ThreadsCommand {
 
 /// A thread.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ThreadWord {
+pub(crate) struct ThreadArg {
     /// Thread id (or its beginning) or name
     pub(crate) thread: String,
 }
@@ -86,7 +86,7 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Print the thread's metadata as JSON instead of its transcript
     #[arg(long)]
     pub(crate) json: bool,
@@ -96,7 +96,7 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Export format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ExportFormat,
@@ -136,7 +136,7 @@ pub(crate) struct RepairArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Do not ask for confirmation; required without a terminal
     #[arg(short, long, visible_alias = "yes", visible_short_alias = 'y')]
     pub(crate) force: bool,
@@ -146,7 +146,7 @@ pub(crate) struct DeleteArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RenameArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// New name
     pub(crate) name: String,
 }

@@ -54,7 +54,7 @@ pub struct Projector {
 
 /// What a client wants to hear besides the usual.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wishes {
+pub struct ProjectionOptions {
     /// Every item of the conversation with the model.
     pub raw_items: bool,
     /// The model's thoughts themselves.
@@ -68,7 +68,7 @@ type Out<'a> = &'a mut Vec<ServerNotification>;
 impl Projector {
     /// Notifications of a thread for a connection.
     #[must_use]
-    pub fn new(thread: String, release: ProtocolRelease, wishes: Wishes) -> Self {
+    pub fn new(thread: String, release: ProtocolRelease, wishes: ProjectionOptions) -> Self {
         Self {
             name: thread.as_str().into(),
             thread,
@@ -496,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_character_in_two_pieces_is_shown_once() {
-        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
+        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, ProjectionOptions::default());
         let item = ItemId::new("a");
         assert_eq!(told(&mut projector, &item, b"x\xc3").as_deref(), Some("x"));
         assert_eq!(told(&mut projector, &item, b"\xa9y").as_deref(), Some("éy"));
@@ -507,7 +507,7 @@ mod tests {
 
     #[test]
     fn broken_bytes_do_not_hold_up_what_follows() {
-        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, Wishes::default());
+        let mut projector = Projector::new(String::new(), ProtocolRelease::V077, ProjectionOptions::default());
         let item = ItemId::new("a");
         assert_eq!(told(&mut projector, &item, b"\xff\xfeok").as_deref(), Some("\u{fffd}\u{fffd}ok"));
         assert_eq!(told(&mut projector, &item, b"\xff\xc3").as_deref(), Some("\u{fffd}"));

@@ -20,10 +20,11 @@ use codex_log::state::{ThreadState, Tokens};
 use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
-    Beginning, Cursor, Feed, FeedStart, HistoryMode, Subscription, Thread, ThreadRequest, TurnInput, TurnStart, WayBack,
+    Cursor, Feed, FeedStart, HistoryMode, InitialHistory, RewindOutcome, Subscription, Thread, ThreadRequest,
+    TurnInput, TurnStart,
 };
 use codex_tools::call::{ToolCall, ToolInput};
-use codex_tools::images::read_beside;
+use codex_tools::images::read_blocking;
 use codex_tools::lifecycle::CallEvent;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
@@ -39,12 +40,12 @@ use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
 use self::running::RunningTurn;
-use crate::beginning::LooseEnds;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::opening::{Continued, Opening, interrupted, told_under};
+use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_under};
+use crate::resume::UnfinishedCalls;
 use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Input, Turn, UserMessage};
@@ -88,7 +89,7 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
-        let Opening {
+        let PreparedThread {
             started,
             instructions,
             preface,
@@ -99,9 +100,9 @@ impl Session {
             rules,
             mut state,
             continued,
-        } = Opening::prepare(&setup).await?;
-        let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
-        let given = std::mem::take(&mut setup.beginning).given();
+        } = PreparedThread::prepare(&setup).await?;
+        let is_copy = matches!(setup.initial_history, InitialHistory::Forked { .. });
+        let given = std::mem::take(&mut setup.initial_history).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
         state.apply(journal.append(None, Body::ThreadStarted(Box::new(started.clone()))));
@@ -151,8 +152,8 @@ impl Session {
         }
     }
 
-    async fn go_on(&mut self, continued: Continued) {
-        let Continued { ends: LooseEnds { lost, asked }, before, unfinished } = continued;
+    async fn go_on(&mut self, continued: ResumedWork) {
+        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
         if self.setup.profile.counts_from_zero {
@@ -319,7 +320,7 @@ impl Session {
             .and_then(|place| self.journal.lines_upto(has_turn).filter(|upto| place.seq.position() <= upto.position()));
         let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
         Subscription {
-            standing: self.journal.standing(told.or(lines_upto)),
+            open_items: self.journal.open_items(told.or(lines_upto)),
             tokens: self.state.tokens.info.clone(),
             begins: FeedStart { log, last: self.journal.last(), is_unbroken: told.is_some(), lines_upto },
             feed: feed.unwrap_or_else(|| self.journal.subscribe()),
@@ -454,25 +455,25 @@ impl Session {
     }
 
     /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
-    async fn go_back(&mut self, response: &str) -> WayBack {
+    async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
-            return WayBack::NotKept;
+            return RewindOutcome::NotKept;
         }
         let Some(place) = self.conversations.find_bookmark(response) else { return self.go_to_earlier(response).await };
         self.stop(Abort::Replaced).await;
         let Some((replacement, environment)) = self.conversations.go_back(place, &self.state) else {
-            return WayBack::Unknown;
+            return RewindOutcome::Unknown;
         };
         self.profile.environment = environment;
         self.went_back(response, replacement).await
     }
 
     /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
-    async fn go_to_earlier(&mut self, response: &str) -> WayBack {
+    async fn go_to_earlier(&mut self, response: &str) -> RewindOutcome {
         let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
         let interrupted = interrupted(&self.setup);
-        let found = read_beside(move || store.history_after_answer(&name, interrupted)).await;
-        let Some(History { state, .. }) = found.flatten() else { return WayBack::Unknown };
+        let found = read_blocking(move || store.history_after_answer(&name, interrupted)).await;
+        let Some(History { state, .. }) = found.flatten() else { return RewindOutcome::Unknown };
         self.stop(Abort::Replaced).await;
         // What the model was told of its surroundings there; a difference is told with the next turn.
         if let Some(before) = state.settings.as_deref() {
@@ -483,12 +484,12 @@ impl Session {
         self.went_back(response, state.conversation.items().to_vec()).await
     }
 
-    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {
+    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> RewindOutcome {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.goals.goal.start_over();
         self.log_goal();
         self.publish().await;
-        WayBack::Gone
+        RewindOutcome::Gone
     }
 }
 

@@ -25,7 +25,7 @@ use serde_json::Value;
 use super::calls::meant;
 use super::running::RunningTurn;
 use super::{Session, tokens};
-use crate::opening::asks_first;
+use crate::prepared_thread::asks_first;
 use crate::review;
 use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
 use crate::work::Work;

@@ -132,9 +132,9 @@ impl Profile {
     /// Looks at the surroundings anew, and returns what the model has to be told of them.
     pub(super) fn renew_environment(&mut self, setup: &Setup) -> Vec<Message> {
         let environment = Environment::new(&self.settings, shell_name(setup.shell.as_deref()));
-        let news = environment.news(&self.environment);
+        let changes = environment.changes(&self.environment);
         self.environment = environment;
-        news
+        changes
     }
 
     /// Makes a message of what was said. What it waits for does not borrow the session.
@@ -145,7 +145,7 @@ impl Profile {
         key: Option<Arc<str>>,
         cwd: PathBuf,
     ) -> impl Future<Output = UserMessage> + use<> {
-        let show = images::Show { history: setup.profile.history, marks: setup.profile.marks_images };
+        let show = images::ImageDetail { history: setup.profile.history, marks: setup.profile.marks_images };
         let said = images::user_message(content, cwd, Arc::clone(&self.skills), show);
         async { UserMessage { key, ..said.await } }
     }

@@ -9,7 +9,7 @@ use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread, TurnStart};
+use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -77,7 +77,7 @@ impl World {
             programs: None,
             profile: ClientProfile { follows_goals: true, ..ClientProfile::EXEC },
             base_instructions: None,
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
             recent_bytes: 0,
         };
         (setup, prompts)

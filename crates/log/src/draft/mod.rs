@@ -129,7 +129,7 @@ pub struct Drafts {
     /// Items that are over, and of which lines still say that they have begun.
     closed: Vec<ItemId>,
     /// Whether there is something that no line tells.
-    has_news: bool,
+    has_unsaved: bool,
     /// How many bytes the lines have.
     line_bytes: u64,
 }
@@ -162,7 +162,7 @@ impl Drafts {
 
     fn grow(&mut self, id: &ItemId, delta: &Delta) {
         if let Some(draft) = self.open.iter_mut().rfind(|draft| draft.item.id() == id) {
-            self.has_news |= draft.grow(delta);
+            self.has_unsaved |= draft.grow(delta);
         }
     }
 
@@ -170,7 +170,7 @@ impl Drafts {
         for draft in self.open.extract_if(.., |draft| is_over(draft)) {
             if draft.is_kept {
                 self.closed.push(draft.item.id().clone());
-                self.has_news = true;
+                self.has_unsaved = true;
             }
         }
         if self.open.is_empty() {
@@ -178,7 +178,7 @@ impl Drafts {
             self.open = Vec::new();
         }
         if self.open.iter().all(|draft| draft.bytes == 0) {
-            self.has_news = false;
+            self.has_unsaved = false;
         }
     }
 }

@@ -55,7 +55,7 @@ pub struct Conversation {
     /// The places of what the user said since then.
     said: Vec<usize>,
     /// What the user said of which no item is known.
-    heard: Vec<String>,
+    user_texts: Vec<String>,
     /// Where the turns since then begin, those included in which nobody said anything.
     turns: Vec<TurnBegin>,
     /// The newest message in the user's name that no event has claimed yet.
@@ -154,7 +154,7 @@ impl Conversation {
 
     /// Notes what the user said though no item holds it.
     pub(super) fn hear(&mut self, text: String) {
-        self.heard.push(text);
+        self.user_texts.push(text);
     }
 
     /// Notes where a turn begins. What was there before it is whole, whatever becomes of the turn.
@@ -229,7 +229,7 @@ impl Conversation {
         }
         let mut room = CARRIED_BYTES;
         let mut texts: Vec<String> = self.said_messages().iter().map(|(_, message)| message.text().into()).collect();
-        texts.append(&mut self.heard);
+        texts.append(&mut self.user_texts);
         let newest = texts.iter().rev().take_while(|text| {
             let fits = text.len() <= room;
             room = room.saturating_sub(text.len());

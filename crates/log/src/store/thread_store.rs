@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::error::StoreError;
 use super::listing::{ListQuery, Page, SearchResults};
+use super::log_writer::{LogWriter, UnsavedWriter};
 use super::metadata::{Appearance, Attachment, ReadMark, RepositoryChange, Section};
-use super::pen::{Pen, UnsavedPen};
 use super::summary::ThreadSummary;
 use crate::ReadState;
 use crate::history::{ForkPoint, History};
@@ -34,7 +34,7 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
 
     /// A thread that is not kept, with the place where it would be.
     fn unsaved(&self, thread: ThreadId) -> Opened {
-        Opened { pen: Box::new(UnsavedPen::default()), place: store_place(thread), cut_bytes: 0 }
+        Opened { writer: Box::new(UnsavedWriter::default()), place: store_place(thread), cut_bytes: 0 }
     }
 
     /// The first words of a thread.
@@ -162,7 +162,7 @@ pub struct PromptHistoryState {
 #[derive(Debug)]
 pub struct Opened {
     /// What to write with.
-    pub pen: Box<dyn Pen>,
+    pub writer: Box<dyn LogWriter>,
     /// Where it is, for those who show it.
     pub place: PathBuf,
     /// How many bytes of a line that was not whole were removed.
@@ -174,7 +174,7 @@ pub struct Opened {
 pub enum ReadFrom {
     /// Its beginning.
     Start,
-    /// The end of a line, see [`Pen::position`].
+    /// The end of a line, see [`LogWriter::position`].
     Position(u64),
 }
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::item::Nothing;
-use super::pages::{InitialTurnsPageParams, ResumedParts};
 use super::policy::Sandbox;
 use super::section::ThreadSection;
 use super::turn::Turn;
+use super::turn_list::{InitialTurnsPageParams, ResumedParts};
 
 /// A thread.
 #[derive(Debug, Clone, Serialize)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use codex_wire::forms::nullable;
 use serde::{Deserialize, Serialize};
 
-use super::pages::SortDirection;
 use super::read_state::ThreadReadState;
 use super::thread::Thread;
+use super::turn_list::SortDirection;
 
 /// `thread/list`.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -20,8 +20,8 @@ use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
-use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 use codex_dialects::ProtocolRelease;
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;
@@ -110,13 +110,13 @@ pub(crate) struct Unanswered {
     /// Who asks.
     pub(crate) connection: Arc<Connection>,
     is_answered: bool,
-    _held: Option<mpsc::Sender<()>>,
+    _open: Option<mpsc::Sender<()>>,
 }
 
 impl Unanswered {
     pub(crate) fn new(connection: &Arc<Connection>, id: RequestId) -> Self {
-        let held = lock(&connection.unanswered).clone();
-        Self { id, connection: Arc::clone(connection), is_answered: false, _held: held }
+        let open = lock(&connection.unanswered).clone();
+        Self { id, connection: Arc::clone(connection), is_answered: false, _open: open }
     }
 
     /// Answers it.
@@ -155,7 +155,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Connection {
     pub(crate) fn new(host: Arc<Host>, outbox: Outbox) -> (Self, mpsc::Receiver<()>) {
-        let (held, all_answered) = mpsc::channel(1);
+        let (open, all_answered) = mpsc::channel(1);
         let connection = Self {
             host,
             outbox,
@@ -167,7 +167,7 @@ impl Connection {
             awaited: Mutex::default(),
             left: Mutex::default(),
             warned_of: Mutex::default(),
-            unanswered: Mutex::new(Some(held)),
+            unanswered: Mutex::new(Some(open)),
             has_parted: AtomicBool::new(false),
         };
         (connection, all_answered)
@@ -213,12 +213,12 @@ impl Connection {
     /// Answers something that has no id.
     async fn complain(&self, error: ErrorObject) {
         #[derive(serde::Serialize)]
-        struct Complaint {
+        struct ErrorMessage {
             error: ErrorObject,
             id: Option<RequestId>,
         }
         let mut bytes = Vec::new();
-        super::outbox::add_line(&mut bytes, &Complaint { error, id: None });
+        super::outbox::add_line(&mut bytes, &ErrorMessage { error, id: None });
         let room = self.outbox.room(bytes.len()).await;
         self.outbox.send_notification(bytes, room);
     }
@@ -350,9 +350,9 @@ impl Connection {
     }
 
     /// What a client is told that wants to hear no more of a thread it does not listen to.
-    pub(crate) fn unheard(&self, thread: ThreadId) -> UnsubscribeStatus {
-        let was_heard = lock(&self.left).contains(&thread);
-        let is_loaded = was_heard || self.host.start.threads.get(thread).is_some();
+    pub(crate) fn unsubscribed(&self, thread: ThreadId) -> UnsubscribeStatus {
+        let was_subscribed = lock(&self.left).contains(&thread);
+        let is_loaded = was_subscribed || self.host.start.threads.get(thread).is_some();
         if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded }
     }
 

@@ -7,7 +7,7 @@ use codex_config::{AccountHost, Config, ConfigSource};
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_thread::{Beginning, ClientProfile, StartThread, ThreadHost};
+use codex_thread::{ClientProfile, InitialHistory, StartThread, ThreadHost};
 use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};
@@ -108,7 +108,7 @@ impl Host {
             base_instructions: options.base_instructions.clone(),
             originator: client.map(|client| self.originator(&client.name).to_owned()),
             profile: profile(client.map(|client| client.release).unwrap_or_default()),
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use codex_dialects::v2::project::Wishes;
+use codex_dialects::v2::project::ProjectionOptions;
 use codex_log::QuestionId;
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
@@ -18,7 +18,7 @@ use super::connection::{Connection, Unanswered};
 use super::dispatch::{Request, ServeThread, contained, not_found};
 use super::event_filter::Subscriptions;
 use super::questions::Repeat;
-use super::subscriber::{Leaving, ThreadSubscriber};
+use super::subscriber::{AfterUnsubscribe, ThreadSubscriber};
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_REQUESTS: usize = 64;
@@ -88,7 +88,7 @@ impl Lane {
                 biased;
                 request = self.requests.recv(), if self.is_open => match request {
                     Some(request) => self.perform(request).await,
-                    None if self.connection.has_parted() => self.end_subscription(Some(Leaving::Alive)).await,
+                    None if self.connection.has_parted() => self.end_subscription(Some(AfterUnsubscribe::Alive)).await,
                     None => self.is_open = false,
                 },
                 is_over = subscriber.forward() => if is_over {
@@ -148,8 +148,9 @@ impl Lane {
             let thread = self.connection.host.start.threads.get(self.thread)?;
             let now = thread.subscribe().await.ok()?;
             let connection = Arc::clone(&self.connection);
-            let mut subscriber = ThreadSubscriber::new(connection, thread, now.feed, Wishes::default(), subscriptions);
-            subscriber.take_in(&now.standing, false);
+            let mut subscriber =
+                ThreadSubscriber::new(connection, thread, now.feed, ProjectionOptions::default(), subscriptions);
+            subscriber.take_in(&now.open_items, false);
             subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
             self.attach(subscriber);
         }
@@ -181,13 +182,13 @@ impl Lane {
     }
 
     /// Lets the client hear no more of the thread, because it has left or the thread has ended.
-    async fn end_subscription(&mut self, leaving: Option<Leaving>) {
+    async fn end_subscription(&mut self, leaving: Option<AfterUnsubscribe>) {
         let Some(mut subscriber) = self.subscriber.take() else { return };
         if self.is_open && leaving.is_none() {
             subscriber.tell_of_end();
         }
         subscriber.remove_listeners();
-        if leaving == Some(Leaving::Unloaded) {
+        if leaving == Some(AfterUnsubscribe::Unloaded) {
             subscriber.thread.close().await;
         }
         Box::pin(subscriber.flush()).await;
@@ -198,7 +199,7 @@ impl ServeThread for call::ThreadUnsubscribe {
     async fn serve(lane: &mut Lane, request: Request<Self>, _: ThreadParams) {
         let status = match &mut lane.subscriber {
             Some(subscriber) => subscriber.leave().await,
-            None => lane.connection.unheard(lane.thread),
+            None => lane.connection.unsubscribed(lane.thread),
         };
         request.answer(Ok(ThreadUnsubscribeResponse { status })).await;
     }

@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Missed {
     /// What was open where the client stopped.
-    pub(crate) standing: Vec<Arc<Event>>,
+    pub(crate) open_items: Vec<Arc<Event>>,
     /// What came after that.
     pub(crate) events: Vec<Arc<Event>>,
 }
@@ -36,7 +36,7 @@ pub(crate) fn read(
     // Where the thread is has been told before.
     let mut reader = Player::new(Path::new(""), None);
     let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
-    let (mut standing, mut events) = (OpenItems::default(), Vec::new());
+    let (mut open_items, mut events) = (OpenItems::default(), Vec::new());
     let mut end = 0;
     while end < upto.position() {
         // A line that cannot be read is passed over; what ends there counts for the next one.
@@ -47,7 +47,7 @@ pub(crate) fn read(
         for event in decoded.drain(..) {
             // A thought is decoded with a later line than its own.
             if end <= after.position() || (event.body.is_thought() && event.seq <= after) {
-                standing.take(&Arc::new(event));
+                open_items.take(&Arc::new(event));
             } else if !matches!(event.body, Body::ThreadStarted(_) | Body::ItemDelta { .. }) {
                 bytes += event.weight();
                 push(&mut events, event);
@@ -74,7 +74,7 @@ pub(crate) fn read(
         Arc::new(Event { seq: least, ..event })
     };
     let events = events.into_iter().map(grown).collect();
-    is_boundary.then(|| Missed { standing: standing.into_events(), events })
+    is_boundary.then(|| Missed { open_items: open_items.into_events(), events })
 }
 
 /// Adds an event. Thoughts have a line for each part, and are one item.

@@ -22,7 +22,6 @@ mod missed;
 mod open_thread;
 mod outbox;
 mod outgoing;
-mod pages;
 mod questions;
 mod server_methods;
 mod shared;
@@ -31,6 +30,7 @@ mod stored_threads;
 mod subscriber;
 mod subscription;
 mod thread_metadata;
+mod turn_list;
 mod turns;
 mod v1;
 

@@ -22,9 +22,9 @@ const PIPE_BYTES: usize = 64 * 1024;
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Closes a client's subscribers when it is gone, however that came about.
-struct Presence(Arc<Connection>);
+struct ClientGuard(Arc<Connection>);
 
-impl Drop for Presence {
+impl Drop for ClientGuard {
     fn drop(&mut self) {
         self.0.part();
     }
@@ -46,7 +46,7 @@ impl AppServer {
     {
         let (outbox, writer) = Outbox::new(output);
         let (connection, mut all_answered) = Connection::new(Arc::clone(&self.host), outbox);
-        let presence = Presence(Arc::new(connection));
+        let presence = ClientGuard(Arc::new(connection));
         self.host.welcome(&presence.0);
         let mut closing = self.closing.subscribe();
         let mut writing = std::pin::pin!(writer.run());
@@ -114,7 +114,7 @@ impl AppServer {
 
     /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn, and says how
     /// many they were.
-    pub async fn unload_unheard(&self) -> usize {
+    pub async fn unload_unsubscribed(&self) -> usize {
         let (threads, questions) = (&self.host.start.threads, OpenQuestions::Wait);
         let unload = async |id| threads.is_idle(id, questions).await && threads.unload(id, questions).await;
         let unloading = threads.loaded().iter().map(Thread::id).map(unload).collect::<Vec<_>>();

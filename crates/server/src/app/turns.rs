@@ -9,7 +9,6 @@ use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
-use codex_protocol::v2::pages::ThreadInjectItemsParams;
 use codex_protocol::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use codex_protocol::v2::thread::{
     ThreadParams, ThreadResponse, ThreadRevertParams, ThreadRollbackParams, ThreadSettingsUpdateParams,
@@ -19,6 +18,7 @@ use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
+use codex_protocol::v2::turn_list::ThreadInjectItemsParams;
 use codex_thread::{TurnInput, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;

@@ -25,13 +25,6 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelea
     }
 }
 
-/// Fails if an event of the queue is something that our schema does not allow.
-#[track_caller]
-pub(crate) fn check_event(event: &Value) {
-    let checked = OURS.schemas.validate(&event["msg"], OURS.event);
-    assert!(checked.is_ok(), "our schema does not allow this: {event}\n{:#}", checked.expect_err("it is not ok"));
-}
-
 /// Whether the schemas of 0.77 say something else than its binary sends, so that we follow the binary: the output of a
 /// call is a text and not an object, and what the model thought goes without its id.
 fn is_wrong_in_077(message: &Value) -> bool {

@@ -107,7 +107,7 @@ fn context(calls: &Lifecycle) -> (tempfile::TempDir, Arc<ToolContext>) {
         approval_policy: AskForApproval::OnRequest,
         reviewer: ApprovalsReviewer::User,
         sandbox_policy: SandboxPolicy::DangerFullAccess,
-        held_back: None,
+        withheld: None,
         model: "m".to_owned(),
         effort: None,
         summary: ReasoningSummary::Auto,

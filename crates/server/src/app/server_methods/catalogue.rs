@@ -25,7 +25,7 @@ use codex_protocol::v2::permissions::{
 use codex_wire::policy::SandboxMode;
 use codex_wire::reasoning::ReasoningEffort;
 
-use super::page::{CursorError, page};
+use super::pagination::{CursorError, page};
 use super::with_host;
 use crate::app::connection::Connection;
 use crate::app::dispatch::serve;

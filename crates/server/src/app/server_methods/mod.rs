@@ -9,7 +9,7 @@ mod commands;
 mod config;
 mod feedback;
 mod files;
-mod page;
+mod pagination;
 mod repository;
 mod running_command;
 mod search;

@@ -38,7 +38,7 @@ pub(super) struct Searches {
 #[derive(Debug)]
 struct Place<T> {
     of: T,
-    _held: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// A single search: the token that the client gave it, and the flag that ends it.
@@ -148,7 +148,7 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     };
     let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
     // A session of the same name ends here.
-    lock(sessions).insert(session_id.clone(), Place { of: session, _held: place });
+    lock(sessions).insert(session_id.clone(), Place { of: session, _permit: place });
     tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
     Ok(Empty {})
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use codex_dialects::ProtocolRelease;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
-use codex_protocol::v2::pages::{
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
+use codex_protocol::v2::turn_list::{
     InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor, ThreadItemsListCursor,
     ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams, ThreadTurnsListResponse,
 };
-use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use codex_wire::collaboration::CollaborationMode;
 
 use super::connection::Connection;

@@ -15,10 +15,10 @@ pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<(
 
 /// What the one writer of a thread's log writes with. Nobody else can write the thread while there is one.
 ///
-/// Lines wait until [`Pen::commit`]; after a commit has returned they survive the death of this process, and after a durable
+/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and after a durable
 /// one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants it there appends it
 /// again.
-pub trait Pen: fmt::Debug + Send {
+pub trait LogWriter: fmt::Debug + Send {
     /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl fmt::Debug for Commit {
     }
 }
 
-impl LineSink for dyn Pen + '_ {
+impl LineSink for dyn LogWriter + '_ {
     type Error = StoreError;
 
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), StoreError> {
@@ -141,11 +141,11 @@ pub fn write_numbered_line(
 
 /// The pen of a thread that is not kept: it only counts.
 #[derive(Debug, Default)]
-pub struct UnsavedPen {
+pub struct UnsavedWriter {
     position: u64,
 }
 
-impl Pen for UnsavedPen {
+impl LogWriter for UnsavedWriter {
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
         let mut counted = Counted { bytes: 0 };
         // What cannot be encoded is missed by nobody.
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn a_pen_that_keeps_nothing_counts_what_it_would_have_written() {
-        let mut pen = UnsavedPen::default();
-        let pen: &mut dyn Pen = &mut pen;
-        pen.line(1_767_323_045_678, "event_msg", &["c"]).unwrap();
+        let mut writer = UnsavedWriter::default();
+        let writer: &mut dyn LogWriter = &mut writer;
+        writer.line(1_767_323_045_678, "event_msg", &["c"]).unwrap();
         let line = r#"{"timestamp":"2026-01-02T03:04:05.678Z","type":"event_msg","payload":["c"]}"#;
-        assert_eq!(pen.position(), line.len() as u64 + 1);
-        assert!(matches!(pen.commit(true), Commit::Done(Ok(()))));
+        assert_eq!(writer.position(), line.len() as u64 + 1);
+        assert!(matches!(writer.commit(true), Commit::Done(Ok(()))));
     }
 }

@@ -1,6 +1,6 @@
 //! Lines that are no submissions. Each is answered, and the line after it works.
 
-use codex_server::lines::MAX_LINE_BYTES;
+use codex_lines::MAX_LINE_BYTES;
 use expect_test::{Expect, expect};
 
 use crate::client::{Client, check_answers, op};

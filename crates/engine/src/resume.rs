@@ -33,14 +33,14 @@ pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settin
 
 /// Calls of a thread that goes on, of which it does not know the end.
 #[derive(Debug, Default)]
-pub(crate) struct LooseEnds {
+pub(crate) struct UnfinishedCalls {
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
     /// Calls about which a person is to be asked again.
     pub(crate) asked: Vec<ToolCall>,
 }
 
-impl LooseEnds {
+impl UnfinishedCalls {
     /// What is loose in the state of a thread. Questions that nobody has answered are asked again, or count as lost.
     pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
         let mut ends = Self::default();
@@ -78,7 +78,7 @@ mod tests {
             cwd: "/".into(),
             approval_policy,
             reviewer: ApprovalsReviewer::User,
-            held_back: None,
+            withheld: None,
             sandbox_policy,
             model: "new".to_owned(),
             effort: None,

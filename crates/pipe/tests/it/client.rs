@@ -7,9 +7,9 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_model::ScriptedModel;
-use codex_server::proto::{Prompts, Served, User, serve};
+use codex_pipe::proto::{Prompts, Served, User, serve};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile, Thread};
+use codex_thread::{ClientProfile, InitialHistory, Thread};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Client {
             programs: None,
             profile: ClientProfile::QUEUE,
             base_instructions: None,
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
             recent_bytes: 0,
         };
         let config = Arc::clone(&setup.config);

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 pub use self::prompts::Prompts;
 use self::reader::Reader;
 use self::writer::Writer;
-use crate::lines::LineReader;
+use codex_lines::LineReader;
 
 /// How many direct answers may wait to be written; more make the reading side wait.
 const WAITING_ANSWERS: usize = 64;
