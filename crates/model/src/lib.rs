@@ -50,7 +50,7 @@ pub use provider::{Provider, Secret, WireKind};
 pub use recorded::RecordedModel;
 pub use scripted::{ScriptError, ScriptedModel};
 
-/// What a model says to one prompt, event by event.
+/// The answer of a model to one prompt, event by event.
 ///
 /// Nothing is sent before the first poll. The stream ends after [`ModelEvent::Completed`] or after its first error.
 /// Dropping it cancels the request and closes what it had opened.

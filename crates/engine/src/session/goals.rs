@@ -1,4 +1,4 @@
-//! What the thread is after: the goal that it works towards.
+//! The goal of the thread.
 
 use codex_log::{Abort, Body, ItemId, Outcome};
 use codex_thread::goal::{GoalChange, GoalError};
@@ -22,10 +22,9 @@ struct UpdateGoalArguments {
     status: GoalStatus,
 }
 
-/// What the thread is after.
+/// The goal of a session, and its pending changes.
 #[derive(Default)]
 pub(super) struct Goals {
-    /// What the thread works towards until it is reached.
     pub(super) goal: GoalState,
 }
 
@@ -43,13 +42,13 @@ impl Goals {
         self.goal.set(change, is_running, now())
     }
 
-    /// What the log is told, if the goal has changed.
+    /// The event for the log, if the goal has changed.
     pub(super) fn changed(&mut self) -> Option<Body> {
         self.goal.take_changed().map(|goal| Body::GoalChanged(goal.into()))
     }
 
-    /// Takes the model's word for how the goal stands, where the tool is offered, and returns what it and the log are told;
-    /// none if that is not what it calls.
+    /// Takes the model's word for how the goal stands, where the tool is offered, and returns what it and the log are
+    /// told; none if that is not what it calls.
     pub(super) fn update(&mut self, call: &ToolCall, is_offered: bool) -> Option<(ToolOutput, Option<Body>)> {
         let ToolInput::Function(arguments) = &call.input else { return None };
         if call.tool != TOOL || !is_offered {
@@ -87,7 +86,7 @@ impl Goals {
         self.changed().into_iter().chain(warning).collect()
     }
 
-    /// What begins a turn that nobody has asked for.
+    /// The input of a turn that the goal starts.
     pub(super) fn next_step(&mut self) -> UserMessage {
         UserMessage {
             id: ItemId::new(ThreadId::fresh().to_string()),

@@ -25,7 +25,7 @@ struct Scenario {
     name: &'static str,
     script: Value,
     settings: &'static [&'static str],
-    /// What the user does in the one or two turns.
+    /// The user's input in the one or two turns.
     turns: &'static [&'static str],
 }
 
@@ -150,7 +150,7 @@ async fn play(client: &mut Client, number: usize, doing: &str) -> Vec<Arc<Event>
     }
 }
 
-/// What the events say, with names of items in the order in which they come instead of those that a wire gives.
+/// The events as text, with items numbered in order instead of the ids of a wire.
 fn told(client: &Client, events: &[Arc<Event>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = Vec::new();
@@ -201,7 +201,7 @@ async fn every_scenario_gives_the_same_events_over_every_wire() {
     }
 }
 
-/// What the provider has to have got.
+/// Checks the requests that the provider received.
 #[track_caller]
 fn check_requests(name: &str, wire: &str, bodies: &[Value]) {
     let last = bodies.last().map(Value::to_string).unwrap_or_default();
@@ -256,8 +256,8 @@ async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alo
     }
 }
 
-/// The variable that names a real server with all three wires, such as `http://127.0.0.1:18080/v1`. Without it there is nothing
-/// to test.
+/// The variable that names a real server with all three wires, such as `http://127.0.0.1:18080/v1`. Without it there is
+/// nothing to test.
 const REAL_SERVER: &str = "CODEX_TEST_LLM";
 
 #[tokio::test]
