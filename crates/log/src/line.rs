@@ -184,6 +184,8 @@ impl EventHead<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
     pub timestamp: &'a str,
+    /// The number of the line, which release 0.166 writes.
+    pub ordinal: Option<u64>,
     /// The type of the line.
     pub kind: &'a str,
     /// The type inside the payload; empty if the payload does not begin with one.
@@ -200,17 +202,18 @@ impl<'a> Head<'a> {
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
         let rest = rest.strip_prefix(b",")?;
-        let rest = match rest.strip_prefix(b"\"ordinal\":") {
+        let (ordinal, rest) = match rest.strip_prefix(b"\"ordinal\":") {
             Some(number) => {
                 let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                number[digits..].strip_prefix(b",")?
+                let (digits, rest) = number.split_at(digits);
+                (std::str::from_utf8(digits).ok()?.parse().ok(), rest.strip_prefix(b",")?)
             }
-            None => rest,
+            None => (None, rest),
         };
         let (kind, rest) = word(rest.strip_prefix(b"\"type\":")?)?;
         let rest = rest.strip_prefix(b",\"payload\":")?;
         let inner = rest.strip_prefix(b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
-        Some(Self { timestamp, kind, inner, payload: line.len() - rest.len() })
+        Some(Self { timestamp, ordinal, kind, inner, payload: line.len() - rest.len() })
     }
 
     /// The type of the item in the payload of that line, if it is in its beginning.
@@ -340,7 +343,10 @@ mod tests {
     fn a_head_needs_the_beginning_only() {
         let head =
             Head::of(br#"{"timestamp":"t","ordinal":3,"type":"event_msg","payload":{"type":"token_count","info"#);
-        assert_eq!(head, Some(Head { timestamp: "t", kind: "event_msg", inner: "token_count", payload: 58 }));
+        assert_eq!(
+            head,
+            Some(Head { timestamp: "t", ordinal: Some(3), kind: "event_msg", inner: "token_count", payload: 58 })
+        );
         assert_eq!(Head::of(br#"{"timestamp":"t","type":"eve"#), None);
     }
 

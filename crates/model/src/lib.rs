@@ -48,6 +48,7 @@ pub use http::{HttpModel, http_client, request_body};
 pub use prompt::{Prompt, ReasoningRequest};
 pub use provider::{Provider, Secret, WireKind};
 pub use recorded::RecordedModel;
+pub use responses::ResponsesDecoder;
 pub use scripted::{ScriptError, ScriptedModel};
 
 /// The answer of a model to one prompt, event by event.

@@ -186,6 +186,7 @@ impl Conversation {
         self.items.truncate(sent);
         self.items.append(&mut kept);
         self.open.retain(|_, place| *place < sent);
+        self.preface = self.preface.min(sent);
         self.unclaimed = None;
     }
 

@@ -112,9 +112,28 @@ impl From<serde_json::Error> for LineError {
 /// # Errors
 /// When the payload cannot be encoded, or nothing more can be written.
 pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), LineError> {
+    write_numbered_line(out, at_ms, None, kind, payload)
+}
+
+/// Writes a line with its number among the lines of the file. Files of release 0.166 have such numbers, and that release
+/// does not index a line that lacks one.
+///
+/// # Errors
+/// When the payload cannot be encoded, or nothing more can be written.
+pub fn write_numbered_line(
+    out: &mut dyn Write,
+    at_ms: i64,
+    ordinal: Option<u64>,
+    kind: &str,
+    payload: Payload<'_>,
+) -> Result<(), LineError> {
     let time = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, true);
-    write!(out, "{{\"timestamp\":\"{time}\",\"type\":").map_err(LineError::Write)?;
+    write!(out, "{{\"timestamp\":\"{time}\",").map_err(LineError::Write)?;
+    if let Some(ordinal) = ordinal {
+        write!(out, "\"ordinal\":{ordinal},").map_err(LineError::Write)?;
+    }
+    out.write_all(b"\"type\":").map_err(LineError::Write)?;
     serde_json::to_writer(&mut *out, kind)?;
     out.write_all(b",\"payload\":").map_err(LineError::Write)?;
     payload(out)?;

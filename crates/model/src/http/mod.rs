@@ -14,9 +14,9 @@ use tokio::sync::OnceCell;
 pub use self::link::http_client;
 use self::{link::Link, stream::Stage};
 use crate::encoding::Form;
-use crate::responses::ResponsesDecoder;
 use crate::{
-    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider, WireKind,
+    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
+    ResponsesDecoder, WireKind,
 };
 
 /// A model of a provider that is reached by HTTP.

@@ -211,6 +211,21 @@ mod tests {
     }
 
     #[test]
+    fn a_request_begins_with_the_bytes_of_the_one_before() {
+        let whole = crate::testing::conversation();
+        let traits = ProviderTraits::responses();
+        let bytes = |input: &[ConversationItem]| {
+            let prompt = Prompt { input: input.to_vec(), ..whole.clone() };
+            String::from_utf8(request_body(&prompt, &Form::new("responses", "mock", None, &traits))).unwrap()
+        };
+        for end in 1..whole.input.len() {
+            let before = bytes(&whole.input[..end]);
+            let shared = before.split_once(r#"],"tools""#).unwrap().0;
+            assert!(bytes(&whole.input).starts_with(shared), "{shared}");
+        }
+    }
+
+    #[test]
     fn summary_none_is_left_out() {
         let summary = Some(ReasoningSummary::None);
         let request = ReasoningRequest { effort: Some(ReasoningEffort::None), summary, ..ReasoningRequest::default() };
