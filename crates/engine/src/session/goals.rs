@@ -1,4 +1,4 @@
-//! What the thread is after: the goal that it works towards.
+//! The goal of the thread.
 
 use codex_log::{Abort, Body, ItemId, Outcome};
 use codex_thread::goal::{GoalChange, GoalError};
@@ -15,10 +15,9 @@ use crate::turn::UserMessage;
 /// The tool by which the model says how a goal stands.
 const TOOL: &str = "update_goal";
 
-/// What the thread is after.
+/// The goal of a session, and its pending changes.
 #[derive(Default)]
 pub(super) struct Goals {
-    /// What the thread works towards until it is reached.
     pub(super) goal: GoalState,
 }
 
@@ -36,7 +35,7 @@ impl Goals {
         self.goal.set(change, is_running, now())
     }
 
-    /// What the log is told, if the goal has changed.
+    /// The event for the log, if the goal has changed.
     pub(super) fn changed(&mut self) -> Option<Body> {
         self.goal.take_changed().map(|goal| Body::GoalChanged(goal.into()))
     }
@@ -72,7 +71,7 @@ impl Goals {
         self.changed().into_iter().chain(warning).collect()
     }
 
-    /// What begins a turn that nobody has asked for.
+    /// The input of a turn that the goal starts.
     pub(super) fn next_step(&mut self) -> UserMessage {
         UserMessage {
             id: ItemId::new(ThreadId::fresh().to_string()),

@@ -30,7 +30,7 @@ use crate::review;
 use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
 use crate::work::Work;
 
-/// What the model is told when somebody has stopped a turn.
+/// The message for the model after an interrupted turn.
 const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
                            work; look before you do it again.\n</turn_aborted>";
 
@@ -243,7 +243,8 @@ impl Session {
         }
     }
 
-    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the journal.
+    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the
+    /// journal.
     pub(super) async fn publish_durably(&mut self) {
         let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
@@ -253,7 +254,7 @@ impl Session {
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
-        // Whoever hears that the turn is over finds the folders as its commands have left them.
+        // A client that sees the end of the turn finds the folders as its commands left them.
         let cwd = self.turn_settings().cwd.clone();
         let left = self.calls.lifecycle.end_turn(&cwd).await;
         self.emit_all(left);
@@ -278,8 +279,8 @@ impl Session {
         self.turn = None;
     }
 
-    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
-    /// it went, and neither a summary nor a command of the user's own is a result.
+    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows
+    /// how it went, and neither a summary nor a command of the user's own is a result.
     async fn note_result(&mut self, outcome: &Outcome) {
         let Some(running) = self.turn.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
         if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
@@ -346,8 +347,8 @@ impl Session {
         true
     }
 
-    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with its
-    /// questions when the thread is resumed, or may be interrupted.
+    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with
+    /// its questions when the thread is resumed, or may be interrupted.
     pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
         let is_resting = self.turn.is_none() && !self.goals.goal.is_due();
         let may_stop = questions == OpenQuestions::Interrupt;
@@ -370,7 +371,8 @@ impl Session {
             && self.calls.lifecycle.may_begin_again()
     }
 
-    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from there.
+    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from
+    /// there.
     pub(super) async fn leave_turn(&mut self) {
         let goes_on_later = self.asks_again();
         let Some(running) = &mut self.turn else { return };
