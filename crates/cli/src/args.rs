@@ -33,7 +33,7 @@ pub(crate) struct Args {
     pub(crate) chat: ChatArgs,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Resume a thread in the chat
@@ -87,9 +87,9 @@ pub(crate) enum Command {
     Execpolicy(Lazy<ExecpolicyArgs>),
     /// Apply the changes from a thread's last turn here
     ///
-    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another worktree,
-    /// or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not apply, none is
-    /// made. Without a thread, the most recently updated one is used.
+    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another
+    /// worktree, or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not
+    /// apply, none is made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
     /// Log in, or show how requests are authenticated

@@ -95,7 +95,7 @@ pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(),
     Auth::load(home)?.bearer(&config.provider, env).map(drop)
 }
 
-/// What to do about a key that is missing.
+/// The hint for a missing key.
 pub(crate) fn hint(error: &AuthError) -> Option<String> {
     match error {
         AuthError::NoLogin { .. } => Some("log in with `codex login`, or set OPENAI_API_KEY to your key".to_owned()),

@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 /// How long readers may be ahead of what is written. A crash costs no more than that.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What has grown and is not whole, and when it is written.
+/// The drafts of open items, and the time of their next write.
 #[derive(Default)]
 pub(crate) struct Drafting {
     drafts: Drafts,
@@ -28,7 +28,7 @@ impl Drafting {
         self.drafts.take(event, position);
     }
 
-    /// What the model was saying and thinking, as far as it has come.
+    /// The partial messages and reasoning of the model.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
         self.drafts.broken_off()
     }

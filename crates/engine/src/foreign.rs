@@ -12,8 +12,8 @@ use codex_config::skill_list::is_distrusted;
 use codex_log::settings::Settings;
 use codex_thread::ExplicitOverrides;
 
-/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
-/// neither stands in nor has named or trusted. Returns what the user is told.
+/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the
+/// user neither stands in nor has named or trusted. Returns what the user is told.
 pub(crate) fn withhold(
     settings: &mut Settings,
     meta: &SessionMeta,

@@ -1,4 +1,4 @@
-//! What a thread goes on under, and what it has left undone.
+//! The settings and the unfinished calls of a resumed thread.
 
 use codex_log::settings::Settings;
 use codex_log::state::ThreadState;
@@ -7,7 +7,7 @@ use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCal
 
 use codex_tools::call::{ToolCall, call_of};
 
-/// What the model is told of a call whose end nobody saw.
+/// The output of a call whose end was not recorded.
 const LOST: &str = "aborted";
 
 /// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
@@ -41,7 +41,8 @@ pub(crate) struct UnfinishedCalls {
 }
 
 impl UnfinishedCalls {
-    /// What is loose in the state of a thread. Questions that nobody has answered are asked again, or count as lost.
+    /// The unfinished calls in the state of a thread. Unanswered questions are asked again, or their calls count as
+    /// lost.
     pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
         let mut ends = Self::default();
         for open in state.conversation.open_calls() {

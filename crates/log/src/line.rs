@@ -25,7 +25,6 @@ pub struct Line<'a> {
     pub timestamp: Cow<'a, str>,
     /// Its type.
     pub kind: Cow<'a, str>,
-    /// What it says.
     pub payload: &'a RawValue,
 }
 
@@ -80,7 +79,7 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.payload.get()).ok()
     }
 
-    /// What it tells in the words of the event queue, as the release that wrote it did.
+    /// Its event of the queue, as the release that wrote it sent it.
     #[must_use]
     pub fn message(&self) -> Option<EventMsg> {
         (self.kind == "event_msg").then(|| self.payload_as()).flatten()
@@ -113,7 +112,7 @@ struct MadeBy {
 #[derive(Debug, Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// What tells items of the conversation apart.
+/// The members that distinguish items of the conversation.
 #[derive(Debug, Deserialize)]
 pub struct ItemHead<'a> {
     #[serde(borrow, rename = "type")]
@@ -144,7 +143,7 @@ impl<'a> ItemHead<'a> {
     }
 }
 
-/// What tells events apart.
+/// The members that distinguish events.
 #[derive(Debug, Deserialize)]
 pub struct EventHead<'a> {
     #[serde(borrow, rename = "type")]
@@ -272,11 +271,10 @@ pub struct BadLine {
     pub number: u64,
     /// Where it begins in the file.
     pub start: u64,
-    /// What is wrong with it.
     pub fault: Fault,
 }
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It is not a JSON object with a type.

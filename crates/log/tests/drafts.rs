@@ -1,4 +1,4 @@
-//! What is kept of items while they grow: it comes back as far as it was written, and only where nothing else tells more.
+//! Drafts of growing items: they are restored as far as they were written, unless the log has more.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use codex_log::draft::{Drafts, MOST_BYTES, MOST_LINES, Partial};
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// What there was, for whoever reads so many bytes of the lines beside the log.
+    /// The items that a reader restores from this many bytes of the draft lines.
     fn broken_off(&self, length: usize) -> Vec<Item> {
         let mut partial = Partial::read(&self.beside[..length]);
         let Some(position) = partial.position() else { return Vec::new() };

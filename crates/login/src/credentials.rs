@@ -1,4 +1,4 @@
-//! What requests of a provider carry: a key of the user's, a key that a program says, or the login.
+//! The credentials of a provider: a key of the user, a key that a program prints, or the login.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until when.
+//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until
+//! when.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::tokens::{code, refused};
 
 /// How long the user may take.
 pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
-/// What an issuer that asks for more patience gets (RFC 8628, section 3.5).
+/// The longer interval after `slow_down` (RFC 8628, section 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
 /// How often the issuer is asked that does not say.
 const USUAL_INTERVAL: u64 = 5;
@@ -26,7 +27,7 @@ pub struct DevicePolls {
     waited: Duration,
 }
 
-/// What the issuer said when it was asked.
+/// The response of the issuer to a poll.
 #[derive(Debug)]
 pub enum DeviceAnswer {
     /// The user has not come yet.
@@ -35,16 +36,15 @@ pub enum DeviceAnswer {
     SlowDown,
     /// The user has said yes.
     Granted {
-        /// What tokens are given for.
         code: Secret,
-        /// What proves whose the code is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// It is over.
     Over(LoginError),
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub enum Next {
     /// Ask again after a pause.
@@ -56,7 +56,7 @@ pub enum Next {
     Exchange {
         /// The code.
         code: Secret,
-        /// What proves whose it is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// Give up.

@@ -35,7 +35,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    /// What the configuration wants of a login.
+    /// The login options of the configuration.
     pub fn new(config: &Config, issuer: Issuer, originator: &str) -> Result<Self, LoginError> {
         let login = config.login();
         check_store(&login)?;
@@ -125,7 +125,7 @@ async fn wait(
         let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
         match flow.receive(&visitor.visit) {
             Ok(outcome) => return Ok((visitor, outcome)),
-            // Whoever reads slowly keeps nobody waiting.
+            // A slow reader blocks nobody.
             Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
         }
     }

@@ -61,7 +61,7 @@ impl Loaded {
 
     /// Unloads a thread unless it has become busy; says whether it is gone.
     pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
-        // Whoever resumes it meanwhile waits, and then reads it from disk.
+        // A client that resumes it in the meantime waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
         let Some(thread) = self.get(id) else { return false };
         let is_gone = thread.retire(questions).await != Ok(false);

@@ -16,7 +16,7 @@ use codex_log::ItemId;
 use codex_tools::call::{Concurrency, ToolCall, ToolInput};
 use codex_tools::registry::Registry;
 
-/// What the model is told of a call that never ran, or of which nothing more is known.
+/// The output of a call that never ran, or whose result is unknown.
 const DROPPED: &str = "aborted";
 
 /// How far a call is.
@@ -112,7 +112,7 @@ impl Calls {
     }
 }
 
-/// What the model is told of a command that the user ran.
+/// The message for the model about a command that the user ran.
 fn told_of_user_shell(command: &str, output: &FunctionCallOutputPayload) -> Message {
     let result = match output {
         FunctionCallOutputPayload::Text(text) => text,

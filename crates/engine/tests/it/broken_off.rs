@@ -140,7 +140,7 @@ impl Dictation {
         self.client.rollout().with_file_name(format!("rollout-{id}.partial"))
     }
 
-    /// What is kept beside the thread's file.
+    /// The content of the draft file next to the rollout.
     fn kept(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.beside()).ok()?;
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));

@@ -44,7 +44,7 @@ async fn until(client: &mut Client, wanted: GoalStatus) -> Vec<Arc<Event>> {
     events
 }
 
-/// What matters of events, one a line; turns are named in the order they come.
+/// The relevant parts of events, one per line; turns are numbered in order.
 fn told(events: &[Arc<Event>]) -> Vec<String> {
     let mut names: HashMap<TurnId, usize> = HashMap::new();
     let line = |event: &Arc<Event>| {

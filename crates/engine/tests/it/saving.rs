@@ -1,4 +1,4 @@
-//! What is kept on disk, and when.
+//! The stored lines, and when they are written.
 
 use std::fs::{OpenOptions, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -50,8 +50,8 @@ impl Witness {
     }
 }
 
-/// What must be in the file before the event is told; none for events that are not kept, and for those that may come
-/// right behind another publication, which nobody witnesses.
+/// The text that must be in the file before the event is published; none for events that are not stored, and for those
+/// that may come right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
         Body::Recorded(record) if record.item().is_some_and(|item| item.kind() != "function_call_output") => {

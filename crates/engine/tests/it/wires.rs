@@ -25,7 +25,7 @@ struct Scenario {
     name: &'static str,
     script: Value,
     settings: &'static [&'static str],
-    /// What the user does in the one or two turns.
+    /// The user's input in the one or two turns.
     turns: &'static [&'static str],
 }
 
@@ -150,7 +150,7 @@ async fn play(client: &mut Client, number: usize, doing: &str) -> Vec<Arc<Event>
     }
 }
 
-/// What the events say, with names of items in the order in which they come instead of those that a wire gives.
+/// The events as text, with items numbered in order instead of the ids of a wire.
 fn told(client: &Client, events: &[Arc<Event>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = Vec::new();
@@ -216,7 +216,7 @@ async fn every_scenario_gives_the_same_events_over_every_wire() {
     }
 }
 
-/// What the provider has to have got.
+/// Checks the requests that the provider received.
 #[track_caller]
 fn check_requests(name: &str, wire: &str, bodies: &[Value]) {
     let last = bodies.last().map(Value::to_string).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What every store has to keep to, for the tests of whoever writes one.
+//! Laws that every store has to obey, for the tests of its implementation.
 //!
-//! Each law is given an empty store and panics when the store does not keep to it.
+//! Each law takes an empty store and panics if the store breaks it.
 #![expect(clippy::expect_used, reason = "a law that is broken ends the test where it stands")]
 
 use std::path::PathBuf;

@@ -13,16 +13,17 @@ use crate::encode::LineSink;
 /// Writes the payload of a line.
 pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<()>;
 
-/// What the one writer of a thread's log writes with. Nobody else can write the thread while there is one.
+/// Appends to the log of a thread. A thread has at most one writer at a time.
 ///
-/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and after a durable
-/// one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants it there appends it
-/// again.
+/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and
+/// after a durable one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants
+/// it there appends it again.
 pub trait LogWriter: fmt::Debug + Send {
     /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
     ///
     /// # Errors
-    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any more.
+    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any
+    /// more.
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError>;
 
     /// How long the log is in bytes, with what waits.
@@ -31,14 +32,14 @@ pub trait LogWriter: fmt::Debug + Send {
     /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
     fn commit(&mut self, durably: bool) -> Commit;
 
-    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for them;
-    /// a store may leave them out.
+    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for
+    /// them; a store may leave them out.
     fn partial(&mut self, _lines: &[u8]) {}
 
     /// Throws away what was kept beside the log.
     fn clear_partial(&mut self) {}
 
-    /// What the user should know of the log, such as that somebody else has written to it. It is told once.
+    /// A warning about the log, such as that another process has written to it. It is returned once.
     fn take_warning(&mut self) -> Option<String> {
         None
     }
@@ -52,7 +53,7 @@ pub trait LogWriter: fmt::Debug + Send {
     fn discard(self: Box<Self>);
 }
 
-/// What a commit came to.
+/// The result of a commit.
 pub enum Commit {
     /// It is done, or nothing of it is.
     Done(Result<(), StoreError>),
@@ -148,7 +149,7 @@ pub struct UnsavedWriter {
 impl LogWriter for UnsavedWriter {
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
         let mut counted = Counted { bytes: 0 };
-        // What cannot be encoded is missed by nobody.
+        // Nobody needs a line that cannot be encoded.
         if write_line(&mut counted, at_ms, kind, payload).is_ok() {
             self.position += counted.bytes;
         }

@@ -37,7 +37,7 @@ pub(crate) struct Client {
     in_full: bool,
 }
 
-/// What a client wants to be different from the usual.
+/// The non-default options of a client.
 pub(crate) struct Options {
     pub(crate) vocabulary: Vocabulary,
     /// How many bytes the pipes hold.

@@ -86,7 +86,7 @@ fn model(model: OfferedModel) -> Model {
     }
 }
 
-/// What the provider can do as far as this program asks it to.
+/// The capabilities of the provider that this program uses.
 async fn capabilities(connection: &Arc<Connection>, _: Nothing) -> Result<ProviderCapabilities, ErrorObject> {
     with_host(connection, |host| {
         let can_search = host.config()?.provider.wire_api == WireApi::Responses;
