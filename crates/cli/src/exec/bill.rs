@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use codex_config::Price;
 use codex_dialects::exec::Usage;
 
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// The cost of a run so far.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Bill {
     }
 
     /// Refuses a budget that could not be enforced.
-    pub(crate) fn check(&self, model: &str) -> Result<(), Hinted> {
+    pub(crate) fn check(&self, model: &str) -> Result<(), ErrorWithHint> {
         if self.prices.contains_key(model) {
             return Ok(());
         }
@@ -34,7 +34,7 @@ impl Bill {
             "add a table [prices.{}] to config.toml, with what a million tokens cost: input = …, output = …",
             serde_json::Value::from(model)
         );
-        Err(Hinted { what, hint })
+        Err(ErrorWithHint { what, hint })
     }
 
     /// Switches to a model: usage from now on is charged at its price.

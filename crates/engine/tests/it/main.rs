@@ -14,6 +14,7 @@ mod law;
 mod own_git;
 mod patches;
 mod prompts;
+mod real_model;
 mod retries;
 mod reviews;
 mod saving;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use codex_dialects::eq;
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
-use codex_thread::{Closed, Thread, WayBack};
+use codex_thread::{Closed, RewindOutcome, Thread};
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
     ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,
@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use super::{Answer, User};
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
-/// What some programs put before their first line.
+/// A mark that some programs write before their first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How long a submission waits for files.
 const FILES_TIME: Duration = Duration::from_secs(30);
@@ -160,8 +160,8 @@ impl Reader {
         if let Some(response) = input.last_response_id.filter(|_| !input.items.is_empty()) {
             match self.thread.go_back(response.clone()).await? {
                 // To other sessions the name means nothing, like any member they do not know.
-                WayBack::Gone | WayBack::NotKept => {}
-                WayBack::Unknown => {
+                RewindOutcome::Gone | RewindOutcome::NotKept => {}
+                RewindOutcome::Unknown => {
                     // An answer that goes on from another point than the one named would mislead more than none.
                     let message = format!("no turn has ended with the answer {response:?}, so nothing was said");
                     self.answer(id.clone(), EventMsg::Error(ErrorEvent { message, codex_error_info: None })).await;

@@ -9,7 +9,7 @@ use codex_engine::Setup;
 use codex_model::ScriptedModel;
 use codex_pipe::proto::{Prompts, Served, User, serve};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile, Thread};
+use codex_thread::{ClientProfile, InitialHistory, Thread};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub(crate) struct Client {
     in_full: bool,
 }
 
-/// What a client wants to be different from the usual.
+/// The non-default options of a client.
 pub(crate) struct Options {
     pub(crate) vocabulary: Vocabulary,
     /// How many bytes the pipes hold.
@@ -97,7 +97,7 @@ impl Client {
             programs: None,
             profile: ClientProfile::QUEUE,
             base_instructions: None,
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
             recent_bytes: 0,
         };
         let config = Arc::clone(&setup.config);

@@ -94,11 +94,11 @@ async fn a_client_that_leaves_ends_the_thread_without_an_error() {
     let mut client = Client::start(HANG).await;
     client.send(&say("1", "hi")).await;
     client.until("token_count").await;
-    let mut deaf = client.stop_reading();
-    deaf.input.write_all(format!("{}\n", op("2", "get_path")).as_bytes()).await.unwrap();
-    deaf.served.await.unwrap().unwrap();
-    assert!(deaf.thread.interrupt().await.is_err(), "the thread is still open");
-    let rollout = std::fs::read_to_string(&deaf.thread.started().rollout).unwrap();
+    let mut muted = client.stop_reading();
+    muted.input.write_all(format!("{}\n", op("2", "get_path")).as_bytes()).await.unwrap();
+    muted.served.await.unwrap().unwrap();
+    assert!(muted.thread.interrupt().await.is_err(), "the thread is still open");
+    let rollout = std::fs::read_to_string(&muted.thread.started().rollout).unwrap();
     let last = rollout.lines().last().unwrap();
     assert!(last.contains("\"turn_aborted\",\"reason\":\"interrupted\""), "{rollout}");
 }

@@ -12,7 +12,7 @@ use codex_log::history::{ForkPoint, History};
 use codex_log::state::Interrupted;
 use codex_log::store::{
     Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchResults,
-    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedPen,
+    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedWriter,
 };
 use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
@@ -88,7 +88,7 @@ impl FileStore {
 
 fn opened(file: RolloutFile) -> Opened {
     let (place, cut_bytes) = (file.path().to_owned(), file.cut_bytes());
-    Opened { pen: Box::new(file), place, cut_bytes }
+    Opened { writer: Box::new(file), place, cut_bytes }
 }
 
 impl ThreadStore for FileStore {
@@ -115,7 +115,7 @@ impl ThreadStore for FileStore {
     }
 
     fn unsaved(&self, thread: ThreadId) -> Opened {
-        Opened { pen: Box::new(UnsavedPen::default()), place: self.new_path(thread), cut_bytes: 0 }
+        Opened { writer: Box::new(UnsavedWriter::default()), place: self.new_path(thread), cut_bytes: 0 }
     }
 
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError> {

@@ -74,7 +74,7 @@ impl ThreadIndex {
         let mut file = self.file_of(thread)?;
         loop {
             let failed = |source| StoredThreadError::Delete { path: file.path.clone(), source };
-            let _held = nobody_writes(self.home(), &file.path)?;
+            let _lock = nobody_writes(self.home(), &file.path)?;
             std::fs::remove_file(&file.path).map_err(failed)?;
             partial_file::remove(&file.path);
             // It may be both active and archived, after a crash or a copy.
@@ -105,7 +105,7 @@ impl ThreadIndex {
     fn move_file(&self, thread: ThreadId, file: &ThreadFile, to: PathBuf) -> Result<ThreadSummary, StoredThreadError> {
         let from = &self.summary_of(thread)?.path;
         let failed = |source| StoredThreadError::Move { from: from.clone(), to: to.clone(), source };
-        let _held = nobody_writes(self.home(), &file.path)?;
+        let _lock = nobody_writes(self.home(), &file.path)?;
         if let Some(folder) = to.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use codex_dialects::ProtocolRelease;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
-use codex_protocol::v2::pages::{
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
+use codex_protocol::v2::turn_list::{
     InitialTurnsPageParams, ResumedParts, SortDirection, ThreadItemEntry, ThreadItemsListAnchor, ThreadItemsListCursor,
     ThreadItemsListParams, ThreadItemsListResponse, ThreadTurnsListParams, ThreadTurnsListResponse,
 };
-use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use codex_wire::collaboration::CollaborationMode;
 
 use super::connection::Connection;
@@ -102,7 +102,7 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
     Ok(turns)
 }
 
-/// What a client is told besides when it goes on with a thread: where pages begin, and the page it wants at once.
+/// The additional data for a resumed thread: the cursors of its pages, and the page that the client requested.
 pub(crate) fn resumed(
     turns: &[Turn],
     wanted: Option<InitialTurnsPageParams>,

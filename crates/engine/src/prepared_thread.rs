@@ -1,4 +1,4 @@
-//! What has to be found out before a thread can start.
+//! Everything that is read before a thread starts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{SecondsFormat, Utc};
 use codex_log::history::History;
 use codex_log::store::{Opened, StoreErrorKind};
-use codex_thread::{Beginning, ExplicitOverrides, HistoryMode};
+use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
@@ -15,10 +15,10 @@ use codex_wire::rollout::{SessionLineage, SessionMeta};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::beginning::{LooseEnds, settle};
 use crate::foreign;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
+use crate::resume::{UnfinishedCalls, settle};
 use crate::setup::Setup;
 use crate::skills;
 use codex_config::ModelTable;
@@ -31,7 +31,7 @@ use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 
-/// What names a file of instructions, in the words of present and of earlier releases.
+/// The configuration keys of a file with instructions, in current and earlier releases.
 const INSTRUCTIONS_KEYS: [&str; 2] = ["model_instructions_file", "experimental_instructions_file"];
 
 /// The largest file of instructions that a configuration may name.
@@ -40,48 +40,48 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 /// How long the files of a thread and its project may take to be read.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
-/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads at
-/// once, while the server before it is still ending.
-const HELD_TIME: Duration = Duration::from_secs(2);
+/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads
+/// at once, while the server before it is still ending.
+const LOCKED_TIME: Duration = Duration::from_secs(2);
 /// How long to wait before the next try.
-const HELD_PAUSE: Duration = Duration::from_millis(20);
+const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 /// A thread about to start.
-pub(crate) struct Opening {
+pub(crate) struct PreparedThread {
     /// Its first event.
     pub(crate) started: ThreadStarted,
-    /// What the model is told before the conversation.
+    /// The instructions of the model.
     pub(crate) instructions: Arc<str>,
-    /// What the conversation begins with: the instructions of whoever set the agent up, of the user and the project.
+    /// The start of the conversation: the instructions of the administrator, the user and the project.
     pub(crate) preface: Vec<Message>,
     /// The skills it knows.
     pub(crate) skills: Arc<[SkillMetadata]>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
     pub(crate) journal: Journal,
     /// The models that the user has described.
     pub(crate) models: ModelTable,
-    /// What the user has decided about commands.
+    /// The user's rules for commands.
     pub(crate) rules: Rules,
-    /// What its log comes to so far.
+    /// The folded state of its log.
     pub(crate) state: ThreadState,
-    /// What has to be taken up again, if it goes on.
-    pub(crate) continued: Option<Box<Continued>>,
+    /// The unfinished work of a resumed thread.
+    pub(crate) continued: Option<Box<ResumedWork>>,
 }
 
-/// What has to be taken up again in a thread that goes on.
-pub(crate) struct Continued {
+/// The unfinished work of a resumed thread.
+pub(crate) struct ResumedWork {
     /// Calls of which it does not know the end.
-    pub(crate) ends: LooseEnds,
-    /// What its last turn ran under.
+    pub(crate) ends: UnfinishedCalls,
+    /// The settings of its last turn.
     pub(crate) before: Option<Settings>,
     /// The turn that goes on, if questions of it wait for an answer.
     pub(crate) unfinished: Option<TurnId>,
 }
 
 /// The file of a thread, and what was in it.
-struct Source {
+struct OpenedLog {
     journal: Journal,
     rollout: PathBuf,
     state: Option<ThreadState>,
@@ -89,16 +89,16 @@ struct Source {
     warnings: Vec<String>,
 }
 
-impl Opening {
+impl PreparedThread {
     /// Reads what the thread needs and opens its log. One that somebody else has open is waited for.
     pub(crate) async fn prepare(setup: &Setup) -> Result<Self, OpenError> {
         let begun = Instant::now();
         loop {
             match Self::attempt(setup.clone()).await {
                 Err(OpenError::Store(error))
-                    if error.kind() == StoreErrorKind::Locked && begun.elapsed() < HELD_TIME =>
+                    if error.kind() == StoreErrorKind::Locked && begun.elapsed() < LOCKED_TIME =>
                 {
-                    sleep(HELD_PAUSE).await;
+                    sleep(LOCKED_PAUSE).await;
                 }
                 opened => return opened,
             }
@@ -108,7 +108,7 @@ impl Opening {
     /// Reads and opens it, on a thread that may block.
     async fn attempt(setup: Setup) -> Result<Self, OpenError> {
         match timeout(PREPARING_TIME, tokio::task::spawn_blocking(move || Self::read(&setup))).await {
-            Ok(Ok(opening)) => opening,
+            Ok(Ok(prepared)) => prepared,
             Ok(Err(error)) => Err(OpenError::Prepare(error)),
             Err(_) => Err(OpenError::Slow { after: PREPARING_TIME }),
         }
@@ -122,7 +122,7 @@ impl Opening {
         let mut configured = configured(setup);
         // The folder a thread goes on in decides which instructions and skills count.
         let meta = meta(setup);
-        let Source { journal, rollout, state, explicit, warnings } = Source::open(setup, &meta)?;
+        let OpenedLog { journal, rollout, state, explicit, warnings } = OpenedLog::open(setup, &meta)?;
         let stored = state.as_ref().and_then(|state| state.settings.as_ref());
         let stored = stored.inspect(|before| configured = settle(explicit, configured.clone(), before));
         if let (None, Some(state), false) = (&stored, &state, explicit.cwd)
@@ -132,9 +132,9 @@ impl Opening {
             configured.cwd.clone_from(&state.meta.cwd);
         }
         let meta_before = state.as_ref().map(|state| &state.meta);
-        let held_back = meta_before.and_then(|meta| foreign::hold_back(&mut configured, meta, setup, explicit));
+        let withheld = meta_before.and_then(|meta| foreign::withhold(&mut configured, meta, setup, explicit));
         let (cwd, is_resumed) = (configured.cwd.clone(), state.is_some());
-        let told = Told::read(setup, &cwd);
+        let told = Preamble::read(setup, &cwd);
         let meta = match &state {
             Some(state) => state.meta.clone(),
             None => SessionMeta { instructions: told.user.clone(), ..meta },
@@ -157,7 +157,7 @@ impl Opening {
         let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
         let continued = is_resumed.then(|| Box::new(continued(&mut state, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
-            warnings.into_iter().chain(held_back).chain(told.warnings).chain(unread).collect();
+            warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
         Ok(Self {
             started,
             instructions,
@@ -173,16 +173,16 @@ impl Opening {
     }
 }
 
-impl Source {
+impl OpenedLog {
     fn open(setup: &Setup, meta: &SessionMeta) -> Result<Self, OpenError> {
         let store = &setup.store;
-        match &setup.beginning {
-            Beginning::Unsaved(beginning) => Self::unsaved(setup, beginning, meta),
-            Beginning::New | Beginning::Given(_) => {
+        match &setup.initial_history {
+            InitialHistory::Unsaved(initial_history) => Self::unsaved(setup, initial_history, meta),
+            InitialHistory::New | InitialHistory::Given(_) => {
                 Ok(Self::of(meta.id, store.create(meta.id)?, None, ExplicitOverrides::default()))
             }
-            Beginning::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
-            Beginning::Forked { thread, point, explicit } => {
+            InitialHistory::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
+            InitialHistory::Forked { thread, point, explicit } => {
                 let lineage = lineage_of_fork(&store.meta(*thread)?);
                 let meta = SessionMeta { lineage, ..meta.clone() };
                 let opened = store.fork(*thread, *point, &meta)?;
@@ -193,23 +193,23 @@ impl Source {
     }
 
     fn of(thread: ThreadId, opened: Opened, state: Option<ThreadState>, explicit: ExplicitOverrides) -> Self {
-        let Opened { pen, place, .. } = opened;
-        Self { journal: Journal::new(thread, pen), rollout: place, state, explicit, warnings: Vec::new() }
+        let Opened { writer, place, .. } = opened;
+        Self { journal: Journal::new(thread, writer), rollout: place, state, explicit, warnings: Vec::new() }
     }
 
-    /// What a thread that is not saved goes on with. What is kept of it is only read.
-    fn unsaved(setup: &Setup, beginning: &Beginning, meta: &SessionMeta) -> Result<Self, OpenError> {
+    /// The history of a thread that is not saved. Its source is only read.
+    fn unsaved(setup: &Setup, initial_history: &InitialHistory, meta: &SessionMeta) -> Result<Self, OpenError> {
         let read = |thread: ThreadId| setup.store.history(thread, interrupted(setup));
-        let (history, explicit) = match beginning {
-            Beginning::New | Beginning::Given(_) => (None, ExplicitOverrides::default()),
-            Beginning::Resumed { thread, explicit } => (Some(read(*thread)?), *explicit),
-            Beginning::Forked { thread, explicit, .. } => {
+        let (history, explicit) = match initial_history {
+            InitialHistory::New | InitialHistory::Given(_) => (None, ExplicitOverrides::default()),
+            InitialHistory::Resumed { thread, explicit } => (Some(read(*thread)?), *explicit),
+            InitialHistory::Forked { thread, explicit, .. } => {
                 let mut history = read(*thread)?;
                 let lineage = lineage_of_fork(&history.state.meta);
                 history.state.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *explicit)
             }
-            Beginning::Unsaved(beginning) => return Self::unsaved(setup, beginning, meta),
+            InitialHistory::Unsaved(initial_history) => return Self::unsaved(setup, initial_history, meta),
         };
         let warnings = history.iter().flat_map(|history| &history.bad_lines).map(ToString::to_string).collect();
         let state = history.map(|history| history.state);
@@ -230,7 +230,7 @@ impl Source {
     }
 }
 
-/// What becomes of answers that are interrupted.
+/// The treatment of interrupted answers.
 pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
     match setup.profile.history {
         HistoryMode::Brief => Interrupted::Forgotten,
@@ -238,14 +238,14 @@ pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
     }
 }
 
-/// What a copy says of where it comes from.
+/// The lineage of a fork.
 fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
     let imported_at = of.lineage.imported_at.clone();
     SessionLineage { forked_from_id: Some(of.id), imported_at, ..SessionLineage::default() }
 }
 
-/// What the model is told before anything is said, and what was found on the way.
-struct Told {
+/// The instructions and skills for the model, and warnings about them.
+struct Preamble {
     /// The instructions of the user and the project.
     user: Option<String>,
     /// The files that these come from.
@@ -254,7 +254,7 @@ struct Told {
     warnings: Vec<String>,
 }
 
-impl Told {
+impl Preamble {
     fn read(setup: &Setup, cwd: &Path) -> Self {
         let Setup { config, home, .. } = setup;
         let found = ProjectDocs {
@@ -308,7 +308,7 @@ fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
     if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
 }
 
-/// What the model was told of its surroundings in a turn under stored settings.
+/// The settings that the model was last informed of, from the stored ones.
 pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
     let Settings { cwd, approval_policy, sandbox_policy, .. } = stored.clone();
     Settings { cwd, approval_policy, sandbox_policy, ..now.clone() }
@@ -321,7 +321,7 @@ fn configured(setup: &Setup) -> Settings {
         cwd: setup.cwd.clone(),
         approval_policy: config.approval_policy(),
         reviewer: config.approvals_reviewer.clone(),
-        held_back: None,
+        withheld: None,
         sandbox_policy: config.sandbox_policy(),
         model: config.model.name.clone(),
         effort: config.model.reasoning_effort.clone(),
@@ -351,7 +351,10 @@ fn meta(setup: &Setup) -> SessionMeta {
 /// not where a command may have run before the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
-    setup.profile.asks_again && is_same && asks_first(now) && matches!(setup.beginning, Beginning::Resumed { .. })
+    setup.profile.asks_again
+        && is_same
+        && asks_first(now)
+        && matches!(setup.initial_history, InitialHistory::Resumed { .. })
 }
 
 /// Whether a person is asked before a command runs, and not only after it has failed.
@@ -359,9 +362,9 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
     matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
-fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> Continued {
+fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> ResumedWork {
     let unfinished = state.turn.as_ref().and_then(|turn| turn.id.clone());
-    let ends = LooseEnds::of(state, asks_again && unfinished.is_some());
+    let ends = UnfinishedCalls::of(state, asks_again && unfinished.is_some());
     if state.conversation.begins() == HistoryStart::Summary {
         let told = preface.iter().cloned().map(ResponseItem::Message);
         state.conversation.put_before(told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect());
@@ -369,5 +372,5 @@ fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Messa
     // Those that still matter are asked again.
     state.questions.clear();
     let unfinished = unfinished.filter(|_| !ends.asked.is_empty());
-    Continued { ends, before, unfinished }
+    ResumedWork { ends, before, unfinished }
 }

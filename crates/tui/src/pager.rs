@@ -7,14 +7,14 @@ use crate::{Row, Span, Style};
 
 /// Text in pages, some of which were shown.
 #[derive(Debug, Default)]
-pub struct Pages {
+pub struct Pager {
     rest: VecDeque<Row>,
     height: usize,
     shown: usize,
     count: usize,
 }
 
-impl Pages {
+impl Pager {
     /// Splits text into pages of a given width and height.
     #[must_use]
     pub fn new(text: &[Span], width: usize, height: usize) -> Self {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn pages_have_the_rows_that_fit_and_nothing_is_lost() {
         let spans = [Span::new(Style::Gutter, "| "), Span::new(Style::Bold, "one two three four five\nb\nc\n")];
-        let mut pages = Pages::new(&spans, 18, 2);
+        let mut pages = Pager::new(&spans, 18, 2);
         assert_eq!(text(&pages.next_page()), "| one two three\n| four five\n");
         assert!(!pages.is_over());
         assert_eq!(pages.progress(), (1, 2));
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn what_fits_is_one_page() {
-        let mut pages = Pages::new(&[Span::new(Style::Plain, "a\n\nb")], 10, 5);
+        let mut pages = Pager::new(&[Span::new(Style::Plain, "a\n\nb")], 10, 5);
         assert_eq!(text(&pages.next_page()), "a\n\nb\n");
         assert!(pages.is_over());
-        assert!(Pages::new(&[], 10, 5).is_over());
+        assert!(Pager::new(&[], 10, 5).is_over());
     }
 }

@@ -41,7 +41,7 @@ impl Word {
 
 /// One command of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ScriptCommand {
     pub(crate) words: Vec<Word>,
     /// Whether it reads the output of another command.
     pub(crate) piped: bool,
@@ -49,8 +49,8 @@ pub(crate) struct Seen {
 
 /// Everything found in a script.
 #[derive(Debug, Default)]
-pub(crate) struct Sight {
-    pub(crate) commands: Vec<Seen>,
+pub(crate) struct ScriptCommands {
+    pub(crate) commands: Vec<ScriptCommand>,
     /// The texts of here-documents and here-strings.
     pub(crate) documents: Vec<String>,
     /// The targets of output redirections.
@@ -64,50 +64,50 @@ pub(crate) struct Sight {
 }
 
 /// Finds everything in a script that may run.
-pub(crate) fn look(script: &str) -> Sight {
-    let mut sight = Sight::default();
+pub(crate) fn look(script: &str) -> ScriptCommands {
+    let mut found = ScriptCommands::default();
     match plain::commands(script) {
         Ok(commands) => {
             // The plain subset is parsed without the grammar, which sometimes joins two lines.
-            let seen = |command: PlainCommand| Seen {
+            let seen = |command: PlainCommand| ScriptCommand {
                 words: command.words.into_iter().map(|word| Word::Literal(word.text)).collect(),
                 piped: command.piped,
             };
-            sight.commands.extend(commands.into_iter().map(seen));
-            return sight;
+            found.commands.extend(commands.into_iter().map(seen));
+            return found;
         }
-        Err(reason) => sight.too_much = reason.is_limit(),
+        Err(reason) => found.too_much = reason.is_limit(),
     }
-    if sight.too_much {
-        return sight;
+    if found.too_much {
+        return found;
     }
     let Some(tree) = tree::parse(script) else {
-        sight.too_much = true;
-        return sight;
+        found.too_much = true;
+        return found;
     };
     let mut waiting = vec![(tree.root_node(), 0, false)];
     while let Some((node, depth, piped)) = waiting.pop() {
-        if depth > limits::TREE_DEPTH * 4 || sight.commands.len() > limits::LOOKS {
-            sight.too_much = true;
+        if depth > limits::TREE_DEPTH * 4 || found.commands.len() > limits::LOOKS {
+            found.too_much = true;
             break;
         }
-        sight.broken |= node.is_error() || node.is_missing();
+        found.broken |= node.is_error() || node.is_missing();
         if matches!(node.kind(), "redirected_statement" | "command") {
             let Redirection { command: words, emptied } = redirection(node, script);
-            sight.commands.extend((!words.is_empty()).then_some(Seen { words, piped }));
-            sight.emptied.extend(emptied);
+            found.commands.extend((!words.is_empty()).then_some(ScriptCommand { words, piped }));
+            found.emptied.extend(emptied);
         }
         match node.kind() {
             "command" => {
                 let commands = commands_in(node, script).into_iter();
-                sight.commands.extend(commands.map(|words| Seen { words, piped }));
+                found.commands.extend(commands.map(|words| ScriptCommand { words, piped }));
             }
             "declaration_command" | "unset_command" | "test_command" => {
-                sight.commands.push(Seen { words: loose_words(node, script), piped });
+                found.commands.push(ScriptCommand { words: loose_words(node, script), piped });
             }
-            "heredoc_body" | "herestring_redirect" => sight.documents.push(document(node, script)),
+            "heredoc_body" | "herestring_redirect" => found.documents.push(document(node, script)),
             "file_redirect" => {
-                sight.targets.extend(node.child_by_field_name("destination").map(|to| word(to, script)));
+                found.targets.extend(node.child_by_field_name("destination").map(|to| word(to, script)));
             }
             _ => {}
         }
@@ -118,13 +118,13 @@ pub(crate) fn look(script: &str) -> Sight {
             waiting.push((child, depth + 1, reads));
         }
     }
-    sight
+    found
 }
 
 /// The steps of a script that consists only of commands joined by operators; `None` for any other script.
 ///
 /// Each step records whether it reads the output of the previous one.
-pub(crate) fn steps(script: &str) -> Option<Vec<Seen>> {
+pub(crate) fn steps(script: &str) -> Option<Vec<ScriptCommand>> {
     let tree = tree::parse(script)?;
     let mut steps = Vec::new();
     let mut waiting = vec![(tree.root_node(), false)];
@@ -147,7 +147,7 @@ pub(crate) fn steps(script: &str) -> Option<Vec<Seen>> {
                 if words.len() != children.len() || words.iter().any(|word| shown(word).is_none()) {
                     return None;
                 }
-                steps.push(Seen { words, piped });
+                steps.push(ScriptCommand { words, piped });
             }
             "&&" | "||" | "|" | ";" | "\n" => {}
             _ => return None,

@@ -27,7 +27,7 @@ impl<W: Write> Ink for Direct<W> {
 
 /// The kind of text at the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Within {
+pub enum TextKind {
     Nothing,
     Message,
     Reasoning,
@@ -53,34 +53,34 @@ pub enum Change {
 
 /// A rendered thread that grows.
 #[derive(Debug)]
-pub struct Page<I> {
+pub struct Transcript<I> {
     pub ink: I,
-    within: Within,
+    within: TextKind,
     /// The latest command. The end of any other names it, because several may run concurrently.
     newest: Option<String>,
 }
 
-impl<I: Ink> Page<I> {
+impl<I: Ink> Transcript<I> {
     #[must_use]
     pub fn new(ink: I) -> Self {
-        Self { ink, within: Within::Nothing, newest: None }
+        Self { ink, within: TextKind::Nothing, newest: None }
     }
 
     /// Adds to a message, reasoning or command output.
-    pub fn more(&mut self, within: Within, text: &str) -> io::Result<()> {
+    pub fn more(&mut self, within: TextKind, text: &str) -> io::Result<()> {
         self.enter(within)?;
-        self.write(if within == Within::Message { Style::Plain } else { Style::Dim }, text)
+        self.write(if within == TextKind::Message { Style::Plain } else { Style::Dim }, text)
     }
 
     /// The kind of text at the cursor.
     #[must_use]
-    pub fn within(&self) -> Within {
+    pub fn within(&self) -> TextKind {
         self.within
     }
 
     /// Ends the text at the cursor, unless the next piece belongs to it.
-    pub fn enter(&mut self, within: Within) -> io::Result<()> {
-        if self.within != within && self.within != Within::Nothing {
+    pub fn enter(&mut self, within: TextKind) -> io::Result<()> {
+        if self.within != within && self.within != TextKind::Nothing {
             self.ink.write(Style::Plain, "\n\n")?;
         }
         self.within = within;
@@ -89,7 +89,7 @@ impl<I: Ink> Page<I> {
 
     /// Renders user input, in pieces.
     pub fn user<'a>(&mut self, pieces: impl Iterator<Item = (Style, Cow<'a, str>)>) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         self.write(Style::Bold, "> ")?;
         for (style, text) in pieces {
             self.hanging(style, &text)?;
@@ -99,7 +99,7 @@ impl<I: Ink> Page<I> {
 
     /// Renders the start of a command.
     pub fn command(&mut self, id: &str, line: &str) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         self.newest = Some(id.to_owned());
         self.write(Style::Green, "$ ")?;
         self.hanging(Style::Bold, line)?;
@@ -114,10 +114,10 @@ impl<I: Ink> Page<I> {
         seconds: f64,
         is_open: bool,
     ) -> io::Result<()> {
-        if self.within == Within::Output && is_open {
+        if self.within == TextKind::Output && is_open {
             self.end_line()?;
         }
-        self.within = Within::Nothing;
+        self.within = TextKind::Nothing;
         let (style, what) = match ended {
             Ended::Exit(0) => (Style::Dim, "exit 0".to_owned()),
             Ended::Exit(code) => (Style::Red, format!("exit {code}")),
@@ -131,7 +131,7 @@ impl<I: Ink> Page<I> {
 
     /// Renders the change of a file: the new text, the old text, or the diff, by kind.
     pub fn change(&mut self, change: Change, path: &str, text: &str) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         let what = match change {
             Change::Add => "add",
             Change::Delete => "delete",
@@ -164,7 +164,7 @@ impl<I: Ink> Page<I> {
         why: Option<&str>,
         steps: impl Iterator<Item = (&'a str, StepStatus)>,
     ) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         self.write(Style::Bold, "Plan")?;
         if let Some(why) = why {
             self.write(Style::Dim, &format!(" ({why})"))?;
@@ -184,14 +184,14 @@ impl<I: Ink> Page<I> {
 
     /// Writes a line of our own.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         self.write(Style::Dim, text)?;
         self.end_line()
     }
 
     /// Writes a notice.
     pub fn note(&mut self, style: Style, what: &str, message: &str) -> io::Result<()> {
-        self.enter(Within::Nothing)?;
+        self.enter(TextKind::Nothing)?;
         self.write(style, &format!("{what}: "))?;
         self.write(Style::Plain, message)?;
         self.end_line()

@@ -1,4 +1,4 @@
-//! What a thread goes on under, and what it has left undone.
+//! The settings and the unfinished calls of a resumed thread.
 
 use codex_log::settings::Settings;
 use codex_log::state::ThreadState;
@@ -7,7 +7,7 @@ use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCal
 
 use codex_tools::call::{ToolCall, call_of};
 
-/// What the model is told of a call whose end nobody saw.
+/// The output of a call whose end was not recorded.
 const LOST: &str = "aborted";
 
 /// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
@@ -33,15 +33,16 @@ pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settin
 
 /// Calls of a thread that goes on, of which it does not know the end.
 #[derive(Debug, Default)]
-pub(crate) struct LooseEnds {
+pub(crate) struct UnfinishedCalls {
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
     /// Calls about which a person is to be asked again.
     pub(crate) asked: Vec<ToolCall>,
 }
 
-impl LooseEnds {
-    /// What is loose in the state of a thread. Questions that nobody has answered are asked again, or count as lost.
+impl UnfinishedCalls {
+    /// The unfinished calls in the state of a thread. Unanswered questions are asked again, or their calls count as
+    /// lost.
     pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
         let mut ends = Self::default();
         for open in state.conversation.open_calls() {
@@ -78,7 +79,7 @@ mod tests {
             cwd: "/".into(),
             approval_policy,
             reviewer: ApprovalsReviewer::User,
-            held_back: None,
+            withheld: None,
             sandbox_policy,
             model: "new".to_owned(),
             effort: None,

@@ -7,8 +7,8 @@ use codex_tui::picker::{Entry, Picker};
 use serde_json::{Value, json};
 
 use super::client::{Client, Refused};
-use super::session::{Chat, Choosing, Flow, Opened};
-use crate::page::{Style, heading};
+use super::session::{Chat, Flow, Opened, ThreadPicker};
+use crate::transcript::{Style, heading};
 
 /// The maximum number of threads to pick from, and on a terminal that cannot show a list in place.
 const MOST_CHOICES: usize = 100;
@@ -18,7 +18,7 @@ const MOST_TURNS: usize = 500;
 
 /// The thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ThreadToOpen {
     New,
     Resume(String),
     Fork(String),
@@ -31,25 +31,25 @@ pub(crate) enum Wanted {
 
 impl<W: Write> Chat<W> {
     /// Opens a thread. The previous one continues without this client, which means that an idle one is closed.
-    pub(crate) async fn open(&mut self, wanted: &Wanted, cwd: &Path) -> anyhow::Result<Result<(), Refused>> {
+    pub(crate) async fn open(&mut self, wanted: &ThreadToOpen, cwd: &Path) -> anyhow::Result<Result<(), Refused>> {
         let mut params = self.named.clone();
         params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
         let method = match wanted {
-            Wanted::New => "thread/start",
-            Wanted::Resume(id) => {
+            ThreadToOpen::New => "thread/start",
+            ThreadToOpen::Resume(id) => {
                 params.insert("threadId".to_owned(), id.as_str().into());
                 "thread/resume"
             }
-            Wanted::Fork(id) => {
+            ThreadToOpen::Fork(id) => {
                 params.insert("threadId".to_owned(), id.as_str().into());
                 "thread/fork"
             }
-            Wanted::Choice { is_fork, everywhere } => {
+            ThreadToOpen::Choice { is_fork, everywhere } => {
                 return self.offer(*is_fork, (!everywhere).then_some(cwd)).await.map(Ok);
             }
         };
         let mut elsewhere = match wanted {
-            Wanted::Resume(id) => Client::holding(&self.home.server_socket(), id).await,
+            ThreadToOpen::Resume(id) => Client::holding(&self.home.server_socket(), id).await,
             _ => None,
         };
         let server = elsewhere.as_mut().unwrap_or_else(|| self.client.own());
@@ -145,7 +145,7 @@ impl<W: Write> Chat<W> {
         let here = self.thread.as_ref().map(|thread| thread.id.clone()).unwrap_or_default();
         let others = threads.as_array().into_iter().flatten().filter(|thread| thread["id"] != here.as_str());
         let (mut ids, mut entries) = (Vec::new(), Vec::new());
-        for thread in others.take(if self.screen.look().is_dumb { MOST_PRINTED } else { MOST_CHOICES }) {
+        for thread in others.take(if self.screen.capabilities().is_dumb { MOST_PRINTED } else { MOST_CHOICES }) {
             let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
             let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
             ids.push(text("id"));
@@ -155,18 +155,18 @@ impl<W: Write> Chat<W> {
             self.view.line("There is no other thread here yet. `codex threads list` shows those of all folders.");
             return Ok(());
         }
-        if self.screen.look().is_dumb {
+        if self.screen.capabilities().is_dumb {
             for (at, Entry { note, title }) in entries.iter().enumerate() {
                 self.view.line(&format!("{:>3}  {note}  {}", at + 1, crate::threads::table::one_line(title)));
             }
             self.view.line("Pick a thread by number (Enter to cancel):");
         }
-        self.choosing = Some(Choosing { ids, picker: Picker::new(entries), is_fork });
+        self.choosing = Some(ThreadPicker { ids, picker: Picker::new(entries), is_fork });
         Ok(())
     }
 
     /// Handles a choice by number.
-    pub(crate) async fn choose_by_number(&mut self, choosing: Choosing, text: &str) -> anyhow::Result<Flow> {
+    pub(crate) async fn choose_by_number(&mut self, choosing: ThreadPicker, text: &str) -> anyhow::Result<Flow> {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let number = number.filter(|number| *number < choosing.ids.len());
         if number.is_none() && !text.is_empty() {
@@ -178,11 +178,11 @@ impl<W: Write> Chat<W> {
     }
 
     /// Handles the user's choice.
-    pub(crate) async fn choose(&mut self, choosing: Choosing, number: Option<usize>) -> anyhow::Result<Flow> {
+    pub(crate) async fn choose(&mut self, choosing: ThreadPicker, number: Option<usize>) -> anyhow::Result<Flow> {
         let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
             return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
         };
-        let wanted = if choosing.is_fork { Wanted::Fork(id) } else { Wanted::Resume(id) };
+        let wanted = if choosing.is_fork { ThreadToOpen::Fork(id) } else { ThreadToOpen::Resume(id) };
         let cwd = self.cwd.clone();
         match self.open(&wanted, &cwd).await? {
             Ok(()) => self.say_first().await?,

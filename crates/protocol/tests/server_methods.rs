@@ -1,7 +1,7 @@
 //! Messages about configuration, account, models, skills, files and commands: every recorded one decodes, and what
 //! we write says all that it said.
 //!
-//! `samples/beside-*.jsonl` holds them, one a line: the method, and its `params`, `result` or `notification`.
+//! `samples/server-*.jsonl` holds them, one a line: the method, and its `params`, `result` or `notification`.
 
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
 
@@ -80,7 +80,7 @@ fn respell_v1(method: &str, kind: &str, message: &Value) -> Option<Value> {
     })
 }
 
-/// Whatever was recorded is written too; `null` may be left out.
+/// Everything that was recorded is written too, except `null`.
 #[track_caller]
 fn check_says_all(recorded: &Value, written: &Value, at: &str) {
     match (recorded, written) {
@@ -99,7 +99,7 @@ fn check_says_all(recorded: &Value, written: &Value, at: &str) {
 
 #[test]
 fn recorded_messages_are_read_and_written() {
-    for sample in ["beside-77.jsonl", "beside-166.jsonl"] {
+    for sample in ["server-77.jsonl", "server-166.jsonl"] {
         let path = format!("{}/tests/samples/{sample}", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.lines().count() > 40, "{sample} is too short");
