@@ -297,10 +297,8 @@ impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
     pub(super) fn run_call(&mut self, call: ToolCall) -> Vec<Input> {
         let is_offered = self.offers_goal_tool();
-        if let Some((output, changed)) = self.goals.update(&call, is_offered) {
-            self.emit_all(changed);
-            return vec![Input::CallEnded(call.id, output)];
-        }
+        self.goals.note_call(&call, is_offered);
+        self.calls.lifecycle.thread().set_offers_goal(is_offered);
         // The answer that led to it is whole.
         self.work(Work::Nothing);
         let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
@@ -325,6 +323,10 @@ impl Session {
         for event in events {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
+                CallEvent::GoalReported(status) => {
+                    let changed = self.goals.report(status);
+                    self.emit_all(changed);
+                }
                 CallEvent::Ended(id, output) => inputs.push(Input::CallEnded(id, output)),
                 CallEvent::TurnStopped => {
                     // The others go with it.
@@ -407,7 +409,7 @@ impl Session {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
                 CallEvent::Ended(id, output) => outputs.push((id, output)),
-                CallEvent::TurnStopped => {}
+                CallEvent::GoalReported(_) | CallEvent::TurnStopped => {}
             }
         }
         outputs
