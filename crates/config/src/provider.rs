@@ -170,7 +170,7 @@ fn local(id: &str, env: &Env) -> ProviderConfig {
     ProviderConfig::built_in(row, url)
 }
 
-/// Where the default provider is. What the user has written goes before what the shell happens to hold.
+/// The address of the default provider. The configuration takes precedence over the environment.
 fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
     Ok(moved.unwrap_or_else(|| OPENAI_BASE_URL.to_owned()))

@@ -186,7 +186,7 @@ pub(crate) enum Color {
     Auto,
 }
 
-/// Who answers questions.
+/// The source of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Approvals {
     /// Nobody: a question ends the run.

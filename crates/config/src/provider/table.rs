@@ -1,5 +1,4 @@
-//! The built-in table of providers. What the program knows of a provider stands here and nowhere else; a table in
-//! `[model_providers]` corrects it.
+//! The built-in table of providers. All knowledge about providers is here; a table in `[model_providers]` corrects it.
 
 use codex_wire::provider_traits::{CacheForm, ProviderTraits, ReasoningField, SchemaForm, Thoughts};
 

@@ -90,8 +90,8 @@ impl Link {
         Ok(endpoint)
     }
 
-    /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend
-    /// on the account that it is sent for, which is returned with the answer.
+    /// Sends a request until a stream opens, within the provider's limits on attempts and silence. The request may
+    /// depend on its account, which is returned with the answer.
     pub(super) async fn open(
         &self,
         provider: &Provider,
