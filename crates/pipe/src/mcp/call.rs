@@ -8,8 +8,8 @@ use codex_lines::Outbox;
 use codex_log::settings::SettingsChange;
 use codex_log::{Answer, Body, Event, Outcome, Question, QuestionId, TurnId};
 use codex_thread::{
-    Beginning, ClientProfile, Closed, ExplicitOverrides, Feed, OpenQuestions, StartError, StartThread, StartedThread,
-    Subscription, Thread, ThreadHost, TurnStart,
+    ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions, StartError, StartThread,
+    StartedThread, Subscription, Thread, ThreadHost, TurnStart,
 };
 use codex_wire::command_line::display;
 use codex_wire::decision::ReviewDecision;
@@ -268,7 +268,7 @@ fn resumption(thread: ThreadId) -> StartThread {
         base_instructions: None,
         originator: None,
         profile: ClientProfile::V077,
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
     }
 }
 

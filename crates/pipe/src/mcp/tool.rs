@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codex_thread::{Beginning, ClientProfile, StartThread};
+use codex_thread::{ClientProfile, InitialHistory, StartThread};
 use codex_wire::ids::ThreadId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -91,7 +91,7 @@ impl From<CodexArguments> for StartThread {
             base_instructions: arguments.base_instructions,
             originator: None,
             profile: ClientProfile::V077,
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
         }
     }
 }
