@@ -17,7 +17,7 @@ use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::Address;
 use codex_wire::rollout::SessionSource;
 
-use self::args::{AppServerArgs, AppServerForm, Spoken};
+use self::args::{AppServerArgs, AppServerForm, DialectArg};
 use crate::args::Shared;
 use crate::proto::working_directory;
 use crate::{console, host, memory, signals, stdio, warnings};
@@ -80,10 +80,10 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
     Ok(Start {
         release: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
-            Spoken::V1 => Dialect::V1,
-            Spoken::V2 => Dialect::V2,
-            Spoken::Both => Dialect::Both,
-            Spoken::Items => Dialect::Items,
+            DialectArg::V1 => Dialect::V1,
+            DialectArg::V2 => Dialect::V2,
+            DialectArg::Both => Dialect::Both,
+            DialectArg::Items => Dialect::Items,
         }),
         ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)
     })

@@ -15,7 +15,7 @@ use codex_tools::own_git::{Checkout, OwnGit, writable_folders};
 
 use crate::args::{ApplyArgs, Shared};
 use crate::console;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
 use crate::threads::locate;
 
@@ -42,12 +42,12 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
     let Some(here) = Checkout::find(&cwd) else {
         let what = format!("{} is not inside a git repository", cwd.display());
         let hint = format!("run it in a checkout of {work}, or print the diff with --print");
-        return Err(Hinted { what, hint }.into());
+        return Err(ErrorWithHint { what, hint }.into());
     };
     let git = OwnGit::find(&home, &env, &writable_folders(&cwd, None)).context("could not run git")?;
     if !args.any_repo && !work.is_in(&here, &thread, &git) {
         let what = format!("this is another repository: {}; the thread worked in {work}", described(&here));
-        return Err(Hinted { what, hint: "pass --any-repo to apply its changes here anyway".to_owned() }.into());
+        return Err(ErrorWithHint { what, hint: "pass --any-repo to apply its changes here anyway".to_owned() }.into());
     }
     work.check_inside(&patches)?;
     // Paths are relative to the root of a checkout, or to the folder of a thread that did not work in one.
@@ -97,7 +97,7 @@ impl Work {
             return Ok(());
         };
         let what = format!("the thread also changed {}, which is outside of {}", outside.display(), folder.display());
-        Err(Hinted { what, hint: "print the diff with --print and apply what you need".to_owned() }.into())
+        Err(ErrorWithHint { what, hint: "print the diff with --print and apply what you need".to_owned() }.into())
     }
 }
 
@@ -153,5 +153,5 @@ fn apply(git: &OwnGit, folder: &Path, diff: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let hint = "see above; `codex apply --print` shows the diff".to_owned();
-    Err(Hinted { what: "git apply failed, and no file was changed".to_owned(), hint }.into())
+    Err(ErrorWithHint { what: "git apply failed, and no file was changed".to_owned(), hint }.into())
 }

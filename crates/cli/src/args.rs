@@ -13,7 +13,7 @@ use crate::chat::args::{ChatArgs, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::lazy::{self, Lazy};
 use crate::proto::working_directory;
-use crate::threads::args::{DeleteArgs, ThreadWord, ThreadsArgs};
+use crate::threads::args::{DeleteArgs, ThreadArg, ThreadsArgs};
 
 /// The help heading for options that all commands take.
 const FOR_ALL: &str = "Global options";
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     pub(crate) chat: ChatArgs,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Resume a thread in the chat
@@ -53,9 +53,9 @@ pub(crate) enum Command {
     /// List, search, show, export and manage threads
     Threads(Lazy<ThreadsArgs>),
     /// Archive a thread; same as `threads archive`
-    Archive(Lazy<ThreadWord>),
+    Archive(Lazy<ThreadArg>),
     /// Restore an archived thread; same as `threads unarchive`
-    Unarchive(Lazy<ThreadWord>),
+    Unarchive(Lazy<ThreadArg>),
     /// Delete a thread permanently; same as `threads delete`
     Delete(Lazy<DeleteArgs>),
     /// Replay a recorded thread, without a model
@@ -87,9 +87,9 @@ pub(crate) enum Command {
     Execpolicy(Lazy<ExecpolicyArgs>),
     /// Apply the changes from a thread's last turn here
     ///
-    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another worktree,
-    /// or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not apply, none is
-    /// made. Without a thread, the most recently updated one is used.
+    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another
+    /// worktree, or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not
+    /// apply, none is made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
     /// Log in, or show how requests are authenticated
@@ -344,7 +344,7 @@ pub(crate) struct CheckArgs {
 pub(crate) struct Shared {
     /// The repeatable options from anywhere on the command line, in order.
     #[arg(skip)]
-    pub(crate) repeated: Repeated,
+    pub(crate) repeated: RepeatableArgs,
     /// Configuration profile to use, from config.toml
     #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
     pub(crate) profile: Option<String>,
@@ -362,7 +362,7 @@ pub(crate) struct Shared {
 /// Repeatable options that all commands take. Those before and after a subcommand both count, unlike with `global`,
 /// where the last place wins.
 #[derive(Debug, Default, ClapArgs)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatableArgs {
     /// Override a value of config.toml; may be repeated
     ///
     /// KEY is a dotted path. VALUE is parsed as TOML, or else taken as a string: -c model=o3 -c 'features.x=true'
@@ -379,7 +379,7 @@ pub(crate) struct Repeated {
 impl Shared {
     /// The configuration layer of the command line.
     pub(crate) fn overrides(&self) -> Overrides {
-        let Repeated { overrides, enable, disable } = &self.repeated;
+        let RepeatableArgs { overrides, enable, disable } = &self.repeated;
         let mut values = overrides.clone();
         values.extend(enable.iter().map(|name| format!("features.{name}=true")));
         values.extend(disable.iter().map(|name| format!("features.{name}=false")));

@@ -12,7 +12,7 @@ use std::panic::PanicHookInfo;
 
 use anyhow::Context;
 
-use crate::page::printable;
+use crate::transcript::printable;
 
 /// Standard output, for human-readable text.
 pub(crate) fn out() -> Clean<Stdout> {

@@ -10,7 +10,7 @@ use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile, Feed};
+use codex_thread::{ClientProfile, Feed, InitialHistory};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let home = Home::find(&env)?.temporary_folder()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let flow = console::out_columns().map(Flow::new);
-    let terminal = Terminal::new(Flowing { output: console::painted_out(), flow }, wants_colour(&env));
+    let terminal = Terminal::new(WordWrap { output: console::painted_out(), flow }, wants_colour(&env));
     let shown = runtime.block_on(async { show(prepare(folder.path(), home.path(), args.fast, &env)?, terminal).await });
     if args.keep {
         let kept = folder.keep();
@@ -46,12 +46,12 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 /// An output that wraps lines between words, if its width is known.
-struct Flowing<W> {
+struct WordWrap<W> {
     output: W,
     flow: Option<Flow>,
 }
 
-impl<W: Write> Write for Flowing<W> {
+impl<W: Write> Write for WordWrap<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match (&mut self.flow, std::str::from_utf8(bytes)) {
             (Some(flow), Ok(text)) => self.output.write_all(flow.push(text).as_bytes())?,
@@ -108,7 +108,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
         programs: None,
         profile: ClientProfile::EXEC,
         base_instructions: None,
-        beginning: Beginning::New,
+        initial_history: InitialHistory::New,
         recent_bytes: 0,
     })
 }

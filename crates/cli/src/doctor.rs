@@ -11,7 +11,7 @@ use codex_config::{
     AuditedKey, Auth, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
 };
 use codex_log::store::ListQuery;
-use codex_sandbox::{Confinement, Launch, Profile, SandboxLevel, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
 use codex_store::ThreadIndex;
 use codex_tools::own_git::writable_folders;
 use codex_wire::policy::SandboxPolicy;
@@ -295,8 +295,8 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("written");
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let surroundings = Surroundings::of(home.path(), &env);
-    let profile = Profile::new(&SandboxPolicy::ReadOnly, folder.path(), &surroundings);
+    let sandbox_context = SandboxContext::of(home.path(), &env);
+    let profile = Profile::new(&SandboxPolicy::ReadOnly, folder.path(), &sandbox_context);
     let launch = Launch {
         argv: ["/bin/sh", "-c", "(: > \"$0\") 2>/dev/null; exit 7"]
             .map(OsString::from)

@@ -14,7 +14,7 @@ use crate::output_file::OutputError;
 /// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
-pub(crate) struct Hinted {
+pub(crate) struct ErrorWithHint {
     pub(crate) what: String,
     pub(crate) hint: String,
 }
@@ -92,7 +92,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             error.hint()
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
             error.hint()
-        } else if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
+        } else if let Some(ErrorWithHint { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())
         } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
             Some("start a server there, or one in the background with `codex app-server daemon start`".to_owned())

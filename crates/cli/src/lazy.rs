@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use clap::builder::{Resettable, StyledStr};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::args::Repeated;
+use crate::args::RepeatableArgs;
 
 thread_local! {
     static AT_ONCE: Cell<bool> = const { Cell::new(false) };
@@ -76,7 +76,7 @@ fn with_repeated(command: Command) -> Command {
 
 /// Adds the global options to a command.
 pub(crate) fn with_own_repeated(command: Command) -> Command {
-    keeping_about(command, Repeated::augment_args)
+    keeping_about(command, RepeatableArgs::augment_args)
 }
 
 /// Adds options. The description of a command comes from where it is listed, not from its options.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Parser;
 use codex_config::{Env, Home};
-use codex_sandbox::{Confinement, Launch, Profile, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, Stdio};
 use codex_wire::policy::SandboxPolicy;
 
 use crate::{failure, sandbox};
@@ -52,7 +52,7 @@ fn launch(args: LinuxSandboxArgs) -> anyhow::Result<ExitCode> {
     let home = Home::find(&Env::process())?;
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let root = std::path::absolute(&args.sandbox_policy_cwd).context("--sandbox-policy-cwd")?;
-    let profile = Profile::new(&args.sandbox_policy, &root, &Surroundings::of(home.path(), &env));
+    let profile = Profile::new(&args.sandbox_policy, &root, &SandboxContext::of(home.path(), &env));
     let cwd = std::env::current_dir().context("the current directory is gone")?;
     let confinement = Confinement::from(profile);
     sandbox::run_confined(Launch {

@@ -12,7 +12,7 @@ use codex_login::{Accounts, Issuer, LoginOptions, check_store};
 use self::typed_key::read_key;
 use crate::args::{LoginArgs, LoginForm, Shared};
 use crate::console;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 use crate::proto::ORIGINATOR;
 
 /// Logs in, or says how requests are authorized.
@@ -35,7 +35,7 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
         if config.forced_login() == Some("api") {
             let what = "ChatGPT login is disabled. Use API key login instead.".to_owned();
             let hint = "pipe it in: printenv OPENAI_API_KEY | codex login --with-api-key".to_owned();
-            return Err(Hinted { what, hint }.into());
+            return Err(ErrorWithHint { what, hint }.into());
         }
         block_on(with_chatgpt(args, &config, &home, &env))??;
         console::note("Logged in with ChatGPT.");
@@ -95,7 +95,7 @@ pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(),
     Auth::load(home)?.bearer(&config.provider, env).map(drop)
 }
 
-/// What to do about a key that is missing.
+/// The hint for a missing key.
 pub(crate) fn hint(error: &AuthError) -> Option<String> {
     match error {
         AuthError::NoLogin { .. } => Some("log in with `codex login`, or set OPENAI_API_KEY to your key".to_owned()),

@@ -38,7 +38,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use codex_config::Env;
-use codex_tui::page;
+use codex_tui::transcript;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;

@@ -104,7 +104,7 @@ impl OutputFile {
 
     /// Replaces the content with a text.
     pub(crate) fn replace_with(mut self, text: &str) -> Result<(), OutputError> {
-        let mut output = Patient(self.emptied()?);
+        let mut output = TimedWriter(self.emptied()?);
         if output.0.is_terminal() {
             Clean::new(&mut output).write_all(text.as_bytes())?;
         } else {
@@ -203,9 +203,9 @@ fn is_at(file: &File, folder: impl AsFd, name: &Path) -> bool {
 }
 
 /// A file that may not accept everything at once. Writing waits for it, with a timeout.
-pub(crate) struct Patient(pub(crate) File);
+pub(crate) struct TimedWriter(pub(crate) File);
 
-impl Write for Patient {
+impl Write for TimedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match self.0.write(bytes) {

@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::{Setup, connect};
-use codex_server::proto::{self, Prompts, Served, User};
+use codex_pipe::proto::{self, Prompts, Served, User};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile};
+use codex_thread::{ClientProfile, InitialHistory};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -75,7 +75,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         programs,
         profile: ClientProfile::QUEUE,
         base_instructions: None,
-        beginning: Beginning::New,
+        initial_history: InitialHistory::New,
         recent_bytes: 0,
         cwd,
     })

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Runner};
-use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, SpawnError, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, SandboxContext, SpawnError, Stdio};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
 use crate::console;
-use crate::failure::{self, Hinted};
+use crate::failure::{self, ErrorWithHint};
 use crate::proto::working_directory;
 
 /// Runs the command, or explains.
@@ -52,8 +52,8 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
     let cwd = working_directory(shared)?;
     let variables = config.shell_environment.apply(std::env::vars_os(), Runner::Client);
     let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
-    let surroundings = Surroundings { names, ..Surroundings::of(home.path(), &variables) };
-    let profile = Profile::new(&policy, &cwd, &surroundings);
+    let sandbox_context = SandboxContext { names, ..SandboxContext::of(home.path(), &variables) };
+    let profile = Profile::new(&policy, &cwd, &sandbox_context);
     let codex_config::SandboxConfig { most_processes, most_memory, .. } = config.sandbox;
     Ok(Confined { policy, profile, cwd, env: variables, most_processes, most_memory })
 }
@@ -61,7 +61,7 @@ fn confined(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Confined> {
 fn launch(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     if args.command.is_empty() {
         let hint = "put it after `--`, as in `codex sandbox -- ls`".to_owned();
-        return Err(Hinted { what: "no command given".to_owned(), hint }.into());
+        return Err(ErrorWithHint { what: "no command given".to_owned(), hint }.into());
     }
     let Confined { profile, cwd, env, most_processes, most_memory, .. } = confined(shared, args)?;
     if let Some(why) = codex_sandbox::unenforced_memory_limit(most_memory) {

@@ -12,11 +12,11 @@ use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 
 use crate::failure::in_brief;
-use crate::page::{Change, Direct, Ended, Page, Style, Within};
+use crate::transcript::{Change, Direct, Ended, Style, TextKind, Transcript};
 
 /// Renders events for people.
 pub(crate) struct Terminal<W> {
-    page: Page<Direct<W>>,
+    transcript: Transcript<Direct<W>>,
     /// Whether all causes of a failure are shown.
     is_verbose: bool,
     /// The width of a terminal on which a line can be replaced.
@@ -37,7 +37,12 @@ pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
 
 impl<W: Write> Terminal<W> {
     pub(crate) fn new(output: W, colour: bool) -> Self {
-        Self { page: Page::new(Direct { output, colour }), is_verbose: false, columns: None, is_passing: false }
+        Self {
+            transcript: Transcript::new(Direct { output, colour }),
+            is_verbose: false,
+            columns: None,
+            is_passing: false,
+        }
     }
 
     /// Shows all causes of failures.
@@ -53,23 +58,23 @@ impl<W: Write> Terminal<W> {
     /// Shows one event.
     pub(crate) fn show(&mut self, event: &Event) -> std::io::Result<()> {
         self.take_back()?;
-        let page = &mut self.page;
+        let transcript = &mut self.transcript;
         match &event.body {
             Body::ItemDelta { delta, .. } => self.delta(delta)?,
             Body::ItemStarted(item) => self.item_started(item)?,
             Body::ItemCompleted(item) => self.item_completed(item)?,
             Body::PlanUpdated(UpdatePlanArgs { explanation, plan, .. }) => {
-                page.plan(explanation.as_deref(), plan.iter().map(|item| (item.step.as_str(), item.status)))?;
+                transcript.plan(explanation.as_deref(), plan.iter().map(|item| (item.step.as_str(), item.status)))?;
             }
             Body::AnswerRetried { failure, attempt, limit, .. } => self.retried(failure, *attempt, *limit)?,
             Body::Compacted(compacted) => {
                 let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
-                page.note(Style::Dim, "summed up", &text)?;
+                transcript.note(Style::Dim, "summed up", &text)?;
             }
             Body::LimitReached { failure, until_ms, .. } => {
-                page.note(Style::Yellow, "limit", &limit_words(failure, *until_ms))?;
+                transcript.note(Style::Yellow, "limit", &limit_words(failure, *until_ms))?;
             }
-            Body::Warning { message } => page.note(Style::Yellow, "warning", message)?,
+            Body::Warning { message } => transcript.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
             Body::Asked(question) => self.question(&question.kind)?,
             Body::Answered { .. }
@@ -97,15 +102,15 @@ impl<W: Write> Terminal<W> {
     fn retried(&mut self, failure: &Failure, attempt: u32, limit: u32) -> std::io::Result<()> {
         let text = format!("{attempt} of {limit}: {}", in_brief(&failure.message));
         let Some(columns) = self.columns.filter(|_| !self.is_verbose) else {
-            self.page.note(Style::Yellow, "retry", &text)?;
+            self.transcript.note(Style::Yellow, "retry", &text)?;
             return self.causes(&failure.message);
         };
-        self.page.enter(Within::Nothing)?;
-        self.page.write(Style::Yellow, "retry: ")?;
+        self.transcript.enter(TextKind::Nothing)?;
+        self.transcript.write(Style::Yellow, "retry: ")?;
         // A wrapped line could not be removed.
         let room = columns.saturating_sub("retry: ".len() + 1);
         let line: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).take(room).collect();
-        self.page.write(Style::Plain, &line)?;
+        self.transcript.write(Style::Plain, &line)?;
         self.is_passing = true;
         Ok(())
     }
@@ -113,51 +118,51 @@ impl<W: Write> Terminal<W> {
     /// Removes the temporary line.
     fn take_back(&mut self) -> std::io::Result<()> {
         if std::mem::take(&mut self.is_passing) {
-            self.page.ink.output.write_all(b"\r\x1b[K")?;
+            self.transcript.ink.output.write_all(b"\r\x1b[K")?;
         }
         Ok(())
     }
 
     /// The causes that a line has left out.
     fn causes(&mut self, message: &str) -> std::io::Result<()> {
-        if self.is_verbose && in_brief(message) != message { self.page.line(message) } else { Ok(()) }
+        if self.is_verbose && in_brief(message) != message { self.transcript.line(message) } else { Ok(()) }
     }
 
     /// Prints a line of our own.
     pub(crate) fn line(&mut self, text: &str) -> std::io::Result<()> {
         self.take_back()?;
-        self.page.line(text)?;
+        self.transcript.line(text)?;
         self.flush()
     }
 
     /// Prints an error.
     pub(crate) fn error(&mut self, message: &str) -> std::io::Result<()> {
         self.take_back()?;
-        self.page.note(Style::Red, "error", message)?;
+        self.transcript.note(Style::Red, "error", message)?;
         self.flush()
     }
 
     pub(crate) fn into_inner(self) -> W {
-        self.page.ink.output
+        self.transcript.ink.output
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.page.ink.output.flush()
+        self.transcript.ink.output.flush()
     }
 
     fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {
         match delta {
-            Delta::Text(text) => self.page.more(Within::Message, text),
-            Delta::Output { bytes, .. } => self.page.more(Within::Output, &String::from_utf8_lossy(bytes)),
-            Delta::SummaryPart { .. } => self.page.enter(Within::Nothing),
-            Delta::Summary { text, .. } | Delta::Raw { text, .. } => self.page.more(Within::Reasoning, text),
+            Delta::Text(text) => self.transcript.more(TextKind::Message, text),
+            Delta::Output { bytes, .. } => self.transcript.more(TextKind::Output, &String::from_utf8_lossy(bytes)),
+            Delta::SummaryPart { .. } => self.transcript.enter(TextKind::Nothing),
+            Delta::Summary { text, .. } | Delta::Raw { text, .. } => self.transcript.more(TextKind::Reasoning, text),
         }
     }
 
     fn item_started(&mut self, item: &Item) -> std::io::Result<()> {
         match item.patch() {
             Some(patch) => self.patch(patch),
-            None if item.command().is_some() => self.page.command(item.id().as_str(), &item.title()),
+            None if item.command().is_some() => self.transcript.command(item.id().as_str(), &item.title()),
             None => Ok(()),
         }
     }
@@ -168,9 +173,9 @@ impl<W: Write> Terminal<W> {
         } else if let Some(patch) = item.patch() {
             self.patch_end(patch)
         } else if let Some(said) = item.said() {
-            self.page.user(said.content.iter().map(piece))
+            self.transcript.user(said.content.iter().map(piece))
         } else {
-            self.page.enter(Within::Nothing)
+            self.transcript.enter(TextKind::Nothing)
         }
     }
 
@@ -182,7 +187,7 @@ impl<W: Write> Terminal<W> {
             Status::Failed | Status::Running | Status::AwaitingApproval => Ended::Exit(end.exit_code),
         };
         let is_open = !end.aggregated.ends_with('\n');
-        self.page.command_end((command.id.as_str(), line), ended, end.duration.as_secs_f64(), is_open)
+        self.transcript.command_end((command.id.as_str(), line), ended, end.duration.as_secs_f64(), is_open)
     }
 
     fn question(&mut self, kind: &QuestionKind) -> std::io::Result<()> {
@@ -190,39 +195,41 @@ impl<W: Write> Terminal<W> {
             QuestionKind::Command { argv, .. } => argv.join(" "),
             QuestionKind::Patch { changes, .. } => format!("a patch of {} files", changes.len()),
         };
-        self.page.note(Style::Yellow, "approval needed", &what)
+        self.transcript.note(Style::Yellow, "approval needed", &what)
     }
 
     fn patch(&mut self, patch: &PatchItem) -> std::io::Result<()> {
-        self.page.enter(Within::Nothing)?;
+        self.transcript.enter(TextKind::Nothing)?;
         for (path, change) in &*patch.changes {
             let (change, text) = match change {
                 FileChange::Add { content } => (Change::Add, content),
                 FileChange::Delete { content } => (Change::Delete, content),
                 FileChange::Update { unified_diff, .. } => (Change::Update, unified_diff),
             };
-            self.page.change(change, &path.display().to_string(), text)?;
+            self.transcript.change(change, &path.display().to_string(), text)?;
         }
         Ok(())
     }
 
     fn patch_end(&mut self, patch: &PatchItem) -> std::io::Result<()> {
         let end = patch.end.as_ref().filter(|_| patch.status != Status::Completed);
-        self.page.changed(end.map(|end| end.stderr.as_str()))
+        self.transcript.changed(end.map(|end| end.stderr.as_str()))
     }
 
     fn outcome(&mut self, outcome: &Outcome) -> std::io::Result<()> {
-        let page = &mut self.page;
+        let transcript = &mut self.transcript;
         match outcome {
-            Outcome::Completed { .. } => page.enter(Within::Nothing),
-            Outcome::Aborted(Abort::Interrupted) => page.note(Style::Yellow, "stopped", "the turn was interrupted"),
+            Outcome::Completed { .. } => transcript.enter(TextKind::Nothing),
+            Outcome::Aborted(Abort::Interrupted) => {
+                transcript.note(Style::Yellow, "stopped", "the turn was interrupted")
+            }
             Outcome::Aborted(Abort::Replaced | Abort::ReviewEnded) => {
-                page.note(Style::Yellow, "stopped", "the turn was replaced")
+                transcript.note(Style::Yellow, "stopped", "the turn was replaced")
             }
             Outcome::Failed(failure) => {
-                page.note(Style::Red, "error", &in_brief(&failure.message))?;
+                transcript.note(Style::Red, "error", &in_brief(&failure.message))?;
                 self.causes(&failure.message)?;
-                failure.hint.map_or(Ok(()), |hint| self.page.note(Style::Plain, "hint", hint))
+                failure.hint.map_or(Ok(()), |hint| self.transcript.note(Style::Plain, "hint", hint))
             }
         }
     }

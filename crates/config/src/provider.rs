@@ -38,7 +38,7 @@ pub struct ProviderConfig {
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub env_key: Option<String>,
-    /// What to tell a user who has not set that variable.
+    /// Instructions for a user who has not set that variable.
     pub env_key_instructions: Option<String>,
     /// A token written into the configuration itself.
     pub experimental_bearer_token: Option<Secret>,
@@ -64,7 +64,6 @@ pub struct ProviderConfig {
     pub requires_openai_auth: bool,
     /// The file with the answers of [`WireApi::Scripted`]; without one a script inside the program is played.
     pub script: Option<PathBuf>,
-    /// What it takes.
     pub traits: ProviderTraits,
 }
 
@@ -157,8 +156,8 @@ pub fn default_model(provider: &str) -> &'static str {
     }
 }
 
-/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say where
-/// they are, if that is elsewhere than usual.
+/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say
+/// where they are, if that is elsewhere than usual.
 #[must_use]
 pub fn local_providers(env: &Env) -> [ProviderConfig; 2] {
     ["ollama", "lmstudio"].map(|id| local(id, env))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::v2::project::{ProjectionOptions, Projector};
 use codex_dialects::{ProtocolRelease, exec};
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::encode::{LineSink, encode};
@@ -71,7 +71,7 @@ fn the_event_queue_tells_it() {
 
 #[test]
 fn the_second_version_tells_it() {
-    let mut projector = Projector::new("th".to_owned(), ProtocolRelease::V0166, Wishes::default());
+    let mut projector = Projector::new("th".to_owned(), ProtocolRelease::V0166, ProjectionOptions::default());
     let mut project = |event: &Event, out: &mut Vec<Value>| {
         let mut notifications = Vec::new();
         projector.project(event, &mut notifications);

@@ -1,11 +1,11 @@
-//! What clients are told of threads that five releases have stored, in every dialect.
+//! The messages for clients about threads of five releases, in every dialect.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::path::{Path, PathBuf};
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_dialects::replay::Player;
-use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::v2::project::{ProjectionOptions, Projector};
 use codex_dialects::{ProtocolRelease, exec, v1, v2};
 use codex_log::line::Line;
 use expect_test::{ExpectFile, expect_file};
@@ -28,7 +28,7 @@ fn each_line(release: &str, mut take: impl FnMut(&Line<'_>)) {
     }
 }
 
-/// What is told, a line each.
+/// Adds a message as one line.
 fn told(all: &mut Vec<String>, what: &impl Serialize) {
     let line = serde_json::to_string(what).unwrap();
     match line.char_indices().nth(SHOWN) {
@@ -92,7 +92,7 @@ fn stored_threads_played_again() {
         each_line(release, |line| player.take(line, &mut events));
         player.finish(&mut events);
         let mut runs = exec::Projector::default();
-        let mut projector = Projector::new("thread".to_owned(), ProtocolRelease::V0166, Wishes::default());
+        let mut projector = Projector::new("thread".to_owned(), ProtocolRelease::V0166, ProjectionOptions::default());
         for (number, event) in events.iter().enumerate() {
             let turn = event.turn.as_ref().map_or("", |turn| turn.as_str());
             all.push(format!("## {number} {} {turn}", event.at_ms));

@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use codex_log::draft::Drafts;
-use codex_log::store::Pen;
+use codex_log::store::LogWriter;
 use codex_log::{Event, Item};
 use tokio::time::{Sleep, sleep};
 
 /// How long readers may be ahead of what is written. A crash costs no more than that.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What has grown and is not whole, and when it is written.
+/// The drafts of open items, and the time of their next write.
 #[derive(Default)]
 pub(crate) struct Drafting {
     drafts: Drafts,
@@ -28,14 +28,14 @@ impl Drafting {
         self.drafts.take(event, position);
     }
 
-    /// What the model was saying and thinking, as far as it has come.
+    /// The partial messages and reasoning of the model.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
         self.drafts.broken_off()
     }
 
     /// Whether something is to be written.
-    pub(crate) fn has_news(&self) -> bool {
-        self.drafts.has_news()
+    pub(crate) fn has_unsaved(&self) -> bool {
+        self.drafts.has_unsaved()
     }
 
     /// Waits until it is time to write. Cancelling it loses nothing.
@@ -44,19 +44,19 @@ impl Drafting {
     }
 
     /// Writes what is new.
-    pub(crate) fn write(&mut self, pen: &mut dyn Pen) {
+    pub(crate) fn write(&mut self, writer: &mut dyn LogWriter) {
         let mut lines = Vec::new();
         self.drafts.write(&mut lines);
-        pen.partial(&lines);
+        writer.partial(&lines);
         self.due = None;
     }
 
     /// Throws away what was written, unless something of it is still open.
-    pub(crate) fn settle(&mut self, pen: &mut dyn Pen) {
+    pub(crate) fn settle(&mut self, writer: &mut dyn LogWriter) {
         if self.drafts.forget_lines() {
-            pen.clear_partial();
+            writer.clear_partial();
         }
-        if !self.drafts.has_news() {
+        if !self.drafts.has_unsaved() {
             self.due = None;
         }
     }

@@ -12,9 +12,9 @@ use codex_config::skill_list::is_distrusted;
 use codex_log::settings::Settings;
 use codex_thread::ExplicitOverrides;
 
-/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
-/// neither stands in nor has named or trusted. Returns what the user is told.
-pub(crate) fn hold_back(
+/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the
+/// user neither stands in nor has named or trusted. Returns what the user is told.
+pub(crate) fn withhold(
     settings: &mut Settings,
     meta: &SessionMeta,
     setup: &Setup,
@@ -29,9 +29,9 @@ pub(crate) fn hold_back(
     if is_confirmed || is_free || !is_foreign(meta, config, &settings.cwd) {
         return None;
     }
-    let held_back = std::mem::replace(&mut settings.sandbox_policy, SandboxPolicy::ReadOnly);
-    let is_tightened = held_back != SandboxPolicy::ReadOnly;
-    settings.held_back = Some(held_back);
+    let withheld = std::mem::replace(&mut settings.sandbox_policy, SandboxPolicy::ReadOnly);
+    let is_tightened = withheld != SandboxPolicy::ReadOnly;
+    settings.withheld = Some(withheld);
     is_tightened.then(|| {
         format!(
             "this thread comes from elsewhere and works in {}: commands can only read until you name the folder yourself \

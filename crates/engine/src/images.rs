@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codex_log::ItemId;
-use codex_tools::images::{MAX_BYTES_TOGETHER, local_image, note, read_beside};
+use codex_tools::images::{MAX_BYTES_TOGETHER, local_image, note, read_blocking};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::marks;
@@ -20,7 +20,7 @@ pub(crate) async fn user_message(
     content: Vec<UserInput>,
     cwd: PathBuf,
     skills: Arc<[SkillMetadata]>,
-    show: Show,
+    show: ImageDetail,
 ) -> UserMessage {
     let id = ItemId::new(ThreadId::fresh().to_string());
     let reads_files = content.iter().any(|item| matches!(item, UserInput::LocalImage { .. } | UserInput::Skill { .. }));
@@ -30,7 +30,7 @@ pub(crate) async fn user_message(
         return UserMessage { id, key: None, content, message: said, is_echoed: true };
     }
     let (for_reading, folder) = (content.clone(), cwd.clone());
-    let read = read_beside(move || message(&for_reading, &folder, &skills)).await;
+    let read = read_blocking(move || message(&for_reading, &folder, &skills)).await;
     let message = read.unwrap_or_else(|| unread(&content));
     let shown =
         if show.history == HistoryMode::Full { with_pictures(content.clone(), &message) } else { content.clone() };
@@ -40,14 +40,14 @@ pub(crate) async fn user_message(
 
 /// How pictures are shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Show {
-    /// What clients remember.
+pub(crate) struct ImageDetail {
+    /// The history mode of the clients.
     pub(crate) history: HistoryMode,
     /// Whether each stands between marks that name it, so that the model can tell which one is meant.
     pub(crate) marks: bool,
 }
 
-/// What clients are shown: pictures as they were when they were read, since a file may change or go.
+/// The input as clients see it, with images as they were read, because a file may change or disappear.
 fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
     let parts = message.content.iter().map(Some).chain(std::iter::repeat(None));
     let shown = content.into_iter().zip(parts).map(|(item, part)| match (item, part) {
@@ -116,7 +116,7 @@ mod tests {
             ]
         };
         let said = async |history, marks, content| {
-            let show = Show { history, marks };
+            let show = ImageDetail { history, marks };
             let said = user_message(content, folder.path().to_owned(), Arc::new([]), show).await;
             let part = |part: &ContentItem| match part {
                 ContentItem::InputText { text } => text.replace(&folder.path().display().to_string(), "TEMP"),

@@ -1,14 +1,15 @@
 //! The thread's log on its way out: first to disk, then to whoever reads along.
 //!
-//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has done
-//! is not published at all, and the turn fails; what happens outside of turns is published after the loss was announced. In
-//! both cases its lines are written before any others once the file takes them, so the file never has a hole.
+//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has
+//! done is not published at all, and the turn fails; what happens outside of turns is published after the loss was
+//! announced. In both cases its lines are written before any others once the file takes them, so the file never has a
+//! hole.
 
 use std::sync::Arc;
 
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
-use codex_log::store::{Commit, Pen, StoreError, StoreErrorKind};
+use codex_log::store::{Commit, LogWriter, StoreError, StoreErrorKind};
 use codex_log::{Body, Class, Event, Item, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
@@ -21,10 +22,9 @@ use crate::drafting::Drafting;
 pub(crate) struct Journal {
     thread: ThreadId,
     log: LogName,
-    /// What its lines are written with.
-    pen: Box<dyn Pen>,
-    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with lines
-    /// have the place where these would end.
+    writer: Box<dyn LogWriter>,
+    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with
+    /// lines have the place where these would end.
     waiting: Vec<Event>,
     /// How far from there they have ended, because somebody else has written too.
     shift: u64,
@@ -34,22 +34,22 @@ pub(crate) struct Journal {
     unsaved: Vec<Event>,
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
     is_announced: bool,
-    /// What has grown and is not whole.
+    /// The drafts of open items.
     drafting: Drafting,
-    /// What was published last, for readers that come back.
+    /// The latest events, for readers that reconnect.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
 }
 
 impl Journal {
     /// Opens the log of a thread.
-    pub(crate) fn new(thread: ThreadId, pen: Box<dyn Pen>) -> Self {
-        let incarnation = if pen.is_kept() { thread } else { ThreadId::fresh() };
-        let recent = ReplayBuffer::at(pen.position());
+    pub(crate) fn new(thread: ThreadId, writer: Box<dyn LogWriter>) -> Self {
+        let incarnation = if writer.is_kept() { thread } else { ThreadId::fresh() };
+        let recent = ReplayBuffer::at(writer.position());
         Self {
             thread,
             log: LogName::new(incarnation, ThreadId::fresh()),
-            pen,
+            writer,
             waiting: Vec::new(),
             shift: 0,
             failed: None,
@@ -63,7 +63,7 @@ impl Journal {
 
     /// Gives the log up, with what was kept of it.
     pub(crate) fn delete(self) {
-        self.pen.discard();
+        self.writer.discard();
     }
 
     /// Keeps so many bytes of what was published last.
@@ -73,7 +73,7 @@ impl Journal {
 
     /// Whether nothing of the thread is kept.
     pub(crate) fn is_in_memory(&self) -> bool {
-        !self.pen.is_kept()
+        !self.writer.is_kept()
     }
 
     /// Whether everything that was said is in the file.
@@ -91,17 +91,17 @@ impl Journal {
         self.recent.last()
     }
 
-    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after; none if
-    /// there is more to know than the lines say.
+    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after;
+    /// none if there is more to know than the lines say.
     pub(crate) fn lines_upto(&self, has_turn: bool) -> Option<Seq> {
         let is_whole = !self.is_in_memory() && self.is_saved();
         let quiet = || (!has_turn).then(|| self.last());
         is_whole.then(|| self.recent.whole_since().or_else(quiet))?
     }
 
-    /// What was open after an event, or after the one that was published last.
-    pub(crate) fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
-        self.recent.standing(after)
+    /// The items that were open after an event, or after the latest one.
+    pub(crate) fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
+        self.recent.open_items(after)
     }
 
     /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
@@ -139,27 +139,27 @@ impl Journal {
             self.append_unsaved();
         }
         let mut event = self.event(turn, body);
-        let before = self.pen.position();
+        let before = self.writer.position();
         self.append_lines(&event);
-        if self.pen.position() == before {
+        if self.writer.position() == before {
             self.append_mark(event.at_ms);
         }
-        if self.pen.position() != before {
-            event.seq = Seq::at(self.pen.position());
+        if self.writer.position() != before {
+            event.seq = Seq::at(self.writer.position());
         }
-        self.drafting.take(&event, self.pen.position());
+        self.drafting.take(&event, self.writer.position());
         self.waiting.push(event);
         &self.waiting[self.waiting.len() - 1]
     }
 
-    /// What the model was saying and thinking, as far as readers were told of it.
+    /// The published part of open messages and reasoning.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
         self.drafting.broken_off()
     }
 
     /// Whether what has grown is to be written beside the log before it is whole.
     pub(crate) fn has_draft(&self) -> bool {
-        self.drafting.has_news() && self.pen.is_kept()
+        self.drafting.has_unsaved() && self.writer.is_kept()
     }
 
     /// Waits until it is time for that. Cancelling it loses nothing.
@@ -169,7 +169,7 @@ impl Journal {
 
     /// Writes it.
     pub(crate) fn write_draft(&mut self) {
-        self.drafting.write(&mut *self.pen);
+        self.drafting.write(&mut *self.writer);
     }
 
     /// Lets numbers go on where too many events in a row have no lines.
@@ -178,7 +178,7 @@ impl Journal {
         if count < MOST_WITHOUT_LINE || self.failed.is_some() {
             return;
         }
-        self.failed = encode_mark(at_ms, &mut *self.pen).err();
+        self.failed = encode_mark(at_ms, &mut *self.writer).err();
     }
 
     fn append_unsaved(&mut self) {
@@ -192,7 +192,7 @@ impl Journal {
         if self.failed.is_some() {
             return;
         }
-        match encode(event, &mut *self.pen) {
+        match encode(event, &mut *self.writer) {
             Ok(()) => {}
             // To try again would be of no use.
             Err(error) if error.kind() == StoreErrorKind::Unencodable => self.announce(&error),
@@ -256,11 +256,11 @@ impl Journal {
         if let Some(error) = self.failed.take() {
             return Commit::Done(Err(error));
         }
-        let expected = self.pen.position();
-        let commit = self.pen.commit(durably);
-        self.shift = self.pen.position().wrapping_sub(expected);
-        if let Some(message) = self.pen.take_warning() {
-            // Whoever has read along has not read what somebody else wrote.
+        let expected = self.writer.position();
+        let commit = self.writer.commit(durably);
+        self.shift = self.writer.position().wrapping_sub(expected);
+        if let Some(message) = self.writer.take_warning() {
+            // Readers have not seen the lines of the other process.
             self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
@@ -276,7 +276,7 @@ impl Journal {
         match &saved {
             Ok(()) => self.is_announced = false,
             Err(error) => {
-                if self.waiting.iter().any(is_heard_only_here) {
+                if self.waiting.iter().any(is_live_only) {
                     self.announce(error);
                 }
                 for event in std::mem::take(&mut self.waiting) {
@@ -300,7 +300,7 @@ impl Journal {
             self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
         }
         if is_in_file {
-            self.drafting.settle(&mut *self.pen);
+            self.drafting.settle(&mut *self.writer);
         }
         saved
     }
@@ -325,15 +325,15 @@ impl Journal {
     }
 }
 
-/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn begins and
-/// that it came to nothing is told all the same.
+/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn
+/// begins and that it came to nothing is told all the same.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
     body.class() == Class::Kept && !is_told
 }
 
 /// Whether nothing else tells that an event was not saved: no turn fails for it.
-fn is_heard_only_here(event: &Event) -> bool {
+fn is_live_only(event: &Event) -> bool {
     let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
     is_outside && event.body.class() == Class::Kept
 }
@@ -350,13 +350,13 @@ fn not_saved(error: &StoreError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codex_log::store::UnsavedPen;
+    use codex_log::store::UnsavedWriter;
 
     use super::*;
 
     #[test]
     fn readers_who_have_left_are_let_go_though_nothing_is_said() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
         journal.publish().expect("it lives in memory");
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn events_without_lines_are_counted_until_a_mark_has_to_come() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         let mut last = journal.last();
         for _ in 0..=MOST_WITHOUT_LINE {
             journal.append(None, Body::Warning { message: String::new() });
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_event_with_lines_has_the_number_of_its_place() {
-        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedPen::default()));
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.append(None, Body::TurnStarted { context_window: None });
         journal.append(None, Body::Warning { message: String::new() });
         journal.append(None, Body::GoalCleared);
@@ -396,6 +396,6 @@ mod tests {
         journal.publish().expect("nothing is kept");
         let seqs: Vec<_> = std::iter::from_fn(|| feed.try_next()).map(|event| event.seq).collect();
         assert_eq!(seqs[1], seqs[0].next());
-        assert_eq!(seqs[2], Seq::at(journal.pen.position()));
+        assert_eq!(seqs[2], Seq::at(journal.writer.position()));
     }
 }

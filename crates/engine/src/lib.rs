@@ -3,7 +3,6 @@
 //! Invariant: no JSON-RPC, no terminal. One task owns one thread's state; others send it messages.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
-mod beginning;
 mod compaction;
 mod credentials;
 mod drafting;
@@ -15,9 +14,10 @@ mod journal;
 mod local_host;
 mod notify;
 mod open_error;
-mod opening;
+mod prepared_thread;
 pub mod preview;
 mod provider;
+mod resume;
 mod review;
 mod session;
 mod setup;

@@ -27,7 +27,7 @@ const FILES_TIME: Duration = Duration::from_secs(30);
 /// How threads of this process run, whoever starts them.
 #[derive(Debug)]
 pub struct HostOptions {
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<ConfigSource>,
     /// Where threads work that name no folder.
     pub cwd: PathBuf,
@@ -35,11 +35,11 @@ pub struct HostOptions {
     pub programs: Option<PathBuf>,
     /// The name this program gives itself to providers.
     pub originator: String,
-    /// What kind of program threads come from.
+    /// The kind of program that starts the threads.
     pub source: SessionSource,
     /// How many bytes of what each thread said last are kept for clients that were cut off.
     pub recent_bytes: usize,
-    /// What requests are authorized with.
+    /// The credentials of requests.
     pub credentials: CredentialsSource,
     /// Who keeps the threads.
     pub store: Arc<dyn ThreadStore>,
@@ -65,7 +65,7 @@ impl LocalHost {
         Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Loaded::default() }) }
     }
 
-    /// What a thread is made of, found out on a thread that may block.
+    /// The setup of a thread, built on a thread that may block.
     async fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
         let shared = Arc::clone(&self.shared);
         match timeout(FILES_TIME, tokio::task::spawn_blocking(move || shared.setup(request))).await {
@@ -120,9 +120,9 @@ impl ThreadHost for LocalHost {
 }
 
 impl Shared {
-    /// What a thread is made of. It reads files.
+    /// The setup of a thread. It reads files.
     fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
-        let StartThread { cwd, overrides, base_instructions, originator, profile, beginning } = request;
+        let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history } = request;
         let HostOptions { config: source, cwd: here, programs, .. } = &self.options;
         let originator = originator.unwrap_or_else(|| self.options.originator.clone());
         let cwd = cwd.map_or_else(|| here.clone(), |wish| here.join(wish));
@@ -146,7 +146,7 @@ impl Shared {
             shell: source.env().text("SHELL"),
             programs: programs.clone(),
             base_instructions: base_instructions.map(Arc::from),
-            beginning,
+            initial_history,
             recent_bytes: self.options.recent_bytes,
             store: Arc::clone(&self.options.store),
             profile,

@@ -21,7 +21,7 @@ use codex_tools::own_git::writable_folders;
 /// ever beside a server that does.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the program is told.
+/// The message for the notification program.
 pub(crate) struct Notice<'a> {
     pub(crate) home: &'a Path,
     pub(crate) thread: ThreadId,

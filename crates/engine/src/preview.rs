@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, TurnId};
 use codex_model::{Answer, Model, ModelError, Prompt, request_body};
-use codex_thread::{Beginning, Closed, StartError};
+use codex_thread::{Closed, InitialHistory, StartError};
 use codex_wire::input::UserInput;
 use serde_json::Value;
 
@@ -34,11 +34,11 @@ pub enum PreviewError {
 /// # Errors
 /// When the thread cannot start.
 pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Value, PreviewError> {
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(RequestRecorder::default());
     let model: Arc<dyn Model> = Arc::clone(&seen) as Arc<dyn Model>;
     let config = Arc::clone(&setup.config);
-    let beginning = Beginning::Unsaved(Box::new(setup.beginning));
-    let (thread, mut feed) = Setup { model, beginning, ..setup }.start().await?;
+    let initial_history = InitialHistory::Unsaved(Box::new(setup.initial_history));
+    let (thread, mut feed) = Setup { model, initial_history, ..setup }.start().await?;
     thread.say(TurnId::new("preview"), content, SettingsChange::default()).await?;
     while let Some(event) = feed.next().await {
         if matches!(event.body, Body::TurnEnded(_)) {
@@ -56,11 +56,11 @@ pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Valu
 
 /// A model that keeps what it was asked first, and answers nothing.
 #[derive(Default)]
-struct Seen {
+struct RequestRecorder {
     prompt: Mutex<Option<Prompt>>,
 }
 
-impl Model for Seen {
+impl Model for RequestRecorder {
     fn ask(&self, prompt: Prompt) -> Answer {
         self.prompt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(prompt);
         let error = ModelError::Unavailable { message: "nothing is sent".to_owned() };

@@ -11,10 +11,10 @@ use codex_wire::text::Text;
 
 use crate::turn::UserMessage;
 
-/// What the reviewer is told before anything else.
+/// The instructions of the reviewer.
 pub(crate) const INSTRUCTIONS: &str = include_str!("../prompts/review.md");
 
-/// What the reviewer is asked.
+/// The request to the reviewer.
 pub(crate) fn prompt(target: &ReviewTarget) -> String {
     match target {
         ReviewTarget::UncommittedChanges => {
@@ -49,7 +49,7 @@ pub(crate) fn message(prompt: &str, is_echoed: bool) -> UserMessage {
     }
 }
 
-/// What puts a review into the thread as something the model said.
+/// The events that put a review into the thread as a message of the model.
 pub(crate) fn said(output: &ReviewOutputEvent) -> Vec<Body> {
     let text = Text::from(describe(output));
     let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });
@@ -59,7 +59,7 @@ pub(crate) fn said(output: &ReviewOutputEvent) -> Vec<Body> {
     [Body::ItemStarted(item.clone()), Body::ItemCompleted(item)].into_iter().chain(record).collect()
 }
 
-/// What the model that goes on afterwards is told.
+/// The report for the model that continues afterwards.
 pub(crate) fn report(output: Option<&ReviewOutputEvent>) -> String {
     let result = match output {
         Some(output) => format!("These are its results:\n\n{}", describe(output)),

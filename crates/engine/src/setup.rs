@@ -1,4 +1,4 @@
-//! What a new thread is made of, and its start.
+//! The setup of a thread, and its start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
-use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread};
+use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread};
 use codex_wire::rollout::SessionSource;
 
 use crate::session::Session;
 
-/// What a new thread is made of.
+/// The setup of a thread.
 #[derive(Clone)]
 pub struct Setup {
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<Config>,
     /// The home folder.
     pub home: Home,
@@ -32,12 +32,11 @@ pub struct Setup {
     pub shell: Option<String>,
     /// A folder of programs that commands find before all others, such as `apply_patch`.
     pub programs: Option<PathBuf>,
-    /// What the clients expect that it is started for.
+    /// The expectations of its clients.
     pub profile: ClientProfile,
-    /// What the model is told in place of our own instructions.
+    /// Replaces the built-in instructions.
     pub base_instructions: Option<Arc<str>>,
-    /// What it begins with.
-    pub beginning: Beginning,
+    pub initial_history: InitialHistory,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
 }

@@ -1,7 +1,7 @@
-//! What a running turn waits for.
+//! The work that a running turn waits for.
 
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codex_log::Failure;
 use codex_model::{Answer, Retry, StreamExt};
@@ -14,7 +14,7 @@ use crate::turn::Input;
 /// How often a long wait looks at the clock.
 const GLANCE: Duration = Duration::from_secs(30);
 
-/// What a running turn waits for. Replacing it cancels it.
+/// The work that a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
     /// Nothing at all.
     Nothing,
@@ -63,6 +63,11 @@ impl Work {
             }
         }
     }
+}
+
+/// Milliseconds of Unix time.
+pub(crate) fn unix_ms(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }
 
 fn ended_early() -> Failure {

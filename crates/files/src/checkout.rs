@@ -6,19 +6,19 @@ use std::path::Path;
 /// as `/tmp`.
 #[must_use]
 pub fn is_checkout(folder: &Path) -> bool {
-    folder.join(".git").symlink_metadata().is_ok_and(|found| !is_held(&found))
+    folder.join(".git").symlink_metadata().is_ok_and(|found| !is_placeholder(&found))
 }
 
 /// Whether a mode is that of a placeholder, whatever the umask removed: sticky, and writable by nobody.
 #[cfg(unix)]
-fn is_held(found: &std::fs::Metadata) -> bool {
+fn is_placeholder(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
 
     found.is_dir() && found.permissions().mode() & 0o1222 == 0o1000
 }
 
 #[cfg(not(unix))]
-fn is_held(_: &std::fs::Metadata) -> bool {
+fn is_placeholder(_: &std::fs::Metadata) -> bool {
     false
 }
 

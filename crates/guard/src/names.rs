@@ -38,11 +38,11 @@ const fn file(path: &'static str, text: &'static str) -> Name {
 pub enum Protection {
     /// It cannot be changed, nor created in the root of a workspace. If created elsewhere, it is renamed after the
     /// command.
-    Held,
+    Reserved,
     /// It cannot be changed. If a command creates one, it is renamed after the command.
-    Undone,
+    Reverted,
     /// It may be changed, because that is ordinary work. The user is warned.
-    Told,
+    Reported,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,15 +80,15 @@ const fn rows<const N: usize>(
     rows
 }
 
-use Protection::{Held, Told, Undone};
+use Protection::{Reported, Reserved, Reverted};
 
 /// The table, grouped by kind. The name of a git checkout is [`DOT_GIT`]; its contents follow [`GIT`].
 static TABLE: &[&[ProtectedName]] = &[
-    &rows(Held, AGENT, [".codex", ".agents", ".claude", ".cursor", ".gemini", ".mcp.json"]),
-    &rows(Held, EDITOR, [".vscode"]),
-    &rows(Held, SHELL, [".envrc"]),
+    &rows(Reserved, AGENT, [".codex", ".agents", ".claude", ".cursor", ".gemini", ".mcp.json"]),
+    &rows(Reserved, EDITOR, [".vscode"]),
+    &rows(Reserved, SHELL, [".envrc"]),
     &rows(
-        Undone,
+        Reverted,
         AGENT,
         [
             ".opencode",
@@ -115,7 +115,7 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         EDITOR,
         [
             ".zed",
@@ -136,7 +136,7 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         HOOKS,
         [
             ".husky",
@@ -160,12 +160,12 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         PACKAGES,
         [".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js", "bunfig.toml"],
     ),
     &rows(
-        Undone,
+        Reverted,
         BUILD,
         [
             ".cargo/config.toml",
@@ -178,7 +178,7 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         VERSIONS,
         [
             ".tool-versions",
@@ -192,7 +192,7 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         STARTUP,
         [
             ".gdbinit",
@@ -208,13 +208,13 @@ static TABLE: &[&[ProtectedName]] = &[
         ],
     ),
     &rows(
-        Undone,
+        Reverted,
         "settings of a version control system",
         [".hg/hgrc", ".hg/hgrc-not-shared", ".sl/config", ".jj/repo/config.toml"],
     ),
-    &rows(Told, READ_BY_GIT, [".gitattributes", ".gitmodules"]),
+    &rows(Reported, READ_BY_GIT, [".gitattributes", ".gitmodules"]),
     &rows(
-        Told,
+        Reported,
         RUN_BY_BUILD,
         [
             "package.json",
@@ -228,7 +228,7 @@ static TABLE: &[&[ProtectedName]] = &[
             "conftest.py",
         ],
     ),
-    &rows(Told, RUN_BY_CI, [".github/workflows/*", ".gitlab-ci.yml"]),
+    &rows(Reported, RUN_BY_CI, [".github/workflows/*", ".gitlab-ci.yml"]),
 ];
 
 /// The folder or file that marks a git checkout. Its contents follow [`GIT`].
@@ -243,7 +243,7 @@ pub const SECRETS: &[&str] = &["auth.json", ".credentials.json", "run"];
 /// The table of protected names, for display.
 pub fn protected_names() -> impl Iterator<Item = &'static ProtectedName> {
     static GIT_ROW: ProtectedName =
-        ProtectedName { name: DOT_GIT.path, protection: Held, why: "hooks and configuration of git" };
+        ProtectedName { name: DOT_GIT.path, protection: Reserved, why: "hooks and configuration of git" };
     std::iter::once(&GIT_ROW).chain(TABLE.iter().copied().flatten())
 }
 
@@ -289,9 +289,9 @@ impl Names {
         for path in more.iter().map(PathBuf::from).filter(is_plain) {
             // An added name is closed, even if the table only warns about it.
             match all.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, protection @ Told)) => *protection = Undone,
+                Some((_, protection @ Reported)) => *protection = Reverted,
                 Some(_) => {}
-                None => all.push((path, Undone)),
+                None => all.push((path, Reverted)),
             }
         }
         let mut by_last: HashMap<OsString, Vec<(PathBuf, Protection)>> = HashMap::new();
@@ -314,13 +314,13 @@ impl Names {
     }
 
     /// The names that are held in the root of a workspace.
-    pub fn held(&self) -> impl Iterator<Item = &Path> {
-        self.inner.all.iter().filter(|(_, protection)| *protection == Held).map(|(path, _)| path.as_path())
+    pub fn reserved(&self) -> impl Iterator<Item = &Path> {
+        self.inner.all.iter().filter(|(_, protection)| *protection == Reserved).map(|(path, _)| path.as_path())
     }
 
     /// The names that may not be created without an approval, `.git` included.
     pub fn closed(&self) -> impl Iterator<Item = &Path> {
-        let closed = self.inner.all.iter().filter(|(_, protection)| *protection != Told);
+        let closed = self.inner.all.iter().filter(|(_, protection)| *protection != Reported);
         closed.map(|(path, _)| path.as_path()).chain([Path::new(DOT_GIT.path)])
     }
 }
@@ -396,18 +396,18 @@ mod tests {
             path.parent().and_then(|folder| names.protection(folder, path.file_name()?))
         };
         let table = names(&[], &[]);
-        assert_eq!(protection(&table, "/w/.vscode"), Some(Held));
-        assert_eq!(protection(&table, "/w/a/.idea"), Some(Undone));
-        assert_eq!(protection(&table, "/w/a/.cargo/config.toml"), Some(Undone));
+        assert_eq!(protection(&table, "/w/.vscode"), Some(Reserved));
+        assert_eq!(protection(&table, "/w/a/.idea"), Some(Reverted));
+        assert_eq!(protection(&table, "/w/a/.cargo/config.toml"), Some(Reverted));
         assert_eq!(protection(&table, "/w/a/config.toml"), None);
-        assert_eq!(protection(&table, "/w/.github/workflows/ci.yml"), Some(Told));
+        assert_eq!(protection(&table, "/w/.github/workflows/ci.yml"), Some(Reported));
         assert_eq!(protection(&table, "/w/workflows/ci.yml"), None);
         let changed = names(&["x", "Makefile", "../up", "/abs", ""], &[".idea", ".git", ".codex", ".vscode/"]);
-        assert_eq!(protection(&changed, "/w/x"), Some(Undone));
-        assert_eq!(protection(&changed, "/w/Makefile"), Some(Undone));
+        assert_eq!(protection(&changed, "/w/x"), Some(Reverted));
+        assert_eq!(protection(&changed, "/w/Makefile"), Some(Reverted));
         assert_eq!(protection(&changed, "/w/.idea"), None);
         assert_eq!(protection(&changed, "/w/.vscode"), None);
-        assert_eq!(protection(&changed, "/w/.codex"), Some(Held));
+        assert_eq!(protection(&changed, "/w/.codex"), Some(Reserved));
         assert!(changed.closed().any(|name| name == Path::new(".git")));
         assert!(!changed.closed().any(|name| name.ends_with("up") || name.is_absolute()));
     }

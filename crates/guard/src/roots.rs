@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 /// The resolved roots of one thread. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct HeldRoots {
+pub struct ResolvedRoots {
     /// By the given name; `None` for a name that was not a folder.
     known: Arc<Mutex<BTreeMap<PathBuf, Option<Root>>>>,
 }
@@ -48,7 +48,7 @@ pub enum Found {
     Moved(PathBuf),
 }
 
-impl HeldRoots {
+impl ResolvedRoots {
     /// Resolves a name, or compares it with the earlier result.
     pub fn find(&self, name: PathBuf) -> Found {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

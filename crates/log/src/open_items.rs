@@ -1,7 +1,7 @@
-//! What a projection has to know of a running turn that it has not read from the beginning.
+//! Events that a projection needs when it joins a running turn.
 //!
-//! A reader who joins in, or comes back, is handed the few events that later ones refer to: how the turn began, which items
-//! are not whole, what was said last. A projection takes them in without telling anybody.
+//! A reader who joins or reconnects gets the few events that later ones refer to: the start of the turn, the items that
+//! are open, and the last messages. A projection processes them without output.
 //!
 //! Invariant: memory is bounded by what is open at once. What a turn has completed is let go.
 
@@ -95,10 +95,10 @@ mod tests {
     use super::*;
     use crate::{AgentMessage, Item, Outcome, Seq};
 
-    fn standing(bodies: Vec<Body>) -> Vec<u64> {
-        let mut standing = OpenItems::default();
+    fn open_items(bodies: Vec<Body>) -> Vec<u64> {
+        let mut open_items = OpenItems::default();
         for (seq, body) in (0..).zip(bodies) {
-            standing.take(&Arc::new(Event {
+            open_items.take(&Arc::new(Event {
                 thread: ThreadId::fresh(),
                 seq: Seq::new(seq),
                 at_ms: 0,
@@ -106,7 +106,7 @@ mod tests {
                 body,
             }));
         }
-        standing.into_events().iter().map(|event| event.seq.number()).collect()
+        open_items.into_events().iter().map(|event| event.seq.number()).collect()
     }
 
     fn message(id: &str) -> Item {
@@ -127,21 +127,21 @@ mod tests {
         let began = || Body::TurnStarted { context_window: None };
         let started = |id| Body::ItemStarted(message(id));
         let completed = |id| Body::ItemCompleted(message(id));
-        assert_eq!(standing(vec![began(), started("a"), piece("a"), piece("a")]), [0, 1, 2]);
-        assert_eq!(standing(vec![began(), started("a"), piece("a"), completed("a")]), [0, 3]);
-        assert_eq!(standing(vec![began(), completed("a"), started("b"), completed("b")]), [0, 3]);
+        assert_eq!(open_items(vec![began(), started("a"), piece("a"), piece("a")]), [0, 1, 2]);
+        assert_eq!(open_items(vec![began(), started("a"), piece("a"), completed("a")]), [0, 3]);
+        assert_eq!(open_items(vec![began(), completed("a"), started("b"), completed("b")]), [0, 3]);
         let ended = Body::TurnEnded(Outcome::Completed { last_message: None, bookmark: None });
-        assert_eq!(standing(vec![began(), started("a"), ended]), [0; 0]);
+        assert_eq!(open_items(vec![began(), started("a"), ended]), [0; 0]);
     }
 
     #[test]
     fn output_is_kept_as_long_as_a_character_is_not_whole() {
-        assert_eq!(standing(vec![printed(b"a\xe2\x82")]), [0]);
-        assert_eq!(standing(vec![printed(b"a\xe2"), printed(b"\x82")]), [0, 1]);
-        assert_eq!(standing(vec![printed(b"a\xe2\x82"), printed(b"\xacb")]), [0; 0]);
-        assert_eq!(standing(vec![printed(b"a\xe2\x82"), printed(b"\xacb\xe2")]), [1]);
-        assert_eq!(standing(vec![printed(b"whole")]), [0; 0]);
+        assert_eq!(open_items(vec![printed(b"a\xe2\x82")]), [0]);
+        assert_eq!(open_items(vec![printed(b"a\xe2"), printed(b"\x82")]), [0, 1]);
+        assert_eq!(open_items(vec![printed(b"a\xe2\x82"), printed(b"\xacb")]), [0; 0]);
+        assert_eq!(open_items(vec![printed(b"a\xe2\x82"), printed(b"\xacb\xe2")]), [1]);
+        assert_eq!(open_items(vec![printed(b"whole")]), [0; 0]);
         let garbage = (0..100).map(|_| printed(b"\x80"));
-        assert!(standing(std::iter::once(printed(b"\xf0")).chain(garbage).collect()).len() <= MOST_PIECES);
+        assert!(open_items(std::iter::once(printed(b"\xf0")).chain(garbage).collect()).len() <= MOST_PIECES);
     }
 }

@@ -1,7 +1,7 @@
-//! What a thread has said last, for readers that were cut off and come back.
+//! The latest events of a thread, for readers that reconnect.
 //!
-//! Invariant: memory is bounded. What is kept is an unbroken run up to the last event, so whoever is told "these are
-//! the events after yours" has missed none.
+//! Invariant: memory is bounded. The buffer is an unbroken run up to the last event, so a reader who gets the
+//! events after its own has missed none.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{Event, Seq};
 pub struct ReplayBuffer {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
-    /// What the events before these have left open.
+    /// The items that earlier events left open.
     forgotten: OpenItems,
     /// How many bytes are kept; none of it if 0.
     limit: usize,
@@ -70,14 +70,14 @@ impl ReplayBuffer {
         is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
     }
 
-    /// What was open after an event, or after the last one.
+    /// The items that were open after an event, or after the last one.
     #[must_use]
-    pub fn standing(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
-        let mut standing = self.forgotten.clone();
+    pub fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
+        let mut open_items = self.forgotten.clone();
         for event in self.events.iter().take_while(|event| after.is_none_or(|after| event.seq <= after)) {
-            standing.take(event);
+            open_items.take(event);
         }
-        standing.into_events()
+        open_items.into_events()
     }
 
     fn shrink(&mut self) {
@@ -172,22 +172,22 @@ mod tests {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })
         };
-        let standing = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
-            recent.standing(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
+        let open_items = |recent: &ReplayBuffer, after: Option<u64>| -> Vec<u64> {
+            recent.open_items(after.map(Seq::new)).iter().map(|event| event.seq.number()).collect()
         };
         for limit in [0, EVENT_BYTES, 100 * EVENT_BYTES] {
             let mut recent = ReplayBuffer::default();
             recent.keep(limit);
             recent.push(&began(0));
             recent.push(&warning(1, 1));
-            assert_eq!(standing(&recent, Some(1)), [0], "{limit}");
+            assert_eq!(open_items(&recent, Some(1)), [0], "{limit}");
             recent.push(&began(2));
-            assert_eq!(standing(&recent, None), [2], "{limit}");
+            assert_eq!(open_items(&recent, None), [2], "{limit}");
         }
         let mut recent = ReplayBuffer::default();
         recent.keep(100 * EVENT_BYTES);
         recent.push(&began(0));
         recent.push(&began(1));
-        assert_eq!((standing(&recent, Some(0)), standing(&recent, Some(1))), (vec![0], vec![1]));
+        assert_eq!((open_items(&recent, Some(0)), open_items(&recent, Some(1))), (vec![0], vec![1]));
     }
 }

@@ -9,7 +9,7 @@ use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use codex_wire::rollout::TurnContextItem;
 use serde_json::Value;
 
-/// What a turn runs under.
+/// The settings of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Where commands run and relative paths start.
@@ -18,10 +18,10 @@ pub struct Settings {
     pub approval_policy: AskForApproval,
     /// Who is asked. Unless it is the user, nobody can be, and what would be asked about is declined.
     pub reviewer: ApprovalsReviewer,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     pub sandbox_policy: SandboxPolicy,
-    /// What commands may touch once the user has said where a thread of somebody else's is to work.
-    pub held_back: Option<SandboxPolicy>,
+    /// The sandbox policy of an imported thread, which applies once the user has chosen its folder.
+    pub withheld: Option<SandboxPolicy>,
     /// The model's name.
     pub model: String,
     /// How hard it thinks; none leaves it to the provider.
@@ -35,7 +35,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What a thread in a folder runs under as long as nothing is known of it.
+    /// The default settings of a thread in a folder.
     #[must_use]
     pub fn of_folder(cwd: PathBuf) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Settings {
             approval_policy: AskForApproval::OnRequest,
             reviewer: ApprovalsReviewer::User,
             sandbox_policy: SandboxPolicy::ReadOnly,
-            held_back: None,
+            withheld: None,
             model: String::new(),
             effort: None,
             summary: ReasoningSummary::Auto,
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// What a request ran under, as far as a line says it.
+    /// The settings of a request, as far as a line records them.
     #[must_use]
     pub fn recorded(context: TurnContextItem) -> Self {
         Self {
@@ -104,13 +104,13 @@ impl Settings {
     /// The settings after a change. A relative working directory is taken from the present one.
     #[must_use]
     pub fn changed(&self, change: &SettingsChange) -> Self {
-        let (sandbox_policy, held_back) = self.changed_limits(change);
+        let (sandbox_policy, withheld) = self.changed_limits(change);
         Self {
             cwd: change.cwd.as_ref().map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd)),
             approval_policy: change.approval_policy.unwrap_or(self.approval_policy),
             reviewer: change.reviewer.clone().unwrap_or_else(|| self.reviewer.clone()),
             sandbox_policy,
-            held_back,
+            withheld,
             model: change.model.clone().unwrap_or_else(|| self.model.clone()),
             effort: change.effort.clone().unwrap_or_else(|| self.effort.clone()),
             summary: change.summary.clone().unwrap_or_else(|| self.summary.clone()),
@@ -125,16 +125,16 @@ impl Settings {
         self.mode.with(self.model.clone(), self.effort.clone())
     }
 
-    /// What commands may touch after a change, and what is held back of it.
+    /// The sandbox policy after a change, and the policy that is still withheld.
     fn changed_limits(&self, change: &SettingsChange) -> (SandboxPolicy, Option<SandboxPolicy>) {
-        match (&self.held_back, &change.sandbox_policy) {
-            (Some(held_back), wanted) if change.cwd.is_some() => (wanted.as_ref().unwrap_or(held_back).clone(), None),
+        match (&self.withheld, &change.sandbox_policy) {
+            (Some(withheld), wanted) if change.cwd.is_some() => (wanted.as_ref().unwrap_or(withheld).clone(), None),
             // It would be the folder that nobody has confirmed.
             (Some(_), Some(wanted @ SandboxPolicy::WorkspaceWrite(_))) => {
                 (self.sandbox_policy.clone(), Some(wanted.clone()))
             }
             (_, Some(wanted)) => (wanted.clone(), None),
-            (held_back, None) => (self.sandbox_policy.clone(), held_back.clone()),
+            (withheld, None) => (self.sandbox_policy.clone(), withheld.clone()),
         }
     }
 }

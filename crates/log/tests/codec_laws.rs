@@ -1,4 +1,5 @@
-//! The laws of the codec: what is kept comes back from its lines, and a file that is cut anywhere gives a beginning of it.
+//! The laws of the codec: what is kept comes back from its lines, and a file that is cut anywhere gives a beginning of
+//! it.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::collections::BTreeMap;
@@ -156,7 +157,8 @@ fn thread() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// An item without what lines do not hold: the separate streams of a command, why it was declined, and what a patch printed.
+/// An item without what lines do not hold: the separate streams of a command, why it was declined, and what a patch
+/// printed.
 fn canonical(item: &Item) -> Item {
     if let Some(command) = item.command() {
         let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
@@ -178,7 +180,7 @@ fn canonical(item: &Item) -> Item {
     item.clone()
 }
 
-/// What is said of an event, without its number and, for what follows from others, its time.
+/// An event as text, without its number and, if it follows from others, without its time.
 fn shown(event: &Event) -> String {
     match &event.body {
         Body::ItemStarted(item) => format!("{:?} {:?}", event.turn, Body::ItemStarted(item.clone())),
@@ -201,7 +203,7 @@ fn encoded(events: &[Event]) -> Vec<u8> {
     file.0
 }
 
-/// What the whole lines of a file give.
+/// The events of the complete lines of a file.
 fn decoded(file: &[u8]) -> Vec<Event> {
     let (mut decoder, mut events) = (Decoder::new(Wanted::ALL), Vec::new());
     for line in file.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {

@@ -1,4 +1,4 @@
-//! What is kept of items while they grow: it comes back as far as it was written, and only where nothing else tells more.
+//! Drafts of growing items: they are restored as far as they were written, unless the log has more.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use codex_log::draft::{Drafts, MOST_BYTES, MOST_LINES, Partial};
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// What there was, for whoever reads so many bytes of the lines beside the log.
+    /// The items that a reader restores from this many bytes of the draft lines.
     fn broken_off(&self, length: usize) -> Vec<Item> {
         let mut partial = Partial::read(&self.beside[..length]);
         let Some(position) = partial.position() else { return Vec::new() };
@@ -99,9 +99,9 @@ fn what_was_written_of_open_items_comes_back() {
     world.tell(Body::ItemStarted(Reasoning::empty(ItemId::new("r")).into()));
     world.say("a", "one \"two\"\n");
     world.tell(Body::ItemDelta { item: ItemId::new("r"), delta: Delta::Summary { index: 0, text: "Hm".into() } });
-    assert!(world.drafts.has_news());
+    assert!(world.drafts.has_unsaved());
     world.write();
-    assert!(!world.drafts.has_news());
+    assert!(!world.drafts.has_unsaved());
     world.say("a", "three");
     world.tell(Body::ItemDelta { item: ItemId::new("r"), delta: Delta::Raw { index: 0, text: "x".into() } });
     world.write();
@@ -171,7 +171,7 @@ fn an_item_that_is_over_does_not_come_back_while_another_is_open() {
     retried.write();
     assert!(retried.beside.is_empty(), "nothing else is open");
     world.tell(Body::ItemInterrupted(message("a", "one")));
-    assert!(world.drafts.has_news());
+    assert!(world.drafts.has_unsaved());
     world.write();
     assert_eq!(world.texts(), ["two"]);
     world.tell(started("a"));

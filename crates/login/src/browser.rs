@@ -29,21 +29,18 @@ pub(crate) struct Visit {
     pub(crate) is_foreign: bool,
 }
 
-/// What a visit has brought.
+/// The outcome of a request of the browser.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum CallbackOutcome {
     /// The code that tokens are given for.
     Code(Secret),
     /// The user or the issuer said no.
-    Denied {
-        /// What was said about it.
-        code: String,
-    },
+    Denied { code: String },
     /// Another program wants the port for a login of its own.
     Cancelled,
 }
 
-/// What a visitor is shown.
+/// The page for the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     /// The login is done.
@@ -77,19 +74,19 @@ impl BrowserFlow {
     }
 
     /// Takes a visit: what it has brought, or what it is told.
-    pub(crate) fn hear(&self, visit: &Visit) -> Result<Heard, Reply> {
+    pub(crate) fn receive(&self, visit: &Visit) -> Result<CallbackOutcome, Reply> {
         let is_own = [format!("localhost:{}", self.port), format!("127.0.0.1:{}", self.port)].contains(&visit.host);
         let url = Url::parse("http://localhost").and_then(|base| base.join(&visit.target));
         let (true, "GET", Ok(url)) = (is_own, visit.method.as_str(), url) else { return Err(Reply::Refused) };
         match url.path() {
             "/auth/callback" => self.callback(&url),
-            "/cancel" if !visit.is_foreign => Ok(Heard::Cancelled),
+            "/cancel" if !visit.is_foreign => Ok(CallbackOutcome::Cancelled),
             "/cancel" => Err(Reply::Refused),
             _ => Err(Reply::Missing),
         }
     }
 
-    fn callback(&self, url: &Url) -> Result<Heard, Reply> {
+    fn callback(&self, url: &Url) -> Result<CallbackOutcome, Reply> {
         let value = |name: &str| {
             let mut found = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
             found.next().filter(|value| !value.is_empty())
@@ -101,14 +98,14 @@ impl BrowserFlow {
         match (value("error"), value("code")) {
             (Some(code), _) => {
                 let code = if is_code(&code) { code } else { "unknown error".to_owned() };
-                Ok(Heard::Denied { code })
+                Ok(CallbackOutcome::Denied { code })
             }
-            (None, Some(code)) => Ok(Heard::Code(Secret::new(code))),
+            (None, Some(code)) => Ok(CallbackOutcome::Code(Secret::new(code))),
             (None, None) => Err(Reply::Refused),
         }
     }
 
-    /// What the code is exchanged with.
+    /// The grant that exchanges the code.
     pub(crate) fn grant(self, code: Secret) -> Grant {
         Grant { code, verifier: self.pkce.verifier, redirect_uri: self.redirect_uri }
     }
@@ -130,17 +127,17 @@ mod tests {
     fn the_code_counts_with_the_right_word_alone() {
         let flow = flow();
         let state = flow.state.reveal().to_owned();
-        let with = |query: String| flow.hear(&visit(&format!("/auth/callback?{query}")));
-        assert_eq!(with(format!("code=c%2F1&state={state}")), Ok(Heard::Code(Secret::new("c/1"))));
+        let with = |query: String| flow.receive(&visit(&format!("/auth/callback?{query}")));
+        assert_eq!(with(format!("code=c%2F1&state={state}")), Ok(CallbackOutcome::Code(Secret::new("c/1"))));
         for wrong in
             ["code=c", "code=c&state=", "code=c&state=x", &format!("code=c&state={state}x"), &format!("state={state}")]
         {
             assert_eq!(with(wrong.to_owned()), Err(Reply::Refused), "{wrong}");
         }
-        let denied = Ok(Heard::Denied { code: "access_denied".to_owned() });
+        let denied = Ok(CallbackOutcome::Denied { code: "access_denied".to_owned() });
         assert_eq!(with(format!("error=access_denied&state={state}")), denied);
         assert_eq!(with("error=access_denied&state=x".to_owned()), Err(Reply::Refused));
-        let odd = Ok(Heard::Denied { code: "unknown error".to_owned() });
+        let odd = Ok(CallbackOutcome::Denied { code: "unknown error".to_owned() });
         assert_eq!(with(format!("error=<b>&state={state}")), odd);
         assert!(!format!("{flow:?}").contains(&state));
     }
@@ -151,11 +148,11 @@ mod tests {
         let state = flow.state.reveal();
         let callback = format!("/auth/callback?code=c&state={state}");
         let rebound = Visit { host: "evil.example:1455".into(), ..visit(&callback) };
-        assert_eq!(flow.hear(&rebound), Err(Reply::Refused));
-        assert_eq!(flow.hear(&Visit { method: "POST".into(), ..visit(&callback) }), Err(Reply::Refused));
-        assert_eq!(flow.hear(&Visit { is_foreign: true, ..visit("/cancel") }), Err(Reply::Refused));
-        assert_eq!(flow.hear(&visit("/cancel")), Ok(Heard::Cancelled));
-        assert_eq!(flow.hear(&visit("/favicon.ico")), Err(Reply::Missing));
+        assert_eq!(flow.receive(&rebound), Err(Reply::Refused));
+        assert_eq!(flow.receive(&Visit { method: "POST".into(), ..visit(&callback) }), Err(Reply::Refused));
+        assert_eq!(flow.receive(&Visit { is_foreign: true, ..visit("/cancel") }), Err(Reply::Refused));
+        assert_eq!(flow.receive(&visit("/cancel")), Ok(CallbackOutcome::Cancelled));
+        assert_eq!(flow.receive(&visit("/favicon.ico")), Err(Reply::Missing));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError
 }
 
 /// Hears visitors until nobody wants to know of them any more.
-pub(crate) async fn hear(listener: TcpListener, visitors: mpsc::Sender<Visitor>) {
+pub(crate) async fn receive(listener: TcpListener, visitors: mpsc::Sender<Visitor>) {
     let seats = Arc::new(Semaphore::new(MOST_VISITORS));
     while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
         let accepted = tokio::select! {

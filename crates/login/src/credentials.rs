@@ -1,4 +1,4 @@
-//! What requests of a provider carry: a key of the user's, a key that a program says, or the login.
+//! The credentials of a provider: a key of the user, a key that a program prints, or the login.
 
 use std::sync::Arc;
 
@@ -20,19 +20,24 @@ impl Accounts {
     pub fn credentials(&self, login: LoginConfig, provider: &ProviderConfig) -> SharedCredentials {
         let program = provider.auth.clone();
         let program = program.map(|command| KeyProgram::new(&provider.name, command, self.env()));
-        SharedCredentials::new(OfProvider { accounts: self.clone(), login, provider: provider.clone(), program })
+        SharedCredentials::new(ProviderCredentials {
+            accounts: self.clone(),
+            login,
+            provider: provider.clone(),
+            program,
+        })
     }
 }
 
 /// The credentials of one provider.
-struct OfProvider {
+struct ProviderCredentials {
     accounts: Accounts,
     login: LoginConfig,
     provider: ProviderConfig,
     program: Option<KeyProgram>,
 }
 
-impl OfProvider {
+impl ProviderCredentials {
     async fn find(&self, refused: Option<&Authorization>) -> Result<Authorization, LoginError> {
         let refused = refused.and_then(|used| used.bearer.as_ref()).map(codex_model::Secret::expose);
         if let Some(program) = &self.program {
@@ -74,7 +79,7 @@ impl OfProvider {
     }
 }
 
-impl Credentials for OfProvider {
+impl Credentials for ProviderCredentials {
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
         Box::pin(async move { self.find(None).await.map_err(|error| unavailable(&error)) })
     }

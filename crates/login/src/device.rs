@@ -1,4 +1,5 @@
-//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until when.
+//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until
+//! when.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::tokens::{code, refused};
 
 /// How long the user may take.
 pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
-/// What an issuer that asks for more patience gets (RFC 8628, section 3.5).
+/// The longer interval after `slow_down` (RFC 8628, section 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
 /// How often the issuer is asked that does not say.
 const USUAL_INTERVAL: u64 = 5;
@@ -26,7 +27,7 @@ pub struct DevicePolls {
     waited: Duration,
 }
 
-/// What the issuer said when it was asked.
+/// The response of the issuer to a poll.
 #[derive(Debug)]
 pub enum DeviceAnswer {
     /// The user has not come yet.
@@ -35,16 +36,15 @@ pub enum DeviceAnswer {
     SlowDown,
     /// The user has said yes.
     Granted {
-        /// What tokens are given for.
         code: Secret,
-        /// What proves whose the code is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// It is over.
     Over(LoginError),
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub enum Next {
     /// Ask again after a pause.
@@ -56,7 +56,7 @@ pub enum Next {
     Exchange {
         /// The code.
         code: Secret,
-        /// What proves whose it is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// Give up.
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    fn heard(status: u16, body: &Json) -> DeviceAnswer {
+    fn poll_answer(status: u16, body: &Json) -> DeviceAnswer {
         DeviceAnswer::of(&Answer { status, body: body.to_string().into_bytes() })
     }
 
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn an_issuer_that_wants_more_patience_keeps_it() {
         let mut polls = DevicePolls::new(Some(&json!(1)));
-        let slow_down = || heard(400, &json!({"error": "slow_down"}));
+        let slow_down = || poll_answer(400, &json!({"error": "slow_down"}));
         assert_eq!(pause(polls.step(slow_down())), 6);
         assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 6);
-        assert_eq!(pause(polls.step(heard(429, &json!(null)))), 11);
+        assert_eq!(pause(polls.step(poll_answer(429, &json!(null)))), 11);
         assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 11);
     }
 
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart() {
-        assert!(matches!(heard(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
-        assert!(matches!(heard(404, &json!({})), DeviceAnswer::Pending));
-        assert!(matches!(heard(503, &json!("busy")), DeviceAnswer::Pending));
-        let granted = heard(200, &json!({"authorization_code": "canary-c", "code_verifier": "canary-v"}));
+        assert!(matches!(poll_answer(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
+        assert!(matches!(poll_answer(404, &json!({})), DeviceAnswer::Pending));
+        assert!(matches!(poll_answer(503, &json!("busy")), DeviceAnswer::Pending));
+        let granted = poll_answer(200, &json!({"authorization_code": "canary-c", "code_verifier": "canary-v"}));
         assert!(matches!(&granted, DeviceAnswer::Granted { code, .. } if code.reveal() == "canary-c"));
         assert!(!format!("{granted:?}").contains("canary"));
         for (status, body, said) in [
@@ -179,7 +179,7 @@ mod tests {
             (400, json!({"error": "Token canary-1 is bad"}), "the login service said 400"),
             (200, json!({}), "the login service gave an answer that cannot be used: it has no code"),
         ] {
-            let DeviceAnswer::Over(error) = heard(status, &body) else { panic!("{status} {body}") };
+            let DeviceAnswer::Over(error) = poll_answer(status, &body) else { panic!("{status} {body}") };
             assert_eq!(error.to_string(), said);
         }
     }

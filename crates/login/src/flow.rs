@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::browser::{BrowserFlow, Heard, Reply};
+use crate::browser::{BrowserFlow, CallbackOutcome, Reply};
 use crate::callback::{self, Visitor};
 use crate::device::{DeviceAnswer, DevicePolls, Next};
 use crate::http::{Body, Request};
@@ -35,7 +35,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    /// What the configuration wants of a login.
+    /// The login options of the configuration.
     pub fn new(config: &Config, issuer: Issuer, originator: &str) -> Result<Self, LoginError> {
         let login = config.login();
         check_store(&login)?;
@@ -92,15 +92,15 @@ impl BrowserLogin {
         let Self { accounts, options, flow, listener, url: _ } = self;
         let deadline = Instant::now() + BROWSER_TIME;
         let (visitors, mut waiting) = mpsc::channel(1);
-        let hearing = tokio::spawn(callback::hear(listener, visitors));
-        let heard = wait(&flow, &mut waiting, deadline).await;
+        let listening = tokio::spawn(callback::receive(listener, visitors));
+        let outcome = wait(&flow, &mut waiting, deadline).await;
         // Who comes now finds nobody.
         drop(waiting);
-        let (visitor, heard) = heard?;
-        let ended = match heard {
-            Heard::Cancelled => Err(LoginError::Cancelled),
-            Heard::Denied { code } => Err(LoginError::Denied { code }),
-            Heard::Code(code) => accounts.complete(&options, &flow.grant(code)).await,
+        let (visitor, outcome) = outcome?;
+        let ended = match outcome {
+            CallbackOutcome::Cancelled => Err(LoginError::Cancelled),
+            CallbackOutcome::Denied { code } => Err(LoginError::Denied { code }),
+            CallbackOutcome::Code(code) => accounts.complete(&options, &flow.grant(code)).await,
         };
         let reply = match &ended {
             Ok(()) => Reply::Done,
@@ -109,7 +109,7 @@ impl BrowserLogin {
         };
         visitor.answer(reply).await;
         // The port is free again when this returns.
-        let _ = hearing.await;
+        let _ = listening.await;
         ended
     }
 }
@@ -119,13 +119,13 @@ async fn wait(
     flow: &BrowserFlow,
     waiting: &mut mpsc::Receiver<Visitor>,
     deadline: Instant,
-) -> Result<(Visitor, Heard), LoginError> {
+) -> Result<(Visitor, CallbackOutcome), LoginError> {
     let expired = || LoginError::Expired { after: BROWSER_TIME };
     loop {
         let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
-        match flow.hear(&visitor.visit) {
-            Ok(heard) => return Ok((visitor, heard)),
-            // Whoever reads slowly keeps nobody waiting.
+        match flow.receive(&visitor.visit) {
+            Ok(outcome) => return Ok((visitor, outcome)),
+            // A slow reader blocks nobody.
             Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
         }
     }
@@ -178,9 +178,9 @@ impl DeviceLogin {
 
     /// Waits for the user, and stores the login.
     pub async fn finish(mut self) -> Result<(), LoginError> {
-        let mut heard = DeviceAnswer::Pending;
+        let mut outcome = DeviceAnswer::Pending;
         loop {
-            match self.polls.step(heard) {
+            match self.polls.step(outcome) {
                 Next::Fail(error) => return Err(error),
                 Next::Exchange { code, verifier } => {
                     let redirect_uri = self.options.issuer.device_redirect();
@@ -188,7 +188,7 @@ impl DeviceLogin {
                 }
                 Next::Ask { after } => sleep(after).await,
             }
-            heard = self.ask().await;
+            outcome = self.ask().await;
         }
     }
 

@@ -32,7 +32,7 @@ impl Issuer {
         }
     }
 
-    /// Whoever has issued these tokens, as they say themselves. A token that says nothing comes from the usual issuer.
+    /// The issuer of these tokens by their claims. Without a claim it is the default issuer.
     pub(crate) fn of(tokens: &Tokens, env: &Env) -> Self {
         let Claims { issuer, audience, .. } = tokens.claims();
         let issuer = issuer.filter(|url| is_safe(url));
@@ -104,7 +104,7 @@ impl Issuer {
     }
 }
 
-/// What a browser asks an issuer for.
+/// The parameters of the authorization page.
 pub(crate) struct Asked<'a> {
     pub(crate) redirect_uri: &'a str,
     pub(crate) challenge: &'a str,

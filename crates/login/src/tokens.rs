@@ -88,7 +88,7 @@ pub(crate) async fn send(http: &dyn Transport, request: Request) -> Result<Answe
     http.send(request).await.map_err(|error| LoginError::Connect { host: error.host, source: error.source })
 }
 
-/// What a granted request says.
+/// The content of a successful response.
 pub(crate) fn granted(answer: Answer) -> Result<Json, LoginError> {
     if !answer.is_success() {
         return Err(refused(&answer));
@@ -100,8 +100,8 @@ pub(crate) fn refused(answer: &Answer) -> LoginError {
     LoginError::Status { status: answer.status, code: code(answer) }
 }
 
-/// The code of an error, in the form of OAuth or in that of the API. Nothing else of the answer is shown, for it may repeat what
-/// was sent.
+/// The code of an error, in the form of OAuth or in that of the API. Nothing else of the answer is shown, for it may
+/// repeat what was sent.
 pub(crate) fn code(answer: &Answer) -> Option<String> {
     let json = answer.json()?;
     let error = json.get("error").unwrap_or(&json);

@@ -1,4 +1,4 @@
-//! What the account still allows, read from the headers of an answer.
+//! The rate limits of the account, from the headers of a response.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,8 +38,8 @@ fn after(seconds: Option<i64>, now: SystemTime) -> Option<i64> {
     now.checked_add(seconds?)
 }
 
-/// What other providers say of one kind of thing that they count: how many there may be, how many are left, and when there
-/// are more again.
+/// The headers of other providers for one kind of limit: the maximum, the rest, and the time of
+/// the reset.
 fn counted<'h>(header: &impl Fn(&str) -> Option<&'h str>, what: &str, now: SystemTime) -> Option<RateLimitWindow> {
     let anthropic = |name: &str| header(&format!("anthropic-ratelimit-{what}-{name}"));
     let others = |name: &str| header(&format!("x-ratelimit-{name}-{what}"));

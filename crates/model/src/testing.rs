@@ -1,4 +1,4 @@
-//! What the tests of the decoders share.
+//! Helpers for the tests of the decoders.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(crate) fn show(
         let is_over = read.is_err() || events.iter().any(|event| matches!(event, ModelEvent::Completed { .. }));
         events.drain(..).for_each(|event| shown.push_str(&(line(&event) + "\n")));
         if let Err(error) = read {
-            shown.push_str(&format!("error {error}\n"));
+            shown.push_str(&["error ", &error.to_string(), "\n"].concat());
         }
         if is_over {
             break;

@@ -26,7 +26,7 @@ const NOTHING: &str = "0000000000000000000000000000000000000000";
 pub struct TurnDiff {
     /// The folder that paths are relative to.
     root: PathBuf,
-    ledger: Ledger<Held>,
+    ledger: Ledger<FileVersion>,
     /// Cached diffs, by the ids of the contents before and after.
     bodies: HashMap<(String, String), String>,
     text: String,
@@ -34,7 +34,7 @@ pub struct TurnDiff {
 
 /// A file, as far as it is kept.
 #[derive(Debug, Clone)]
-struct Held {
+struct FileVersion {
     /// The git object id of the content.
     id: String,
     /// The content; `None` if there was no room for it.
@@ -84,12 +84,12 @@ impl TurnDiff {
         (!self.text.is_empty()).then(|| self.text.clone())
     }
 
-    fn hold(&self, snapshot: &Snapshot) -> Held {
+    fn hold(&self, snapshot: &Snapshot) -> FileVersion {
         let entries = self.ledger.entries().flat_map(|(_, entry)| [&entry.before, &entry.after]).flatten();
-        let held: usize = entries.filter_map(|held| held.bytes.as_ref()).map(|bytes| bytes.len()).sum();
-        let room = held + snapshot.bytes.len() <= REMEMBERED_BYTES;
+        let version: usize = entries.filter_map(|version| version.bytes.as_ref()).map(|bytes| bytes.len()).sum();
+        let room = version + snapshot.bytes.len() <= REMEMBERED_BYTES;
         let bytes = room.then(|| Arc::clone(&snapshot.bytes));
-        Held { id: blob_id(&snapshot.bytes), bytes, executable: snapshot.is_executable() }
+        FileVersion { id: blob_id(&snapshot.bytes), bytes, executable: snapshot.is_executable() }
     }
 
     fn write(&mut self) {
@@ -102,8 +102,8 @@ impl TurnDiff {
                 Net::Delete { path, before } => (path, path, Some(before), None),
                 Net::Update { path, to, before, after } => (path, to, Some(before), Some(after)),
             };
-            let ids = [before, after].map(|held| held.map_or(NOTHING, |held| &held.id).to_owned());
-            let same_mode = before.map(|held| held.executable) == after.map(|held| held.executable);
+            let ids = [before, after].map(|version| version.map_or(NOTHING, |version| &version.id).to_owned());
+            let same_mode = before.map(|version| version.executable) == after.map(|version| version.executable);
             if path == to && ids[0] == ids[1] && same_mode {
                 continue;
             }
@@ -126,8 +126,8 @@ impl TurnDiff {
     }
 
     /// Writes the header lines above the names of both sides.
-    fn write_head(&self, out: &mut String, old: (&Path, Option<&Held>), new: (&Path, Option<&Held>)) {
-        let mode = |held: &Held| if held.executable { "100755" } else { "100644" };
+    fn write_head(&self, out: &mut String, old: (&Path, Option<&FileVersion>), new: (&Path, Option<&FileVersion>)) {
+        let mode = |version: &FileVersion| if version.executable { "100755" } else { "100644" };
         let (old_side, new_side) = (self.side('a', Some(old.0)), self.side('b', Some(new.0)));
         let _ = writeln!(out, "diff --git {old_side} {new_side}");
         let _ = match (old.1, new.1) {
@@ -138,7 +138,7 @@ impl TurnDiff {
             }
             (_, _) => Ok(()),
         };
-        let [old_id, new_id] = [old.1, new.1].map(|held| held.map_or(NOTHING, |held| held.id.as_str()));
+        let [old_id, new_id] = [old.1, new.1].map(|version| version.map_or(NOTHING, |version| version.id.as_str()));
         let _ = if old_id != new_id {
             writeln!(out, "index {old_id}..{new_id}")
         } else if old.0 != new.0 {
@@ -160,8 +160,9 @@ impl TurnDiff {
 }
 
 /// The diff of two files; `None` if they are not kept or not text.
-fn body(before: Option<&Held>, after: Option<&Held>, deadline: std::time::Instant) -> Option<String> {
-    let bytes = |held: Option<&Held>| held.map_or_else(|| Some(Arc::default()), |held| held.bytes.clone());
+fn body(before: Option<&FileVersion>, after: Option<&FileVersion>, deadline: std::time::Instant) -> Option<String> {
+    let bytes =
+        |version: Option<&FileVersion>| version.map_or_else(|| Some(Arc::default()), |version| version.bytes.clone());
     let (old, new) = (bytes(before)?, bytes(after)?);
     let text = not_text(&old).is_none() && not_text(&new).is_none();
     text.then(|| between(&old, &new, deadline))

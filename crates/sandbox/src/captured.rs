@@ -63,7 +63,7 @@ fn is_continuation(byte: u8) -> bool {
 
 /// A buffer that accepts any amount of output and keeps at most `limit` bytes of it.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct BoundedBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Keeper {
     total: u64,
 }
 
-impl Keeper {
+impl BoundedBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         let head_limit = limit / 2;
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, total: 0 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[track_caller]
     fn check(limit: usize, chunks: &[&str], expected: &str) {
-        let mut keeper = Keeper::new(limit);
+        let mut keeper = BoundedBuffer::new(limit);
         for chunk in chunks {
             keeper.push(chunk.as_bytes());
         }
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn invalid_bytes_become_marks_and_valid_text_stays_exact() {
-        let mut keeper = Keeper::new(64);
+        let mut keeper = BoundedBuffer::new(64);
         keeper.push(b"a\xff\xfeb");
         assert_eq!(keeper.finish().text(), "a\u{fffd}\u{fffd}b");
     }
 
     #[test]
     fn memory_is_bounded_by_the_limit() {
-        let mut keeper = Keeper::new(1000);
+        let mut keeper = BoundedBuffer::new(1000);
         for _ in 0..10_000 {
             keeper.push(&[b'x'; 777]);
         }

@@ -70,14 +70,14 @@ impl Layout {
         }
         for root in profile.workspaces() {
             // The placeholders are empty folders, because git ignores those: `git add -A` must not commit them.
-            for name in profile.names().held() {
+            for name in profile.names().reserved() {
                 builder.close(&root.join(name), Some(Placeholder::Folder));
             }
             git::protect_checkout(&mut builder, root, git::Outside::Opened);
         }
         search::protect(&mut builder, &profile.nested());
         for root in profile.writable_roots().iter().filter(|root| !profile.workspaces().contains(root)) {
-            for name in profile.names().held() {
+            for name in profile.names().reserved() {
                 builder.close(&root.join(name), None);
             }
             git::protect_checkout(&mut builder, root, git::Outside::Left);

@@ -36,7 +36,7 @@ use linux as platform;
 pub use captured::Captured;
 pub use codex_guard::findings::{Finding, Findings, Report};
 pub use codex_guard::names::{Names, ProtectedName, Protection, protected_names};
-pub use codex_guard::roots::HeldRoots;
+pub use codex_guard::roots::ResolvedRoots;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
 pub use launch::{Confinement, Exit, Launch, SandboxLevel, Stdio};
@@ -44,6 +44,6 @@ pub use platform::{
     Input, Output, Pty, Running, cleanup_done, force_level, harden, landlock_level, level, raise_descriptor_limit,
     remove_left_placeholders, spawn, unenforced_memory_limit, with_first_descriptor_limit,
 };
-pub use profile::{Profile, Surroundings};
+pub use profile::{Profile, SandboxContext};
 pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};
 pub use seatbelt::seatbelt;

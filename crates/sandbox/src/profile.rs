@@ -1,7 +1,7 @@
 //! The meaning of a policy in a folder: which folders are writable, and which names in them stay closed.
 //!
 //! Invariant: roots come only from the policy and the surroundings, with every symbolic link resolved; they are
-//! compared by whole components, and stay the folders that they were when the thread named them ([`HeldRoots`]).
+//! compared by whole components, and stay the folders that they were when the thread named them ([`ResolvedRoots`]).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ use crate::layout::Layout;
 use crate::search::{self, Survey};
 use codex_guard::findings::Findings;
 use codex_guard::names::Names;
-use codex_guard::roots::{Found, HeldRoots, Root};
+use codex_guard::roots::{Found, ResolvedRoots, Root};
 use codex_guard::secrets::Secrets;
 
 /// The environment of a session, besides its working directory.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct SandboxContext {
     /// `CODEX_HOME`; never writable from inside, and its secrets are not readable.
     pub codex_home: PathBuf,
     /// `$TMPDIR` of the session, if set.
     pub tmpdir: Option<PathBuf>,
     /// The roots of the thread, if one runs the command; otherwise roots are resolved now.
-    pub held: HeldRoots,
+    pub roots: ResolvedRoots,
     /// The protected names.
     pub names: Names,
 }
 
-impl Surroundings {
+impl SandboxContext {
     /// The surroundings of a command with this environment: its `TMPDIR` counts, not ours.
     #[must_use]
     pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
         let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
-        Self { codex_home: codex_home.to_owned(), tmpdir, held: HeldRoots::default(), names: Names::default() }
+        Self { codex_home: codex_home.to_owned(), tmpdir, roots: ResolvedRoots::default(), names: Names::default() }
     }
 }
 
@@ -70,8 +70,8 @@ impl Eq for Profile {}
 impl Profile {
     /// Computes what `policy` allows in `cwd`. `None` for full access and for external sandboxes.
     #[must_use]
-    pub fn new(policy: &SandboxPolicy, cwd: &Path, surroundings: &Surroundings) -> Option<Self> {
-        let codex_home = resolved(&surroundings.codex_home);
+    pub fn new(policy: &SandboxPolicy, cwd: &Path, sandbox_context: &SandboxContext) -> Option<Self> {
+        let codex_home = resolved(&sandbox_context.codex_home);
         let (workspaces, scratch, network) = match policy {
             SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. } => return None,
             SandboxPolicy::ReadOnly => (Vec::new(), Vec::new(), false),
@@ -80,18 +80,18 @@ impl Profile {
                     .chain(limits.writable_roots.iter().map(|root| cwd.join(root)))
                     .collect();
                 let tmp = (!limits.exclude_slash_tmp).then(|| PathBuf::from("/tmp"));
-                let tmpdir = surroundings.tmpdir.clone().filter(|_| !limits.exclude_tmpdir_env_var);
+                let tmpdir = sandbox_context.tmpdir.clone().filter(|_| !limits.exclude_tmpdir_env_var);
                 (workspaces, tmp.into_iter().chain(tmpdir).collect(), limits.network_access)
             }
         };
         let mut moved = Vec::new();
-        let mut roots = folders(workspaces, &codex_home, &surroundings.held, &mut moved);
+        let mut roots = folders(workspaces, &codex_home, &sandbox_context.roots, &mut moved);
         let workspaces: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();
         // A temporary folder that was replaced is left out; commands can do without.
-        let scratch = folders(scratch, &codex_home, &surroundings.held, &mut Vec::new());
+        let scratch = folders(scratch, &codex_home, &sandbox_context.roots, &mut Vec::new());
         roots.extend(scratch.into_iter().filter(|root| !workspaces.contains(&root.path)));
         let writable = roots.iter().map(|root| root.path.clone()).collect();
-        let names = surroundings.names.clone();
+        let names = sandbox_context.names.clone();
         let rules = Rules { writable, workspaces, roots, moved, codex_home, names, network };
         Some(Self { rules: Arc::new(rules), findings: Findings::default() })
     }
@@ -178,10 +178,10 @@ impl Profile {
 }
 
 /// Keeps existing folders, resolved and deduplicated. Neither `CODEX_HOME` nor anything but a folder can be a root.
-fn folders(names: Vec<PathBuf>, codex_home: &Path, held: &HeldRoots, moved: &mut Vec<PathBuf>) -> Vec<Root> {
+fn folders(names: Vec<PathBuf>, codex_home: &Path, roots: &ResolvedRoots, moved: &mut Vec<PathBuf>) -> Vec<Root> {
     let mut kept: Vec<Root> = Vec::new();
     for name in names {
-        match held.find(name) {
+        match roots.find(name) {
             Found::Folder(root) if root.path == codex_home || kept.contains(&root) => {}
             Found::Folder(root) => kept.push(root),
             Found::Moved(path) => moved.push(path),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::captured::{Captured, Keeper};
+use crate::captured::{BoundedBuffer, Captured};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch};
 use crate::platform::{Running, clean_up_aside, spawn};
@@ -183,15 +183,15 @@ impl<R: AsyncRead + Unpin> Source<R> {
 }
 
 struct Collected {
-    stdout: Keeper,
-    stderr: Keeper,
-    aggregated: Keeper,
+    stdout: BoundedBuffer,
+    stderr: BoundedBuffer,
+    aggregated: BoundedBuffer,
     sender: Sender,
 }
 
 impl Collected {
     fn new(limits: Limits, chunks: mpsc::Sender<Chunk>) -> Self {
-        let keeper = || Keeper::new(limits.kept_bytes);
+        let keeper = || BoundedBuffer::new(limits.kept_bytes);
         let sender = Sender { chunks, left: limits.streamed_bytes, marked: false, waiting: VecDeque::new() };
         Self { stdout: keeper(), stderr: keeper(), aggregated: keeper(), sender }
     }

@@ -38,7 +38,7 @@ const REMEMBERED: usize = 8;
 
 /// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FindingKind {
     /// A `.git` of any file type.
     DotGit(EntryKind),
     /// A folder that git would recognise as a git folder. The name is that of the folder.
@@ -54,8 +54,8 @@ pub(crate) enum What {
 
 /// A finding of the survey.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
-    pub(crate) what: What,
+pub(crate) struct SurveyFinding {
+    pub(crate) what: FindingKind,
     /// The root that contains it.
     pub(crate) root: PathBuf,
     /// Its path below that root; empty for the root itself.
@@ -65,7 +65,7 @@ pub(crate) struct Point {
     pub(crate) folders_changed: i128,
 }
 
-impl Point {
+impl SurveyFinding {
     pub(crate) fn path(&self) -> PathBuf {
         if self.below.as_os_str().is_empty() { self.root.clone() } else { self.root.join(&self.below) }
     }
@@ -74,7 +74,7 @@ impl Point {
 /// The findings in the folders of a workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<SurveyFinding>,
     /// Roots that were too large to survey completely.
     pub(crate) unfinished: Vec<PathBuf>,
     took: Duration,
@@ -85,18 +85,18 @@ pub(crate) fn protect(builder: &mut Builder, survey: &Survey) {
     let (mut repositories, mut closed) = (0, 0);
     for point in &survey.points {
         let (path, at_root) = (point.path(), point.below.components().count() < 2);
-        let is_repository = matches!(point.what, What::DotGit(_) if !at_root) || point.what == What::Bare;
-        if closed >= MAX_CLOSED || !is_repository && point.what != What::Setting {
+        let is_repository = matches!(point.what, FindingKind::DotGit(_) if !at_root) || point.what == FindingKind::Bare;
+        if closed >= MAX_CLOSED || !is_repository && point.what != FindingKind::Setting {
             continue;
         }
         closed += 1;
         repositories += usize::from(is_repository);
         match point.what {
-            What::DotGit(_) if repositories <= MAX_REPOSITORIES => {
+            FindingKind::DotGit(_) if repositories <= MAX_REPOSITORIES => {
                 let checkout = path.parent().unwrap_or(&path);
                 git::protect_checkout(builder, checkout, git::Outside::Left);
             }
-            What::Bare if repositories <= MAX_REPOSITORIES => git::protect_git_folder(builder, &path, &path),
+            FindingKind::Bare if repositories <= MAX_REPOSITORIES => git::protect_git_folder(builder, &path, &path),
             _ => builder.close(&path, None),
         }
     }
@@ -173,7 +173,7 @@ struct Walk<'a> {
     root: &'a Root,
     names: &'a Names,
     queue: VecDeque<Waiting>,
-    points: Vec<Point>,
+    points: Vec<SurveyFinding>,
 }
 
 /// A folder to visit.
@@ -204,7 +204,8 @@ impl Walk<'_> {
         let Some(folder) = self.root.folder(below) else {
             let stamp =
                 self.root.folder(below.parent().unwrap_or(below)).and_then(|it| it.stamp_of(below.file_name()?));
-            return stamp.map_or((), |stamp| self.point(What::Unreadable, below.clone(), stamp, waiting.changed));
+            return stamp
+                .map_or((), |stamp| self.point(FindingKind::Unreadable, below.clone(), stamp, waiting.changed));
         };
         let Some(stamp) = folder.stamp() else { return };
         let is_root = below.as_os_str().is_empty();
@@ -215,14 +216,14 @@ impl Walk<'_> {
             marks.note(name);
             let what = self.judge(below, name, kind, *is_dependency);
             found.extend(what.map(|what| (what, name.to_owned())));
-            if kind == EntryKind::Folder && !matches!(what, Some(What::DotGit(_) | What::Setting)) {
+            if kind == EntryKind::Folder && !matches!(what, Some(FindingKind::DotGit(_) | FindingKind::Setting)) {
                 folders.push(name.to_owned());
             }
             true
         });
         if marks.is_git_folder() {
             let stamp = folder.stamp_of("HEAD").unwrap_or(stamp);
-            self.point(What::Bare, below.clone(), stamp, changed);
+            self.point(FindingKind::Bare, below.clone(), stamp, changed);
         }
         for (what, name) in found {
             let Some(stamp) = folder.stamp_of(&name) else { continue };
@@ -234,22 +235,24 @@ impl Walk<'_> {
         }
     }
 
-    fn judge(&self, below: &Path, name: &OsStr, kind: EntryKind, is_dependency: bool) -> Option<What> {
+    fn judge(&self, below: &Path, name: &OsStr, kind: EntryKind, is_dependency: bool) -> Option<FindingKind> {
         if name == DOT_GIT.path {
-            return Some(What::DotGit(kind));
+            return Some(FindingKind::DotGit(kind));
         }
         match self.names.protection(below, name) {
-            Some(Protection::Held | Protection::Undone) => return Some(What::Setting),
-            Some(Protection::Told) if kind == EntryKind::File && !is_dependency => return Some(What::Ordinary),
+            Some(Protection::Reserved | Protection::Reverted) => return Some(FindingKind::Setting),
+            Some(Protection::Reported) if kind == EntryKind::File && !is_dependency => {
+                return Some(FindingKind::Ordinary);
+            }
             _ => {}
         }
         let is_file = matches!(kind, EntryKind::File | EntryKind::Link);
-        (is_file && is_hook(below, name)).then_some(What::Hook)
+        (is_file && is_hook(below, name)).then_some(FindingKind::Hook)
     }
 
-    fn point(&mut self, what: What, below: PathBuf, stamp: Stamp, folders_changed: i128) {
+    fn point(&mut self, what: FindingKind, below: PathBuf, stamp: Stamp, folders_changed: i128) {
         let root = self.root.path().to_owned();
-        self.points.push(Point { what, root, below, stamp, folders_changed });
+        self.points.push(SurveyFinding { what, root, below, stamp, folders_changed });
     }
 }
 
@@ -285,10 +288,10 @@ impl Marks {
 /// The names directly in a folder by which git recognises a repository: the folder's own, if it is a git folder, and
 /// `.git`.
 #[cfg(target_os = "linux")]
-pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
+pub(crate) fn repositories_in(root: &Path) -> Vec<SurveyFinding> {
     let Some(open) = Root::open(root) else { return Vec::new() };
     let Some(folder) = open.folder(Path::new("")) else { return Vec::new() };
-    let point = |what, below: &str, stamp| Point {
+    let point = |what, below: &str, stamp| SurveyFinding {
         what,
         root: root.to_owned(),
         below: below.into(),
@@ -301,7 +304,9 @@ pub(crate) fn repositories_in(root: &Path) -> Vec<Point> {
             marks.note(OsStr::new(name));
         }
     }
-    let bare = folder.stamp_of("HEAD").filter(|_| marks.is_git_folder()).map(|stamp| point(What::Bare, "", stamp));
-    let dot_git = folder.stamp_of(DOT_GIT.path).map(|stamp| point(What::DotGit(stamp.kind()), DOT_GIT.path, stamp));
+    let bare =
+        folder.stamp_of("HEAD").filter(|_| marks.is_git_folder()).map(|stamp| point(FindingKind::Bare, "", stamp));
+    let dot_git =
+        folder.stamp_of(DOT_GIT.path).map(|stamp| point(FindingKind::DotGit(stamp.kind()), DOT_GIT.path, stamp));
     bare.into_iter().chain(dot_git).collect()
 }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-use crate::captured::{Captured, Keeper};
+use crate::captured::{BoundedBuffer, Captured};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch, Stdio};
 use crate::platform::{Inspection, Pty, Running, spawn};
@@ -49,7 +49,7 @@ pub enum TerminalError {
 
 /// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glance {
+pub struct TerminalOutput {
     /// The output since the last poll.
     pub output: Captured,
     /// The outcome of the command, if it has ended.
@@ -89,7 +89,7 @@ struct Terminal {
 
 #[derive(Debug)]
 struct State {
-    output: Keeper,
+    output: BoundedBuffer,
     is_fresh: bool,
     exit: Option<Exit>,
 }
@@ -120,7 +120,7 @@ impl Terminals {
         let inspection = Inspection::of(&running);
         let (typed, input) = mpsc::channel(TYPED_AHEAD);
         let unwanted = Arc::new(Notify::new());
-        let state = Mutex::new(State { output: Keeper::new(KEPT_BYTES), is_fresh: false, exit: None });
+        let state = Mutex::new(State { output: BoundedBuffer::new(KEPT_BYTES), is_fresh: false, exit: None });
         let terminal = Arc::new(Terminal {
             command,
             state,
@@ -130,7 +130,7 @@ impl Terminals {
             pty: pty.clone(),
             inspection,
         });
-        tokio::spawn(serve(Served { running, pty, terminal: Arc::downgrade(&terminal), input, unwanted }));
+        tokio::spawn(serve(TerminalTask { running, pty, terminal: Arc::downgrade(&terminal), input, unwanted }));
         registry.next += 1;
         let id = registry.next;
         registry.all.insert(id, terminal);
@@ -155,7 +155,7 @@ impl Terminals {
 
     /// Waits up to `patience` for the command to end, and takes at most `limit` bytes of the output since the last
     /// poll.
-    pub async fn poll(&self, id: u64, patience: Duration, limit: usize) -> Result<Glance, TerminalError> {
+    pub async fn poll(&self, id: u64, patience: Duration, limit: usize) -> Result<TerminalOutput, TerminalError> {
         let terminal = self.find(id)?;
         let until = Instant::now() + patience;
         loop {
@@ -169,7 +169,7 @@ impl Terminals {
         }
         let mut state = lock(&terminal.state);
         state.is_fresh = false;
-        Ok(Glance { output: shortened(state.output.take(), limit), exit: state.exit })
+        Ok(TerminalOutput { output: shortened(state.output.take(), limit), exit: state.exit })
     }
 
     /// Waits up to `patience` for new output or the end of the command.
@@ -215,7 +215,7 @@ impl Terminals {
 }
 
 /// The state of one terminal's task.
-struct Served {
+struct TerminalTask {
     running: Running,
     pty: Pty,
     terminal: Weak<Terminal>,
@@ -224,8 +224,8 @@ struct Served {
 }
 
 /// Reads and writes one terminal until its command has ended or nobody holds the terminal any longer.
-async fn serve(served: Served) {
-    let Served { mut running, pty, terminal, mut input, unwanted } = served;
+async fn serve(served: TerminalTask) {
+    let TerminalTask { mut running, pty, terminal, mut input, unwanted } = served;
     let (mut shown, mut keyboard) = (pty.clone(), pty);
     let mut buffer = vec![0; READ_SIZE];
     let (mut is_open, mut typed) = (true, Vec::new());
@@ -281,7 +281,7 @@ fn shortened(kept: Captured, limit: usize) -> Captured {
         return kept;
     }
     let omitted = kept.omitted_bytes();
-    let mut keeper = Keeper::new(limit);
+    let mut keeper = BoundedBuffer::new(limit);
     keeper.push(&kept.head);
     keeper.push(&kept.tail);
     let mut cut = keeper.finish();

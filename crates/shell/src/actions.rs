@@ -8,7 +8,7 @@ use codex_wire::command::{ListFilesCommand, ParsedCommand, ReadCommand, SearchCo
 use codex_wire::command_line::join;
 
 use crate::safe::is_line_range;
-use crate::sight::{self, Word};
+use crate::script::{self, Word};
 use crate::understand::script;
 
 /// The steps of a command line, for display.
@@ -20,8 +20,9 @@ pub fn parsed_commands(argv: &[String]) -> Vec<ParsedCommand> {
     let Some(script) = script(argv) else {
         return shown_steps(vec![argv.to_vec()], None).unwrap_or_else(|| vec![unknown(join(argv))]);
     };
-    let steps = sight::steps(script).filter(|steps| !steps.is_empty());
-    let words = |seen: sight::Seen| seen.words.iter().filter_map(Word::text).map(str::to_owned).collect::<Vec<_>>();
+    let steps = script::steps(script).filter(|steps| !steps.is_empty());
+    let words =
+        |seen: script::ScriptCommand| seen.words.iter().filter_map(Word::text).map(str::to_owned).collect::<Vec<_>>();
     let steps = steps.map(|steps| steps.into_iter().map(words).collect());
     steps.and_then(|steps| shown_steps(steps, Some(script))).unwrap_or_else(|| vec![unknown(script.to_owned())])
 }

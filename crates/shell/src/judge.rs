@@ -9,7 +9,7 @@ use std::path::Path;
 use codex_wire::policy::AskForApproval;
 
 use crate::danger::danger;
-use crate::rules::{Circumstances, Decision, Match, Rules};
+use crate::rules::{Decision, Match, Rules, RunContext};
 use crate::safe::{Checkout, is_known_safe};
 use crate::understand::{Understood, understand};
 
@@ -65,7 +65,7 @@ pub enum Answer {
 pub fn judge(question: &Question<'_>) -> Answer {
     let never = question.approval == AskForApproval::Never;
     let confined = stays_inside(question);
-    let verdict = question.rules.check_in(question.argv, Circumstances { confined, checkout: question.checkout });
+    let verdict = question.rules.check_in(question.argv, RunContext { confined, checkout: question.checkout });
     let rule = verdict.decisive().map_or_else(String::new, cite);
     match verdict.decision {
         Some(Decision::Forbidden) => return refuse(format!("it is forbidden by {rule}")),

@@ -16,7 +16,7 @@ mod reason;
 mod redirection;
 mod rules;
 mod safe;
-mod sight;
+mod script;
 mod tree;
 mod understand;
 mod unwrap;

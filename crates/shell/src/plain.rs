@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::limits;
-use crate::reason::{Reason, What};
+use crate::reason::{Reason, ReasonKind};
 use crate::understand::is_among;
 
 /// A literal word and its position in the script.
@@ -32,14 +32,14 @@ const KEYWORDS: &str = "! - [[ builtin case command coproc declare do done elif 
 /// Parses a script as commands of literal words.
 pub(crate) fn commands(script: &str) -> Result<Vec<PlainCommand>, Reason> {
     if script.len() > limits::SCRIPT_BYTES {
-        return Err(Reason::new(What::TooLong));
+        return Err(Reason::new(ReasonKind::TooLong));
     }
     if let Some(at) = script.find(|c: char| c.is_control() && c != '\n' && c != '\t') {
-        return Err(Reason::at(What::Control, script, at));
+        return Err(Reason::at(ReasonKind::Control, script, at));
     }
     let mut reader = Reader { script, at: 0, commands: Vec::new(), words: Vec::new(), piped: false, total: 0 };
     reader.read()?;
-    if reader.commands.is_empty() { Err(Reason::new(What::Nothing)) } else { Ok(reader.commands) }
+    if reader.commands.is_empty() { Err(Reason::new(ReasonKind::Nothing)) } else { Ok(reader.commands) }
 }
 
 /// Parses a text as the words of exactly one command.
@@ -47,7 +47,7 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Reason> {
     let commands = commands(text)?;
     match <[_; 1]>::try_from(commands) {
         Ok([only]) => Ok(only.words.into_iter().map(|word| word.text).collect()),
-        Err(_) => Err(Reason::new(What::TooMany)),
+        Err(_) => Err(Reason::new(ReasonKind::TooMany)),
     }
 }
 
@@ -69,7 +69,7 @@ impl Reader<'_> {
         self.script.get(self.at..).and_then(|rest| rest.chars().nth(1))
     }
 
-    fn refuse<T>(&self, what: What) -> Result<T, Reason> {
+    fn refuse<T>(&self, what: ReasonKind) -> Result<T, Reason> {
         Err(Reason::at(what, self.script, self.at))
     }
 
@@ -86,7 +86,7 @@ impl Reader<'_> {
                 }
                 ';' => {
                     if self.words.is_empty() || self.second() == Some(';') {
-                        return self.refuse(What::Operator);
+                        return self.refuse(ReasonKind::Operator);
                     }
                     self.end_command()?;
                     wanted = false;
@@ -101,19 +101,19 @@ impl Reader<'_> {
         }
         wanted &= self.words.is_empty();
         self.end_command()?;
-        if wanted { self.refuse(What::Operator) } else { Ok(()) }
+        if wanted { self.refuse(ReasonKind::Operator) } else { Ok(()) }
     }
 
     fn operator(&mut self, c: char) -> Result<(), Reason> {
         let second = self.second();
         let width = match (c, second) {
             ('&', Some('&')) | ('|', Some('|')) => 2,
-            ('&', _) => return self.refuse(What::Background),
-            (_, Some('&')) => return self.refuse(What::Redirection),
+            ('&', _) => return self.refuse(ReasonKind::Background),
+            (_, Some('&')) => return self.refuse(ReasonKind::Redirection),
             _ => 1,
         };
         if self.words.is_empty() {
-            return self.refuse(What::Operator);
+            return self.refuse(ReasonKind::Operator);
         }
         self.end_command()?;
         self.piped = c == '|' && width == 1;
@@ -126,7 +126,7 @@ impl Reader<'_> {
             return Ok(());
         }
         if self.commands.len() >= limits::COMMANDS {
-            return self.refuse(What::TooMany);
+            return self.refuse(ReasonKind::TooMany);
         }
         let (words, piped) = (std::mem::take(&mut self.words), std::mem::take(&mut self.piped));
         self.commands.push(PlainCommand { words, piped });
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
         self.total += 1;
         if self.total > limits::WORDS {
-            return self.refuse(What::TooMany);
+            return self.refuse(ReasonKind::TooMany);
         }
         if self.words.is_empty() {
             self.check_program(&text, start)?;
@@ -165,24 +165,24 @@ impl Reader<'_> {
         let before = self.script.get(start..self.at).and_then(|word| word.chars().next_back());
         match c {
             '0'..='9' | 'A'..='Z' | 'a'..='z' | '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | ']' => Ok(()),
-            '=' if self.words.is_empty() => self.refuse(What::Assignment),
+            '=' if self.words.is_empty() => self.refuse(ReasonKind::Assignment),
             // zsh expands a word that starts with `=` to the path of a program.
             '=' if before.is_some() => Ok(()),
             // No shell expands a tilde after a letter or digit, as in `HEAD~1`.
             '~' if before.is_some_and(|before| before.is_ascii_alphanumeric()) => Ok(()),
-            '$' | '`' => self.refuse(What::Expansion),
-            '<' | '>' => self.refuse(What::Redirection),
-            '(' | ')' => self.refuse(What::Group),
-            '#' => self.refuse(What::Comment),
-            '!' => self.refuse(What::Keyword),
-            _ if c.is_ascii() => self.refuse(What::Pattern),
-            _ => self.refuse(What::NonAscii),
+            '$' | '`' => self.refuse(ReasonKind::Expansion),
+            '<' | '>' => self.refuse(ReasonKind::Redirection),
+            '(' | ')' => self.refuse(ReasonKind::Group),
+            '#' => self.refuse(ReasonKind::Comment),
+            '!' => self.refuse(ReasonKind::Keyword),
+            _ if c.is_ascii() => self.refuse(ReasonKind::Pattern),
+            _ => self.refuse(ReasonKind::NonAscii),
         }
     }
 
     fn single_quoted(&mut self, text: &mut String) -> Result<(), Reason> {
         let inside = self.script.get(self.at + 1..).unwrap_or("");
-        let Some(length) = inside.find('\'') else { return self.refuse(What::Open) };
+        let Some(length) = inside.find('\'') else { return self.refuse(ReasonKind::Open) };
         text.push_str(inside.get(..length).unwrap_or(""));
         self.at += length + 2;
         Ok(())
@@ -198,14 +198,14 @@ impl Reader<'_> {
                     self.at += 1;
                     return Ok(());
                 }
-                '\\' if next == Some('\n') => return self.refuse(What::Escape),
+                '\\' if next == Some('\n') => return self.refuse(ReasonKind::Escape),
                 '\\' if matches!(next, Some('$' | '`' | '"' | '\\')) => {
                     text.extend(next);
                     self.at += 2;
                 }
                 // A dollar sign before the closing quote is literal, as in the pattern "x$".
-                '$' if next != Some('"') => return self.refuse(What::Expansion),
-                '`' => return self.refuse(What::Expansion),
+                '$' if next != Some('"') => return self.refuse(ReasonKind::Expansion),
+                '`' => return self.refuse(ReasonKind::Expansion),
                 _ => {
                     text.push(c);
                     self.at += c.len_utf8();
@@ -213,7 +213,7 @@ impl Reader<'_> {
             }
         }
         self.at = open;
-        self.refuse(What::Open)
+        self.refuse(ReasonKind::Open)
     }
 
     /// A backslash before punctuation makes it literal in every shell; elsewhere it only hides something.
@@ -224,17 +224,17 @@ impl Reader<'_> {
                 self.at += 2;
                 Ok(())
             }
-            _ => self.refuse(What::Escape),
+            _ => self.refuse(ReasonKind::Escape),
         }
     }
 
     fn check_program(&self, text: &str, start: usize) -> Result<(), Reason> {
         if is_among(KEYWORDS, text) {
-            return Err(Reason::at(What::Keyword, self.script, start));
+            return Err(Reason::at(ReasonKind::Keyword, self.script, start));
         }
         let odd = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+' | ':' | '@' | ','));
         if text.is_empty() || text.starts_with(['-', '%', '@', ':', ',']) && text != ":" || text.contains(odd) {
-            return Err(Reason::at(What::Pattern, self.script, start));
+            return Err(Reason::at(ReasonKind::Pattern, self.script, start));
         }
         Ok(())
     }

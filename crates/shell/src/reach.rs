@@ -4,7 +4,7 @@
 //! command, so no option of a wrapper can hide it.
 
 use crate::limits;
-use crate::sight::{self, Seen, Sight, Word};
+use crate::script::{self, ScriptCommand, ScriptCommands, Word};
 use crate::understand::{base_name, is_among, is_shell, script};
 
 /// Programs that run the command in their arguments, and keywords that the grammar may mistake for programs.
@@ -64,7 +64,7 @@ pub(crate) fn reach(argv: &[String]) -> Reach {
         reach.script(script, 0);
     } else {
         let words: Vec<_> = argv.iter().cloned().map(Word::Literal).collect();
-        reach.command(Seen { words, piped: false }, 0);
+        reach.command(ScriptCommand { words, piped: false }, 0);
     }
     reach
 }
@@ -75,7 +75,7 @@ impl Reach {
             self.too_much = true;
             return;
         }
-        let Sight { commands, documents, targets, emptied, broken, too_much } = sight::look(script);
+        let ScriptCommands { commands, documents, targets, emptied, broken, too_much } = script::look(script);
         self.too_much |= too_much;
         self.targets.extend(targets);
         self.emptied.extend(emptied);
@@ -94,8 +94,8 @@ impl Reach {
         }
     }
 
-    fn command(&mut self, seen: Seen, nesting: usize) {
-        let Seen { words, piped } = seen;
+    fn command(&mut self, seen: ScriptCommand, nesting: usize) {
+        let ScriptCommand { words, piped } = seen;
         if words.len() > limits::WORDS || self.commands.len() > limits::LOOKS {
             self.too_much = true;
             return;
@@ -195,7 +195,7 @@ impl Reach {
                 self.too_much |= nesting > limits::NESTING;
                 continue;
             }
-            self.command(Seen { words, piped: false }, nesting + 1);
+            self.command(ScriptCommand { words, piped: false }, nesting + 1);
         }
     }
 
@@ -207,7 +207,7 @@ impl Reach {
                 let rest = words.get(at + 1..).unwrap_or_default().to_vec();
                 self.inside(&rest, nesting, not_option);
                 if !rest.is_empty() && nesting <= limits::NESTING {
-                    self.command(Seen { words: rest, piped: false }, nesting + 1);
+                    self.command(ScriptCommand { words: rest, piped: false }, nesting + 1);
                 }
             }
             if let Some((_, command)) = text.split_once("=!") {

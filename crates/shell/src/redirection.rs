@@ -5,7 +5,7 @@
 
 use tree_sitter::Node;
 
-use crate::sight::{Word, command_words, word};
+use crate::script::{Word, command_words, word};
 use crate::tree;
 use crate::understand::base_name;
 

@@ -7,7 +7,7 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use crate::limits;
 use crate::plain::{self, PlainCommand};
-use crate::reason::{Reason, What};
+use crate::reason::{Reason, ReasonKind};
 
 /// Parses a script; `None` if it is too large or takes too long.
 pub(crate) fn parse(script: &str) -> Option<Tree> {
@@ -40,7 +40,7 @@ pub(crate) fn text<'a>(node: Node<'_>, script: &'a str) -> &'a str {
 /// Parses a script as commands of literal words, if the bash grammar finds the same words in the same places.
 pub(crate) fn plain_commands(script: &str) -> Result<Vec<PlainCommand>, Reason> {
     let commands = plain::commands(script)?;
-    let tree = parse(script).ok_or(Reason::new(What::TooLong))?;
+    let tree = parse(script).ok_or(Reason::new(ReasonKind::TooLong))?;
     let mut seen = Vec::new();
     if let ControlFlow::Break(reason) = collect(tree.root_node(), script, 0, &mut seen) {
         return Err(reason);
@@ -49,17 +49,17 @@ pub(crate) fn plain_commands(script: &str) -> Result<Vec<PlainCommand>, Reason> 
         let same = seen.get(at).is_some_and(|seen| seen.iter().eq(command.words.iter().map(|word| &word.span)));
         if !same {
             let start = command.words.first().map_or(0, |word| word.span.start);
-            return Err(Reason::at(What::Disagreement, script, start));
+            return Err(Reason::at(ReasonKind::Disagreement, script, start));
         }
     }
-    if seen.len() == commands.len() { Ok(commands) } else { Err(Reason::new(What::Disagreement)) }
+    if seen.len() == commands.len() { Ok(commands) } else { Err(Reason::new(ReasonKind::Disagreement)) }
 }
 
 /// Collects the positions of the words of each plain command.
 fn collect(node: Node<'_>, script: &str, depth: usize, seen: &mut Vec<Vec<Range<usize>>>) -> ControlFlow<Reason> {
-    let refuse = |node: Node<'_>| ControlFlow::Break(Reason::at(What::Disagreement, script, node.start_byte()));
+    let refuse = |node: Node<'_>| ControlFlow::Break(Reason::at(ReasonKind::Disagreement, script, node.start_byte()));
     if depth > limits::TREE_DEPTH {
-        return ControlFlow::Break(Reason::new(What::TooDeep));
+        return ControlFlow::Break(Reason::new(ReasonKind::TooDeep));
     }
     if node.is_error() || node.is_missing() {
         return refuse(node);

@@ -1,7 +1,7 @@
 //! Determines what a command line runs, without running it.
 
 use crate::limits;
-use crate::reason::{Reason, What};
+use crate::reason::{Reason, ReasonKind};
 use crate::tree;
 
 /// The commands of a command line, as far as they can be determined without running it.
@@ -23,18 +23,18 @@ pub fn understand(argv: &[String]) -> Understood {
 }
 
 fn commands(argv: &[String]) -> Result<Vec<Vec<String>>, Reason> {
-    let program = argv.first().ok_or(Reason::new(What::Nothing))?;
+    let program = argv.first().ok_or(Reason::new(ReasonKind::Nothing))?;
     if let Some(script) = script(argv) {
         let commands = tree::plain_commands(script)?;
         let texts = commands.into_iter().map(|command| command.words.into_iter().map(|word| word.text).collect());
         return Ok(texts.collect());
     }
     if is_shell(base_name(program)) && argv.iter().skip(1).any(|word| word.starts_with(['-', '+'])) {
-        return Err(Reason::new(What::ShellOptions));
+        return Err(Reason::new(ReasonKind::ShellOptions));
     }
     let bytes: usize = argv.iter().map(String::len).sum();
     if bytes > limits::SCRIPT_BYTES || argv.len() > limits::WORDS {
-        return Err(Reason::new(What::TooLong));
+        return Err(Reason::new(ReasonKind::TooLong));
     }
     Ok(vec![argv.to_vec()])
 }

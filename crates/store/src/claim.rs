@@ -83,15 +83,15 @@ pub(crate) fn claimant(home: &Path, path: &Path) -> Option<Holder> {
 fn claimant_of(home: &Path, name: &Path, begun: Instant) -> Option<Holder> {
     loop {
         match look_at(name) {
-            Standing::Held(holder) => return Some(holder),
-            Standing::Disputed(holder) if begun.elapsed() > PATIENCE => return Some(holder),
-            Standing::Disputed(_) => std::thread::park_timeout(PAUSE),
-            Standing::Void => {
+            ClaimState::Held(holder) => return Some(holder),
+            ClaimState::Disputed(holder) if begun.elapsed() > PATIENCE => return Some(holder),
+            ClaimState::Disputed(_) => std::thread::park_timeout(PAUSE),
+            ClaimState::Void => {
                 // A claim that cannot be removed is void anyway.
                 let _ = sweep(home);
                 return None;
             }
-            Standing::Gone => return None,
+            ClaimState::Gone => return None,
         }
     }
 }
@@ -121,7 +121,7 @@ fn thread_of(home: &Path, path: &Path) -> Option<ThreadId> {
 }
 
 /// The state of a claim.
-enum Standing {
+enum ClaimState {
     /// Its process is alive.
     Held(Holder),
     /// Its process is gone, and somebody else is about to remove it.
@@ -133,18 +133,18 @@ enum Standing {
 }
 
 /// Checks a claim, and removes it if its process is gone.
-fn look_at(name: &Path) -> Standing {
+fn look_at(name: &Path) -> ClaimState {
     let mut file = match open_files::open_if_possible(OpenOptions::new().read(true), name) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Standing::Gone,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return ClaimState::Gone,
         // An unreadable claim may well be valid.
-        Err(_) => return Standing::Disputed(Holder::Unknown),
+        Err(_) => return ClaimState::Disputed(Holder::Unknown),
     };
     match file.try_lock() {
         // While the file of a dead process is locked, nobody else removes its claims.
         Ok(()) if is_at(&file, name) => {
             drop(std::fs::remove_file(name));
-            return Standing::Void;
+            return ClaimState::Void;
         }
         Err(TryLockError::WouldBlock) if is_at(&file, name) => {
             let holder = Holder::of(&file);
@@ -155,11 +155,11 @@ fn look_at(name: &Path) -> Standing {
                 Holder::Process(pid) => owner == pid.to_string(),
                 Holder::Unknown => true,
             };
-            return if is_owner || !is_known { Standing::Held(holder) } else { Standing::Disputed(holder) };
+            return if is_owner || !is_known { ClaimState::Held(holder) } else { ClaimState::Disputed(holder) };
         }
         Ok(()) | Err(_) => {}
     }
-    Standing::Gone
+    ClaimState::Gone
 }
 
 /// Whether a path still leads to an open file.

@@ -3,11 +3,11 @@
 use codex_log::store::{StoreError, StoreErrorKind};
 
 use crate::export::{ExportError, ImportError};
-use crate::index::{IndexError, ShelfError};
-use crate::notes::NoteError;
+use crate::index::{IndexError, StoredThreadError};
 use crate::prompt_file::PromptHistoryError;
 use crate::rollout::{ForkError, ReadError};
 use crate::rollout_file::RolloutError;
+use crate::thread_metadata::MetadataError;
 use crate::threads::PlaceError;
 
 impl From<RolloutError> for StoreError {
@@ -46,8 +46,8 @@ impl From<PlaceError> for StoreError {
     }
 }
 
-impl From<NoteError> for StoreError {
-    fn from(error: NoteError) -> Self {
+impl From<MetadataError> for StoreError {
+    fn from(error: MetadataError) -> Self {
         let kind = if error.is_mistake() { StoreErrorKind::Refused } else { StoreErrorKind::Metadata };
         Self::new(kind, error)
     }
@@ -56,23 +56,25 @@ impl From<NoteError> for StoreError {
 impl From<IndexError> for StoreError {
     fn from(error: IndexError) -> Self {
         match error {
-            IndexError::Note(error) => error.into(),
+            IndexError::Metadata(error) => error.into(),
             error @ IndexError::Cursor { .. } => Self::new(StoreErrorKind::Refused, error),
             error @ (IndexError::Database { .. } | IndexError::Read { .. }) => Self::new(StoreErrorKind::Failed, error),
         }
     }
 }
 
-impl From<ShelfError> for StoreError {
-    fn from(error: ShelfError) -> Self {
+impl From<StoredThreadError> for StoreError {
+    fn from(error: StoredThreadError) -> Self {
         let kind = match error {
-            ShelfError::Index(error) => return error.into(),
-            ShelfError::Place(error) => return error.into(),
-            ShelfError::Note(error) => return error.into(),
-            ShelfError::Missing { .. } => StoreErrorKind::Missing,
-            ShelfError::InUse { .. } => StoreErrorKind::Locked,
-            ShelfError::Exists { .. } => StoreErrorKind::Refused,
-            ShelfError::Move { .. } | ShelfError::Delete { .. } | ShelfError::Name { .. } => StoreErrorKind::Unwritable,
+            StoredThreadError::Index(error) => return error.into(),
+            StoredThreadError::Place(error) => return error.into(),
+            StoredThreadError::Metadata(error) => return error.into(),
+            StoredThreadError::Missing { .. } => StoreErrorKind::Missing,
+            StoredThreadError::InUse { .. } => StoreErrorKind::Locked,
+            StoredThreadError::Exists { .. } => StoreErrorKind::Refused,
+            StoredThreadError::Move { .. } | StoredThreadError::Delete { .. } | StoredThreadError::Name { .. } => {
+                StoreErrorKind::Unwritable
+            }
         };
         Self::new(kind, error)
     }

@@ -26,18 +26,18 @@ const MOST_OPEN: usize = 128;
 const OPEN_BEFORE_CLAIMS: usize = 16;
 
 /// The open files, the most recently used one last.
-static OPEN: Mutex<Vec<(u64, Arc<Mutex<Held>>)>> = Mutex::new(Vec::new());
+static OPEN: Mutex<Vec<(u64, Arc<Mutex<SlotState>>)>> = Mutex::new(Vec::new());
 
 /// A slot for an open file, which may be empty.
 #[derive(Debug)]
 pub(crate) struct Slot {
     number: u64,
-    held: Arc<Mutex<Held>>,
+    state: Arc<Mutex<SlotState>>,
 }
 
 /// A thread's file, or else the claim to the thread. The holder of its lock takes no other lock.
 #[derive(Debug)]
-struct Held {
+struct SlotState {
     home: PathBuf,
     path: PathBuf,
     file: Option<Arc<File>>,
@@ -48,7 +48,7 @@ struct Held {
     is_over: bool,
 }
 
-impl Held {
+impl SlotState {
     fn is_idle(&self) -> bool {
         self.file.as_ref().is_none_or(|file| Arc::strong_count(file) == 1)
     }
@@ -69,7 +69,7 @@ impl Slot {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let are_many = open_files().len() >= OPEN_BEFORE_CLAIMS;
-        let held = Held {
+        let state = SlotState {
             home: home.to_owned(),
             path: path.to_owned(),
             file: Some(file),
@@ -77,21 +77,21 @@ impl Slot {
             _writer: are_many.then(|| Writer::of(home).ok()).flatten(),
             is_over: false,
         };
-        let slot = Self { number, held: Arc::new(Mutex::new(held)) };
+        let slot = Self { number, state: Arc::new(Mutex::new(state)) };
         slot.use_last();
         slot
     }
 
     /// The file, unless it was closed in the meantime. It stays open as long as the result is held.
     pub(crate) fn get(&self) -> Option<Arc<File>> {
-        let file = lock(&self.held).file.clone()?;
+        let file = lock(&self.state).file.clone()?;
         self.use_last();
         Some(file)
     }
 
     /// Keeps a reopened file.
     pub(crate) fn put(&self, file: Arc<File>) {
-        lock(&self.held).file = Some(file);
+        lock(&self.state).file = Some(file);
         self.use_last();
     }
 
@@ -100,7 +100,7 @@ impl Slot {
         let mut open = open_files();
         match open.iter().rposition(|(number, _)| *number == self.number) {
             Some(place) => open[place..].rotate_left(1),
-            None => open.push((self.number, Arc::clone(&self.held))),
+            None => open.push((self.number, Arc::clone(&self.state))),
         }
         let surplus = open.len().saturating_sub(MOST_OPEN);
         drop(open);
@@ -112,11 +112,11 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut held = lock(&self.held);
+        let mut state = lock(&self.state);
         // Another thread may be about to close it, and would claim the thread once more.
-        held.is_over = true;
-        let (file, claim) = (held.file.take(), held.claim.take());
-        drop(held);
+        state.is_over = true;
+        let (file, claim) = (state.file.take(), state.claim.take());
+        drop(state);
         drop(file);
         drop(claim);
         open_files().retain(|(number, _)| *number != self.number);
@@ -148,52 +148,52 @@ fn is_exhausted(error: &io::Error) -> bool {
 fn close_idle(most: usize) {
     let mut left = most;
     let idle: Vec<_> = open_files()
-        .extract_if(.., |(_, held)| {
-            let is_taken = left > 0 && held.try_lock().is_ok_and(|held| held.is_idle());
+        .extract_if(.., |(_, state)| {
+            let is_taken = left > 0 && state.try_lock().is_ok_and(|state| state.is_idle());
             left -= usize::from(is_taken);
             is_taken
         })
         .collect();
     // A claim takes longer than everything else, and nobody else should wait for it.
-    for (number, held) in idle {
-        if let Closing::Busy = close(&held) {
+    for (number, state) in idle {
+        if let Closing::Busy = close(&state) {
             let mut open = open_files();
-            let is_over = held.try_lock().is_ok_and(|held| held.is_over);
+            let is_over = state.try_lock().is_ok_and(|state| state.is_over);
             if !is_over && !open.iter().any(|(other, _)| *other == number) {
-                open.push((number, held));
+                open.push((number, state));
             }
         }
     }
 }
 
 /// Claims a thread and closes its file.
-fn close(held: &Mutex<Held>) -> Closing {
+fn close(state: &Mutex<SlotState>) -> Closing {
     // The lock is held by a user of the file.
-    let Ok(mut held) = held.try_lock() else { return Closing::Busy };
-    if held.is_over {
+    let Ok(mut state) = state.try_lock() else { return Closing::Busy };
+    if state.is_over {
         return Closing::Closed;
     }
-    if !held.is_idle() {
+    if !state.is_idle() {
         return Closing::Busy;
     }
-    if held.claim.is_none() {
-        match Claim::take(&held.home, &held.path) {
-            Ok(Some(claim)) => held.claim = Some(claim),
+    if state.claim.is_none() {
+        match Claim::take(&state.home, &state.path) {
+            Ok(Some(claim)) => state.claim = Some(claim),
             Ok(None) => return Closing::Impossible,
             Err(_) => return Closing::Busy,
         }
     }
-    let file = held.file.take();
-    drop(held);
+    let file = state.file.take();
+    drop(state);
     drop(file);
     Closing::Closed
 }
 
-fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+fn lock(state: &Mutex<SlotState>) -> MutexGuard<'_, SlotState> {
     // Every critical section leaves the state consistent.
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open_files() -> MutexGuard<'static, Vec<(u64, Arc<Mutex<Held>>)>> {
+fn open_files() -> MutexGuard<'static, Vec<(u64, Arc<Mutex<SlotState>>)>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

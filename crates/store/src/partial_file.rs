@@ -110,7 +110,7 @@ pub(crate) struct Tail {
 impl Tail {
     /// The leftovers of a thread that nobody writes; `None` if there are none.
     pub(crate) fn of(rollout: &Path) -> Option<Self> {
-        let _held = hold(rollout)?;
+        let _lock = hold(rollout)?;
         if is_written(rollout) {
             return None;
         }

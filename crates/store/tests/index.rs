@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use codex_files::testing::{Endless, soon};
 use codex_log::store::{ListQuery, SortKey, SourceKind, ThreadSummary};
-use codex_store::{IndexError, RolloutFile, ShelfError, ThreadIndex};
+use codex_store::{IndexError, RolloutFile, StoredThreadError, ThreadIndex};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
@@ -292,7 +292,7 @@ fn what_was_said_and_run_is_found_and_nothing_else() {
     }
     assert_eq!(home.found("answer").len(), 2);
     home.append(thread, &said("later words"));
-    home.index.note(&home.find(thread).path).unwrap();
+    home.index.record(&home.find(thread).path).unwrap();
     assert_eq!(home.found("later"), ["Führe die Tests aus"]);
     home.append(thread, "{\"timestamp\":\"2026");
     home.index.refresh().unwrap();
@@ -326,11 +326,11 @@ fn threads_are_put_away_taken_back_named_and_deleted() {
     assert_eq!(home.index.list(&all()).unwrap().threads[1].name, None);
     let copy = home.path().join("archived_sessions").join(file);
     fs::copy(&path, &copy).unwrap();
-    assert!(matches!(home.index.archive(thread), Err(ShelfError::Exists { .. })));
+    assert!(matches!(home.index.archive(thread), Err(StoredThreadError::Exists { .. })));
     home.index.delete(thread).unwrap();
     assert!(!path.exists() && !copy.exists());
-    assert!(matches!(home.index.delete(thread), Err(ShelfError::Missing { .. })));
-    assert!(matches!(home.index.rename(thread, "x"), Err(ShelfError::Missing { .. })));
+    assert!(matches!(home.index.delete(thread), Err(StoredThreadError::Missing { .. })));
+    assert!(matches!(home.index.rename(thread, "x"), Err(StoredThreadError::Missing { .. })));
     assert_eq!(home.previews(&all()), ["two"]);
     assert_eq!(home.find(other).preview, "two");
 }
@@ -374,8 +374,8 @@ fn a_link_that_leads_out_of_the_home_is_not_touched() {
     let target = outside.path().join(path.file_name().unwrap());
     fs::rename(&path, &target).unwrap();
     std::os::unix::fs::symlink(&target, &path).unwrap();
-    assert!(matches!(home.index.delete(thread), Err(ShelfError::Place(_))));
-    assert!(matches!(home.index.archive(thread), Err(ShelfError::Place(_))));
+    assert!(matches!(home.index.delete(thread), Err(StoredThreadError::Place(_))));
+    assert!(matches!(home.index.archive(thread), Err(StoredThreadError::Place(_))));
     assert!(target.exists());
 }
 

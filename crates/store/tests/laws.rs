@@ -20,14 +20,14 @@ fn files_keep_the_laws_however_often_a_store_is_opened() {
     let (first, second) = (FileStore::of(home.path()), FileStore::of(home.path()));
     let thread = ThreadId::fresh();
     let opened = first.create(thread).unwrap();
-    let mut pen = opened.pen;
+    let mut writer = opened.writer;
     let meta = r#"{"id":"ID","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/","originator":"o","cli_version":"0"}"#;
     let meta: serde_json::Value = serde_json::from_str(&meta.replace("ID", &thread.to_string())).unwrap();
-    pen.append(0, "session_meta", &mut |out| serde_json::to_writer(out, &meta)).unwrap();
-    drop(pen.commit(false));
+    writer.append(0, "session_meta", &mut |out| serde_json::to_writer(out, &meta)).unwrap();
+    drop(writer.commit(false));
     assert_eq!(second.place(thread), Some(opened.place));
     assert_eq!(second.open(thread).unwrap_err().kind(), StoreErrorKind::Locked);
-    drop(pen);
+    drop(writer);
     second.archive(thread).unwrap();
     assert!(first.find(thread).unwrap().unwrap().archived);
     assert_eq!(first.meta(thread).unwrap().id, thread, "where it was is not where it is");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use codex_log::draft::Drafts;
 use codex_log::history::ForkPoint;
-use codex_log::store::{Commit, Entry, ListQuery, Pen, ReadFrom, ThreadStore};
+use codex_log::store::{Commit, Entry, ListQuery, LogWriter, ReadFrom, ThreadStore};
 use codex_log::{AgentMessage, Body, Delta, Event, ItemId, Seq, TurnId};
 use codex_store::{FileStore, RolloutLines, export_markdown};
 use codex_wire::ids::ThreadId;
@@ -22,8 +22,8 @@ struct World {
     thread: ThreadId,
 }
 
-fn append(pen: &mut dyn Pen, kind: &str, payload: &Value) {
-    pen.append(1000, kind, &mut |out| serde_json::to_writer(out, payload)).unwrap();
+fn append(writer: &mut dyn LogWriter, kind: &str, payload: &Value) {
+    writer.append(1000, kind, &mut |out| serde_json::to_writer(out, payload)).unwrap();
 }
 
 fn meta(thread: ThreadId) -> Value {
@@ -46,24 +46,24 @@ fn draft(position: u64, text: &str) -> Vec<u8> {
 impl World {
     /// The program that wrote the thread is gone.
     fn killed() -> Self {
-        let (world, pen) = Self::writing();
-        drop(pen);
+        let (world, writer) = Self::writing();
+        drop(writer);
         world
     }
 
-    fn writing() -> (Self, Box<dyn Pen>) {
+    fn writing() -> (Self, Box<dyn LogWriter>) {
         let home = tempfile::tempdir().unwrap();
         let (store, thread) = (FileStore::of(home.path()), ThreadId::fresh());
-        let mut pen = store.create(thread).unwrap().pen;
-        append(&mut *pen, "session_meta", &meta(thread));
-        append(&mut *pen, "event_msg", &json!({"type": "task_started", "turn_id": "t"}));
+        let mut writer = store.create(thread).unwrap().writer;
+        append(&mut *writer, "session_meta", &meta(thread));
+        append(&mut *writer, "event_msg", &json!({"type": "task_started", "turn_id": "t"}));
         let content = json!([{"type": "input_text", "text": "tell me"}]);
-        append(&mut *pen, "response_item", &json!({"type": "message", "role": "user", "content": content}));
-        append(&mut *pen, "event_msg", &json!({"type": "user_message", "message": "tell me", "turn_id": "t"}));
-        assert!(matches!(pen.commit(false), Commit::Done(Ok(()))));
-        let lines = draft(pen.position(), "once upon");
-        pen.partial(&lines);
-        (Self { home, store, thread }, pen)
+        append(&mut *writer, "response_item", &json!({"type": "message", "role": "user", "content": content}));
+        append(&mut *writer, "event_msg", &json!({"type": "user_message", "message": "tell me", "turn_id": "t"}));
+        assert!(matches!(writer.commit(false), Commit::Done(Ok(()))));
+        let lines = draft(writer.position(), "once upon");
+        writer.partial(&lines);
+        (Self { home, store, thread }, writer)
     }
 
     fn rollout(&self) -> PathBuf {
@@ -101,27 +101,27 @@ fn left(store: &FileStore, thread: ThreadId) -> Vec<String> {
 
 #[test]
 fn only_the_owner_can_read_it_and_no_link_is_followed() {
-    let (world, mut pen) = World::writing();
+    let (world, mut writer) = World::writing();
     assert_eq!(world.beside().metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    pen.clear_partial();
+    writer.clear_partial();
     assert!(!world.beside().exists());
     let elsewhere = world.home.path().join("elsewhere");
     symlink(&elsewhere, world.beside()).unwrap();
-    pen.partial(b"x\n");
+    writer.partial(b"x\n");
     assert!(!elsewhere.exists());
 }
 
 #[test]
 fn it_is_told_while_nobody_writes_and_kept_when_the_thread_is_opened() {
-    let (world, pen) = World::writing();
+    let (world, writer) = World::writing();
     assert!(world.left().is_empty(), "the answer may still come");
-    drop(pen);
+    drop(writer);
     assert_eq!(world.left(), ["once upon"]);
     assert!(world.beside().exists(), "readers write nothing");
     let length = world.rollout().metadata().unwrap().len();
     let opened = world.store.open(world.thread).unwrap();
     assert!(!world.beside().exists());
-    assert!(opened.pen.position() > length);
+    assert!(opened.writer.position() > length);
     assert_eq!((world.left(), opened.cut_bytes), (vec!["once upon".to_owned()], 0));
 }
 
@@ -162,10 +162,10 @@ fn what_is_not_of_this_thread_and_turn_is_passed_over() {
     }
     fs::write(world.beside(), draft(length, "once upon")).unwrap();
     assert_eq!(world.left(), ["once upon"]);
-    let mut pen = world.store.open(world.thread).unwrap().pen;
-    append(&mut *pen, "event_msg", &json!({"type": "turn_aborted", "reason": "interrupted", "turn_id": "t"}));
-    assert!(matches!(pen.commit(false), Commit::Done(Ok(()))));
-    drop(pen);
+    let mut writer = world.store.open(world.thread).unwrap().writer;
+    append(&mut *writer, "event_msg", &json!({"type": "turn_aborted", "reason": "interrupted", "turn_id": "t"}));
+    assert!(matches!(writer.commit(false), Commit::Done(Ok(()))));
+    drop(writer);
     fs::write(world.beside(), draft(length, "once more")).unwrap();
     assert_eq!(world.left(), ["once upon"], "the turn is over");
     fs::remove_file(world.beside()).unwrap();
@@ -191,9 +191,9 @@ fn it_goes_where_its_thread_goes() {
     assert!(text.contains("once upon") && !beside(&fork.place).exists());
     world.store.delete(world.thread).unwrap();
     assert!(!before.exists());
-    let (world, pen) = World::writing();
+    let (world, writer) = World::writing();
     let path = world.beside();
-    pen.discard();
+    writer.discard();
     assert!(!path.exists());
 }
 

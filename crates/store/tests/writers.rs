@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::Local;
-use codex_log::store::Pen;
+use codex_log::store::LogWriter;
 use codex_store::{Holder, RolloutError, RolloutFile};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::request::{Closed, OpenQuestions, QuestionName, ThreadRequest, TurnInput, TurnStart, WayBack};
+use crate::request::{Closed, OpenQuestions, QuestionName, RewindOutcome, ThreadRequest, TurnInput, TurnStart};
 use crate::subscription::{Cursor, Subscription};
 
 /// The capacity of a thread's request queue; senders wait when it is full.
@@ -96,7 +96,7 @@ impl Thread {
     ///
     /// # Errors
     /// When the thread has ended.
-    pub async fn go_back(&self, response: String) -> Result<WayBack, Closed> {
+    pub async fn go_back(&self, response: String) -> Result<RewindOutcome, Closed> {
         self.ask(|reply| ThreadRequest::GoBack { response, reply }).await
     }
 

@@ -50,12 +50,12 @@ pub trait ThreadHost: Send + Sync + fmt::Debug {
 /// The right to load or unload one thread, until it is dropped.
 #[derive(Debug)]
 pub struct OpeningTurn {
-    _held: OwnedMutexGuard<()>,
+    _guard: OwnedMutexGuard<()>,
 }
 
 impl From<OwnedMutexGuard<()>> for OpeningTurn {
-    fn from(held: OwnedMutexGuard<()>) -> Self {
-        Self { _held: held }
+    fn from(guard: OwnedMutexGuard<()>) -> Self {
+        Self { _guard: guard }
     }
 }
 
@@ -81,12 +81,12 @@ pub struct StartThread {
     pub originator: Option<String>,
     pub profile: ClientProfile,
     /// The initial history.
-    pub beginning: Beginning,
+    pub initial_history: InitialHistory,
 }
 
 /// The initial history of a thread.
 #[derive(Debug, Clone, Default)]
-pub enum Beginning {
+pub enum InitialHistory {
     /// Empty: a new thread.
     #[default]
     New,
@@ -107,16 +107,16 @@ pub enum Beginning {
     /// A conversation that the caller supplies.
     Given(Vec<ResponseItem>),
     /// Any of these, but nothing is written: the thread lives only in memory, and its source is unchanged.
-    Unsaved(Box<Beginning>),
+    Unsaved(Box<InitialHistory>),
 }
 
-impl Beginning {
+impl InitialHistory {
     /// The conversation that the caller supplies, if any.
     #[must_use]
     pub fn given(self) -> Vec<ResponseItem> {
         match self {
             Self::Given(items) => items,
-            Self::Unsaved(beginning) => beginning.given(),
+            Self::Unsaved(initial_history) => initial_history.given(),
             Self::New | Self::Resumed { .. } | Self::Forked { .. } => Vec::new(),
         }
     }

@@ -44,7 +44,7 @@ pub struct TurnInput {
 
 /// The outcome of rewinding the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WayBack {
+pub enum RewindOutcome {
     /// The conversation is where it was after that response.
     Gone,
     /// No turn has ended with that response. Nothing has changed.
@@ -78,7 +78,7 @@ pub enum ThreadRequest {
     Say { turn: TurnId, input: Box<TurnInput>, reply: oneshot::Sender<TurnStart> },
     Configure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
     Reconfigure { change: Box<SettingsChange>, reply: oneshot::Sender<Arc<Settings>> },
-    GoBack { response: String, reply: oneshot::Sender<WayBack> },
+    GoBack { response: String, reply: oneshot::Sender<RewindOutcome> },
     Compact { turn: TurnId, reply: oneshot::Sender<()> },
     Review { turn: TurnId, request: Box<ReviewRequest>, reply: oneshot::Sender<()> },
     RunUserShell { turn: TurnId, command: String, timeout: Option<Duration>, reply: oneshot::Sender<bool> },

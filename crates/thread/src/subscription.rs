@@ -31,7 +31,7 @@ pub struct Subscription {
     pub tokens: Option<TokenUsageInfo>,
     /// Earlier events of a running turn that later ones refer to: the start of the turn, incomplete items, the latest
     /// message. A projection processes them before the feed, without sending anything.
-    pub standing: Vec<Arc<Event>>,
+    pub open_items: Vec<Arc<Event>>,
     pub begins: FeedStart,
 }
 

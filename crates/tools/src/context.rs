@@ -10,7 +10,7 @@ use codex_log::Body;
 use codex_log::settings::Settings;
 use codex_patch::{Applied, TurnDiff};
 use codex_sandbox::terminal::Terminals;
-use codex_sandbox::{Findings, HeldRoots, Names, SandboxLevel};
+use codex_sandbox::{Findings, Names, ResolvedRoots, SandboxLevel};
 use codex_shell::SandboxState;
 use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
@@ -27,11 +27,13 @@ pub struct ThreadTools {
     /// The number of the next terminal.
     next_terminal: AtomicU64,
     /// The writable folders as they were when the thread named them.
-    held: HeldRoots,
+    roots: ResolvedRoots,
     /// The findings in the folders after commands that were allowed.
     findings: Findings,
     /// Whether the user was told that nobody can be asked.
     is_told_of_nobody: AtomicBool,
+    /// Whether the model is offered the tool for reporting on a goal.
+    offers_goal: AtomicBool,
 }
 
 impl Default for ThreadTools {
@@ -39,9 +41,10 @@ impl Default for ThreadTools {
         Self {
             terminals: Arc::default(),
             next_terminal: AtomicU64::new(1),
-            held: HeldRoots::default(),
+            roots: ResolvedRoots::default(),
             findings: Findings::default(),
             is_told_of_nobody: AtomicBool::new(false),
+            offers_goal: AtomicBool::new(false),
         }
     }
 }
@@ -55,6 +58,16 @@ impl ThreadTools {
     /// Takes the number of the next terminal.
     pub(crate) fn take_terminal(&self) {
         self.next_terminal.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether there is a goal to report on.
+    pub(crate) fn offers_goal(&self) -> bool {
+        self.offers_goal.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether there is a goal to report on. It can change during a turn.
+    pub fn set_offers_goal(&self, offers_goal: bool) {
+        self.offers_goal.store(offers_goal, Ordering::Relaxed);
     }
 
     /// Waits until commands are cleaned up and anything in the folders that could run code later is disarmed. Returns
@@ -116,7 +129,7 @@ impl ToolContext {
             most_processes: config.sandbox.most_processes,
             most_memory: config.sandbox.most_memory,
             env: variables(config, programs, Runner::Model),
-            held: thread.held.clone(),
+            roots: thread.roots.clone(),
             terminals: Arc::clone(&thread.terminals),
             names: Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names),
             findings: thread.findings.clone(),

@@ -8,7 +8,7 @@ use codex_log::Body;
 use codex_shell::{Rules, Scope};
 use codex_wire::policy::SandboxPolicy;
 
-use crate::command::{CommandRequest, OpenTerminal, Shown};
+use crate::command::{CommandRequest, OpenTerminal, PollOutput};
 use crate::context::ToolContext;
 use crate::{full_message, rules};
 
@@ -56,7 +56,7 @@ pub enum Background {
     /// A terminal stays open.
     Terminal(Box<OpenTerminal>),
     /// An open terminal was polled.
-    Shown { process: u64, shown: Shown },
+    PollOutput { process: u64, shown: PollOutput },
 }
 
 /// The state left by earlier calls.
@@ -122,12 +122,12 @@ impl Grants {
                 self.terminals.extend(open.process().map(|process| (process, *open)));
                 Vec::new()
             }
-            Background::Shown { process, shown } => self.shown(process, &shown),
+            Background::PollOutput { process, shown } => self.shown(process, &shown),
         }
     }
 
     /// Adds the output of a terminal.
-    pub(crate) fn shown(&mut self, process: u64, shown: &Shown) -> Vec<Body> {
+    pub(crate) fn shown(&mut self, process: u64, shown: &PollOutput) -> Vec<Body> {
         let Some(open) = self.terminals.get_mut(&process) else { return Vec::new() };
         let mut told: Vec<Body> = open.take(shown).into_iter().collect();
         if let Some(exit_code) = shown.exit_code

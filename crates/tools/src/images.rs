@@ -25,7 +25,7 @@ static AT_ONCE: Semaphore = Semaphore::const_new(2);
 const READING_TIME: Duration = Duration::from_secs(30);
 
 /// Runs work on files chosen by the user or the model on a blocking thread. `None` if it takes too long.
-pub async fn read_beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub async fn read_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     read_within(&AT_ONCE, work).await
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codex_config::{Config, Home, Runner};
-use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, Running, Stdio, Surroundings, spawn, why_ended};
+use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, Running, SandboxContext, Stdio, spawn, why_ended};
 pub use codex_sandbox::{Pty, SpawnError, Stream};
 use codex_wire::policy::SandboxPolicy;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
@@ -102,8 +102,8 @@ impl OneOff {
         let env = with_changes(variables(config, programs, Runner::Client), self.env);
         let findings = Findings::default();
         let names = Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names);
-        let surroundings = Surroundings { names, ..Surroundings::of(home.path(), &env) };
-        let profile = Profile::new(&policy, &self.cwd, &surroundings);
+        let sandbox_context = SandboxContext { names, ..SandboxContext::of(home.path(), &env) };
+        let profile = Profile::new(&policy, &self.cwd, &sandbox_context);
         let profile = profile.map(|profile| profile.reporting_to(&findings));
         let running = spawn(Launch {
             argv: self.argv.iter().map(Into::into).collect(),

@@ -50,7 +50,7 @@ impl Default for Limits {
 
 /// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransportKind {
     Unix,
     Ip,
 }
@@ -58,33 +58,33 @@ pub(crate) enum Way {
 /// Room for a number of clients over Unix sockets and for as many over IP addresses, shared by all listeners.
 #[derive(Debug, Clone)]
 pub struct Slots {
-    unix: Places,
-    ip: Places,
+    unix: SlotPool,
+    ip: SlotPool,
 }
 
 impl Slots {
     /// Room for `most` clients over Unix sockets, and for as many over IP addresses.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        Self { unix: Places::new(connections), ip: Places::new(connections) }
+        Self { unix: SlotPool::new(connections), ip: SlotPool::new(connections) }
     }
 
     /// Takes room for a client. If there is none left, a client that has been silent for `quiet` is evicted.
-    pub(crate) fn serve(&self, way: Way, quiet: Duration) -> Result<Place, Full> {
+    pub(crate) fn serve(&self, way: TransportKind, quiet: Duration) -> Result<Slot, Full> {
         let places = self.of(way);
         places.take(quiet).ok_or(Full { way, most: places.lock().most })
     }
 
     /// Whether another client would be served.
-    pub(crate) fn has_room(&self, way: Way) -> bool {
+    pub(crate) fn has_room(&self, way: TransportKind) -> bool {
         let places = self.of(way).lock();
         places.taken.len() < places.most
     }
 
-    fn of(&self, way: Way) -> &Places {
+    fn of(&self, way: TransportKind) -> &SlotPool {
         match way {
-            Way::Unix => &self.unix,
-            Way::Ip => &self.ip,
+            TransportKind::Unix => &self.unix,
+            TransportKind::Ip => &self.ip,
         }
     }
 }
@@ -92,15 +92,15 @@ impl Slots {
 /// There is no room for another client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Full {
-    way: Way,
+    way: TransportKind,
     most: usize,
 }
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let over = match self.way {
-            Way::Unix => "Unix sockets",
-            Way::Ip => "IP addresses",
+            TransportKind::Unix => "Unix sockets",
+            TransportKind::Ip => "IP addresses",
         };
         write!(f, "too many connections; at most {} are served over {over} (--max-connections); retry later", self.most)
     }
@@ -108,59 +108,59 @@ impl fmt::Display for Full {
 
 /// A bounded number of places.
 #[derive(Debug, Clone)]
-pub(crate) struct Places(Arc<Mutex<Seats>>);
+pub(crate) struct SlotPool(Arc<Mutex<PoolState>>);
 
 #[derive(Debug)]
-struct Seats {
+struct PoolState {
     most: usize,
     /// Numbers increase, so the oldest comes first.
-    taken: BTreeMap<u64, Seat>,
+    taken: BTreeMap<u64, SlotState>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct SlotState {
     since: Instant,
     /// Whether it can no longer be evicted.
     is_kept: bool,
     /// Dropped to tell the holder that the place is lost.
-    _held: oneshot::Sender<()>,
+    _permit: oneshot::Sender<()>,
 }
 
-impl Seats {
+impl PoolState {
     /// The oldest place that can be evicted.
     fn oldest(&self) -> Option<(u64, Instant)> {
         self.taken.iter().find(|(_, seat)| !seat.is_kept).map(|(number, seat)| (*number, seat.since))
     }
 }
 
-impl Places {
+impl SlotPool {
     pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Mutex::new(Seats { most, taken: BTreeMap::new(), next: 0 })))
+        Self(Arc::new(Mutex::new(PoolState { most, taken: BTreeMap::new(), next: 0 })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seats> {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         // Every change under the lock is one insertion or removal.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a free place, or evicts the oldest one that is not kept, if it is at least `patience` old.
-    pub(crate) fn take(&self, patience: Duration) -> Option<Place> {
+    pub(crate) fn take(&self, patience: Duration) -> Option<Slot> {
         let mut places = self.lock();
         if places.taken.len() >= places.most {
             let (oldest, _) = places.oldest().filter(|(_, since)| since.elapsed() >= patience)?;
             places.taken.remove(&oldest);
         }
-        let (held, lost) = oneshot::channel();
+        let (permit, lost) = oneshot::channel();
         let number = places.next;
         places.next += 1;
-        places.taken.insert(number, Seat { since: Instant::now(), is_kept: false, _held: held });
+        places.taken.insert(number, SlotState { since: Instant::now(), is_kept: false, _permit: permit });
         drop(places);
-        Some(Place { keeper: Keeper { places: self.clone(), number }, lost })
+        Some(Slot { keeper: SlotKeeper { places: self.clone(), number }, lost })
     }
 
     /// Takes a place for an unauthenticated connection.
-    pub(crate) fn take_among_strangers(&self) -> Option<Place> {
+    pub(crate) fn take_among_strangers(&self) -> Option<Slot> {
         self.take(GRACE)
     }
 
@@ -189,14 +189,14 @@ impl Places {
 
 /// A place, held until this is dropped or evicted.
 #[derive(Debug)]
-pub(crate) struct Place {
-    keeper: Keeper,
+pub(crate) struct Slot {
+    keeper: SlotKeeper,
     lost: oneshot::Receiver<()>,
 }
 
-impl Place {
+impl Slot {
     /// A handle that makes the place permanent.
-    pub(crate) fn keeper(&self) -> Keeper {
+    pub(crate) fn keeper(&self) -> SlotKeeper {
         self.keeper.clone()
     }
 
@@ -207,7 +207,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.keeper.places.lock().taken.remove(&self.keeper.number);
     }
@@ -215,12 +215,12 @@ impl Drop for Place {
 
 /// Makes a place permanent.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper {
-    places: Places,
+pub(crate) struct SlotKeeper {
+    places: SlotPool,
     number: u64,
 }
 
-impl Keeper {
+impl SlotKeeper {
     /// From here on the place cannot be lost.
     pub(crate) fn keep(&self) {
         if let Some(seat) = self.places.lock().taken.get_mut(&self.number) {
@@ -237,46 +237,50 @@ mod tests {
 
     const QUIET: Duration = Duration::from_secs(10);
 
-    fn is_lost(place: &mut Place) -> bool {
+    fn is_lost(place: &mut Slot) -> bool {
         place.lost().now_or_never().is_some()
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_way_has_room_of_its_own() {
         let slots = Slots::new(2);
-        let over = |way| -> Vec<Place> { std::iter::from_fn(|| slots.serve(way, QUIET).ok()).collect() };
-        let ip = over(Way::Ip);
-        assert_eq!((ip.len(), slots.has_room(Way::Ip), slots.has_room(Way::Unix)), (2, false, true));
-        let unix = over(Way::Unix);
+        let over = |way| -> Vec<Slot> { std::iter::from_fn(|| slots.serve(way, QUIET).ok()).collect() };
+        let ip = over(TransportKind::Ip);
+        assert_eq!(
+            (ip.len(), slots.has_room(TransportKind::Ip), slots.has_room(TransportKind::Unix)),
+            (2, false, true)
+        );
+        let unix = over(TransportKind::Unix);
         assert_eq!(unix.len(), 2);
-        let full = slots.serve(Way::Unix, QUIET).expect_err("there is no room");
+        let full = slots.serve(TransportKind::Unix, QUIET).expect_err("there is no room");
         let told = "too many connections; at most 2 are served over Unix sockets (--max-connections); retry later";
         assert_eq!(full.to_string(), told);
         drop(ip);
-        assert!(slots.serve(Way::Ip, QUIET).is_ok());
+        assert!(slots.serve(TransportKind::Ip, QUIET).is_ok());
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_who_has_said_nothing_for_a_while_makes_way() {
         let slots = Slots::new(2);
-        let mut clients = [slots.serve(Way::Unix, QUIET).unwrap(), slots.serve(Way::Unix, QUIET).unwrap()];
+        let mut clients =
+            [slots.serve(TransportKind::Unix, QUIET).unwrap(), slots.serve(TransportKind::Unix, QUIET).unwrap()];
         clients[0].keeper().keep();
-        assert!(slots.serve(Way::Unix, QUIET).is_err(), "both have just come");
+        assert!(slots.serve(TransportKind::Unix, QUIET).is_err(), "both have just come");
         tokio::time::advance(QUIET).await;
-        let third = slots.serve(Way::Unix, QUIET).unwrap();
+        let third = slots.serve(TransportKind::Unix, QUIET).unwrap();
         assert_eq!(clients.each_mut().map(is_lost), [false, true]);
         third.keeper().keep();
         drop(clients);
         // An evicted place is returned only once.
-        assert!(slots.serve(Way::Unix, QUIET).is_ok());
-        let fourth = slots.serve(Way::Unix, QUIET).unwrap();
+        assert!(slots.serve(TransportKind::Unix, QUIET).is_ok());
+        let fourth = slots.serve(TransportKind::Unix, QUIET).unwrap();
         fourth.keeper().keep();
-        assert!(slots.serve(Way::Unix, QUIET).is_err());
+        assert!(slots.serve(TransportKind::Unix, QUIET).is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_stranger_makes_way_once_it_had_its_chance() {
-        let lobby = Places::new(2);
+        let lobby = SlotPool::new(2);
         lobby.vacancy().await;
         let mut first = lobby.take_among_strangers().unwrap();
         let begun = Instant::now();

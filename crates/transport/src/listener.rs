@@ -13,9 +13,9 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
 use crate::descriptors::{self, Shortage, Spare};
-use crate::limits::{Limits, Place, Places, Slots, Way};
+use crate::limits::{Limits, Slot, SlotPool, Slots, TransportKind};
 use crate::peer;
-use crate::pipe::{Patient, Voice};
+use crate::pipe::{ClientInput, TimedWriter};
 use crate::token::Token;
 use crate::unix::{self, SocketError, UnixSocket};
 use crate::{Address, Reader, Writer, grpc, tcp, ws};
@@ -84,7 +84,7 @@ pub(crate) struct Client {
     pub(crate) limits: Limits,
     pub(crate) slots: Slots,
     /// Its place among the unauthenticated connections.
-    pub(crate) waiting: Place,
+    pub(crate) waiting: Slot,
     /// The local address it connected to.
     pub(crate) door: Option<SocketAddr>,
 }
@@ -96,7 +96,7 @@ pub struct Listener {
     address: Address,
     options: Options,
     /// Room for unauthenticated connections.
-    strangers: Places,
+    strangers: SlotPool,
     spare: Spare,
 }
 
@@ -140,7 +140,7 @@ impl Listener {
     }
 
     fn new(socket: Socket, address: Address, options: Options) -> Self {
-        let strangers = Places::new(options.limits.strangers);
+        let strangers = SlotPool::new(options.limits.strangers);
         Self { socket, address, options, strangers, spare: Spare::new() }
     }
 
@@ -229,7 +229,7 @@ impl Listener {
         {
             self.spare.release();
             if let Ok(Ok(stream)) = timeout(BREATHER, socket.accept()).await {
-                tcp::refuse(&mut Patient::new(stream, BREATHER), None, tcp::overloaded(NO_DESCRIPTORS)).await;
+                tcp::refuse(&mut TimedWriter::new(stream, BREATHER), None, tcp::overloaded(NO_DESCRIPTORS)).await;
             }
             self.spare.restore();
         }
@@ -261,8 +261,8 @@ async fn serve_unix<S: Service>(stream: UnixStream, limits: Limits, slots: Slots
         return;
     }
     let (input, output) = stream.into_split();
-    let mut output = Patient::new(output, limits.stall);
-    match slots.serve(Way::Unix, limits.quiet) {
+    let mut output = TimedWriter::new(output, limits.stall);
+    match slots.serve(TransportKind::Unix, limits.quiet) {
         Ok(place) => {
             let has_hung_up = |input: &OwnedReadHalf| peer::has_hung_up(input.as_ref());
             host(&service, (input, has_hung_up), Box::new(output), place).await;
@@ -273,13 +273,13 @@ async fn serve_unix<S: Service>(stream: UnixStream, limits: Limits, slots: Slots
 
 /// Serves an admitted client until it leaves or is evicted. Its input comes with a check whether it is gone, for the
 /// end of the input.
-pub(crate) async fn host<S, R, F>(service: &S, (input, is_gone): (R, F), output: Writer, mut place: Place)
+pub(crate) async fn host<S, R, F>(service: &S, (input, is_gone): (R, F), output: Writer, mut place: Slot)
 where
     S: Service,
     R: AsyncRead + Send + Unpin + 'static,
     F: Fn(&R) -> bool + Send + Unpin + 'static,
 {
-    let input = Voice::new(input, is_gone, place.keeper());
+    let input = ClientInput::new(input, is_gone, place.keeper());
     tokio::select! {
         () = service.serve(Box::new(input), output) => {}
         () = place.lost() => tracing::debug!("a client that was idle has to make room for another"),

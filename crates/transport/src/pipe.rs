@@ -11,7 +11,7 @@ use tokio::io::{
 };
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::limits::Keeper;
+use crate::limits::SlotKeeper;
 
 /// The buffer size between frames and lines, in each direction.
 pub(crate) const PIPE_BYTES: usize = 64 * 1024;
@@ -78,20 +78,20 @@ pub(crate) async fn together(one: impl Future<Output = ()>, other: impl Future<O
 
 /// The input of a client. Its end is an error if the client is gone, because then it receives no responses either.
 /// After its first complete line, the client's place is permanent.
-pub(crate) struct Voice<R, F> {
+pub(crate) struct ClientInput<R, F> {
     input: R,
     is_gone: F,
     /// `None` once the place is permanent.
-    keeper: Option<Keeper>,
+    keeper: Option<SlotKeeper>,
 }
 
-impl<R, F> Voice<R, F> {
-    pub(crate) fn new(input: R, is_gone: F, keeper: Keeper) -> Self {
+impl<R, F> ClientInput<R, F> {
+    pub(crate) fn new(input: R, is_gone: F, keeper: SlotKeeper) -> Self {
         Self { input, is_gone, keeper: Some(keeper) }
     }
 }
 
-impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for Voice<R, F> {
+impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for ClientInput<R, F> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -115,13 +115,13 @@ impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for Voice<R, F> 
 
 /// An output that fails when nothing is read for too long.
 #[derive(Debug)]
-pub(crate) struct Patient<W> {
+pub(crate) struct TimedWriter<W> {
     output: W,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<W> Patient<W> {
+impl<W> TimedWriter<W> {
     pub(crate) fn new(output: W, patience: Duration) -> Self {
         Self { output, patience, waiting: None }
     }
@@ -138,7 +138,7 @@ impl<W> Patient<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Patient<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for TimedWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.output).poll_write(context, bytes);
         self.bounded(polled, context)
@@ -178,7 +178,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_nothing_for_too_long_is_given_up() {
         let (near, mut far) = tokio::io::duplex(4);
-        let mut output = Patient::new(near, Duration::from_secs(60));
+        let mut output = TimedWriter::new(near, Duration::from_secs(60));
         output.write_all(b"1234").await.unwrap();
         let begun = tokio::time::Instant::now();
         let error = output.write_all(b"5").await.unwrap_err();

@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 
-use crate::limits::{Place, Way};
+use crate::limits::{Slot, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::peer;
-use crate::pipe::Patient;
+use crate::pipe::TimedWriter;
 
 /// The error code for a client error.
 const INVALID_REQUEST: i64 = -32600;
@@ -70,7 +70,7 @@ impl Refusal {
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
     let Client { token, limits, slots, mut waiting, .. } = client;
     let (input, output) = stream.into_split();
-    let (mut input, mut output) = (BufReader::new(input), Patient::new(output, limits.stall));
+    let (mut input, mut output) = (BufReader::new(input), TimedWriter::new(output, limits.stall));
     let mut line = Vec::new();
     let mut head = (&mut input).take(FIRST_LINE_BYTES);
     let read = tokio::select! {
@@ -90,7 +90,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         refuse(&mut output, id, Refusal::invalid(text)).await;
         return drain(input, waiting).await;
     }
-    let place = match slots.serve(Way::Ip, limits.quiet) {
+    let place = match slots.serve(TransportKind::Ip, limits.quiet) {
         Ok(place) => place,
         Err(full) => {
             refuse(&mut output, id, overloaded(full)).await;
@@ -122,7 +122,7 @@ pub(crate) async fn refuse<W: AsyncWrite + Unpin>(
 }
 
 /// Keeps reading for a moment: closing a socket with unread data would discard the response.
-async fn drain<R: AsyncRead + Unpin>(input: R, mut waiting: Place) {
+async fn drain<R: AsyncRead + Unpin>(input: R, mut waiting: Slot) {
     let (mut rest, mut nowhere) = (input.take(DRAINED_BYTES), tokio::io::sink());
     tokio::select! {
         _ = timeout(DRAINING, tokio::io::copy(&mut rest, &mut nowhere)) => {}

@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use tokio::time::{interval, timeout};
 use tokio_tungstenite::tungstenite;
 
-use crate::limits::{Full, Limits, Place, Slots, Way};
+use crate::limits::{Full, Limits, Slot, Slots, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::pipe::{LAST_WORDS, Lines, PIPE_BYTES, together, write_line};
 use crate::token::Token;
@@ -41,17 +41,17 @@ const LEAVE_TAKING: Duration = Duration::from_secs(1);
 
 /// The state of a client before it is admitted.
 #[derive(Clone)]
-struct Reception {
+struct Admission {
     token: Option<Token>,
     door: Option<SocketAddr>,
     slots: Slots,
     limits: Limits,
     /// Receives the connection when the client is admitted.
-    inside: Arc<Mutex<Option<oneshot::Sender<LetIn>>>>,
+    inside: Arc<Mutex<Option<oneshot::Sender<Admitted>>>>,
 }
 
 /// An admitted client and its place.
-type LetIn = (WebSocket, Place);
+type Admitted = (WebSocket, Slot);
 
 /// Serves a new connection.
 pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service: S) {
@@ -64,7 +64,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         .max_buf_size(HEAD_BYTES)
         .serve_connection(
             TokioIo::new(stream),
-            TowerToHyperService::new(router(Reception { token, door, slots, limits, inside })),
+            TowerToHyperService::new(router(Admission { token, door, slots, limits, inside })),
         )
         .with_upgrades();
     let entrance = async { connection.await.ok().zip(let_in.await.ok()) };
@@ -79,7 +79,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     }
 }
 
-fn router(reception: Reception) -> Router {
+fn router(reception: Admission) -> Router {
     Router::new()
         .route("/", get(upgrade))
         .route("/healthz", get(|| async { "ok\n" }))
@@ -89,7 +89,7 @@ fn router(reception: Reception) -> Router {
 }
 
 /// Refuses web pages, on every path.
-async fn guard(State(reception): State<Reception>, request: Request, next: Next) -> Response {
+async fn guard(State(reception): State<Admission>, request: Request, next: Next) -> Response {
     if request.headers().contains_key(ORIGIN) {
         return (StatusCode::FORBIDDEN, "requests of web pages are refused\n").into_response();
     }
@@ -111,8 +111,8 @@ pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
     name.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback() || !is_local)
 }
 
-async fn ready(State(reception): State<Reception>) -> Response {
-    if reception.slots.has_room(Way::Ip) {
+async fn ready(State(reception): State<Admission>) -> Response {
+    if reception.slots.has_room(TransportKind::Ip) {
         "ready\n".into_response()
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], "too many connections; retry later\n").into_response()
@@ -124,7 +124,7 @@ fn overloaded(full: Full) -> Response {
 }
 
 async fn upgrade(
-    State(reception): State<Reception>,
+    State(reception): State<Admission>,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
@@ -136,7 +136,7 @@ async fn upgrade(
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
     };
-    let place = match reception.slots.serve(Way::Ip, reception.limits.quiet) {
+    let place = match reception.slots.serve(TransportKind::Ip, reception.limits.quiet) {
         Ok(place) => place,
         Err(full) => return overloaded(full),
     };
@@ -145,13 +145,13 @@ async fn upgrade(
     upgrade.max_message_size(most).max_frame_size(most).on_upgrade(async move |socket| {
         if let Some(inside) = inside {
             // Nobody waits for it if the client took too long.
-            let _: Result<(), LetIn> = inside.send((socket, place));
+            let _: Result<(), Admitted> = inside.send((socket, place));
         }
     })
 }
 
 /// Forwards frames as lines and lines as frames until either side is done.
-async fn converse<S: Service>(socket: WebSocket, limits: Limits, place: Place, service: S) {
+async fn converse<S: Service>(socket: WebSocket, limits: Limits, place: Slot, service: S) {
     let (sink, stream) = socket.split();
     let (near, far) = duplex(PIPE_BYTES);
     let (from_service, to_service) = tokio::io::split(near);

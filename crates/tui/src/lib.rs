@@ -11,13 +11,13 @@ pub mod diff;
 pub mod editor;
 pub mod key;
 pub mod markdown;
-pub mod page;
-pub mod pages;
+pub mod pager;
 pub mod picker;
 pub mod question;
 pub mod slash;
 mod style;
 mod text;
+pub mod transcript;
 pub mod wrap;
 
 pub use style::{Ink, Row, Span, Style};

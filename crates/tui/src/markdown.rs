@@ -2,13 +2,13 @@
 //!
 //! Invariants: text that arrives in pieces is rendered as if it had arrived at once. Only the marks themselves are
 //! dropped, and everything else is shown unchanged. Text is held back only while it may be part of a mark, and never
-//! for more than `MOST_HELD` bytes of a started line.
+//! for more than `MOST_PENDING` bytes of a started line.
 
 use crate::style::add;
 use crate::{Span, Style, printable};
 
 /// The maximum distance to the end of an emphasis.
-const MOST_HELD: usize = 1024;
+const MOST_PENDING: usize = 1024;
 
 /// The longest line of dashes that counts as a rule.
 const LONGEST_RULE: usize = 200;
@@ -25,7 +25,7 @@ pub struct Markdown {
     /// The prefix of every line.
     gutter: &'static str,
     /// Received text that is not rendered yet.
-    held: String,
+    pending: String,
     place: Place,
     /// The character before the held text, within its line.
     before: Option<char>,
@@ -45,7 +45,7 @@ enum Place {
 }
 
 /// The classification of a line.
-enum Begin {
+enum LineKind {
     /// More text is needed.
     Unknown,
     /// The line opens or closes a code block. It is not rendered itself.
@@ -59,12 +59,12 @@ impl Markdown {
     /// A renderer with the given style for ordinary text, and a prefix for every line.
     #[must_use]
     pub fn new(base: Style, gutter: &'static str) -> Self {
-        Self { base, gutter, held: String::new(), place: Place::Start, before: None, fence: None }
+        Self { base, gutter, pending: String::new(), place: Place::Start, before: None, fence: None }
     }
 
     /// Adds text, and renders what is complete.
     pub fn push(&mut self, text: &str, out: &mut Vec<Span>) {
-        self.held.push_str(&printable(text));
+        self.pending.push_str(&printable(text));
         self.advance(false, out);
     }
 
@@ -75,8 +75,8 @@ impl Markdown {
     }
 
     fn advance(&mut self, is_end: bool, out: &mut Vec<Span>) {
-        let held = std::mem::take(&mut self.held);
-        let mut rest = held.as_str();
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_str();
         while !rest.is_empty() {
             let (line, is_whole) = rest.find('\n').map_or((rest, is_end), |end| (&rest[..end], true));
             if self.place == Place::Start {
@@ -93,7 +93,7 @@ impl Markdown {
             add(out, Style::Plain, "\n");
             (rest, self.place, self.before) = (next, Place::Start, None);
         }
-        rest.clone_into(&mut self.held);
+        rest.clone_into(&mut self.pending);
     }
 
     /// Classifies a line, and returns how many bytes were consumed; `None` if more text is needed.
@@ -103,18 +103,18 @@ impl Markdown {
             None => block(line, is_whole, self.base),
         };
         match begin {
-            Begin::Unknown => None,
-            Begin::Fence(fence) => {
+            LineKind::Unknown => None,
+            LineKind::Fence(fence) => {
                 self.fence = fence;
                 Some(line.len() + 1)
             }
-            Begin::Rule => {
+            LineKind::Rule => {
                 add(out, Style::Gutter, self.gutter);
                 add(out, Style::Dim, "────────");
                 self.place = Place::Text(self.base);
                 Some(line.len())
             }
-            Begin::Text(mark, shown, style) => {
+            LineKind::Text(mark, shown, style) => {
                 add(out, Style::Gutter, self.gutter);
                 out.extend(shown);
                 self.place = if self.fence.is_some() { Place::Code } else { Place::Text(style) };
@@ -136,42 +136,42 @@ impl Markdown {
 }
 
 /// Classifies a line within a code block.
-fn within_fence(line: &str, is_whole: bool, (mark, count): (char, usize)) -> Begin {
+fn within_fence(line: &str, is_whole: bool, (mark, count): (char, usize)) -> LineKind {
     let text = line.trim_matches(' ');
     if text.chars().all(|c| c == mark) {
         if !is_whole {
-            return Begin::Unknown;
+            return LineKind::Unknown;
         }
         if text.len() >= count {
-            return Begin::Fence(None);
+            return LineKind::Fence(None);
         }
     }
-    Begin::Text(0, Some(Span::new(Style::Gutter, CODE_INDENT)), Style::Code)
+    LineKind::Text(0, Some(Span::new(Style::Gutter, CODE_INDENT)), Style::Code)
 }
 
 /// Classifies a line outside of code blocks.
-fn block(line: &str, is_whole: bool, base: Style) -> Begin {
+fn block(line: &str, is_whole: bool, base: Style) -> LineKind {
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
     let spaces = (indent > 0).then(|| Span::new(Style::Hang, " ".repeat(indent)));
-    let plain = Begin::Text(indent, spaces, base);
-    let Some(first) = text.chars().next() else { return if is_whole { plain } else { Begin::Unknown } };
+    let plain = LineKind::Text(indent, spaces, base);
+    let Some(first) = text.chars().next() else { return if is_whole { plain } else { LineKind::Unknown } };
     let run = text.chars().take_while(|c| *c == first).count();
     let after = &text[run * first.len_utf8()..];
     let is_open = after.is_empty() && !is_whole;
     match first {
-        '#' if run <= 6 && !is_whole && after.trim_start_matches(' ').is_empty() => Begin::Unknown,
+        '#' if run <= 6 && !is_whole && after.trim_start_matches(' ').is_empty() => LineKind::Unknown,
         '#' if run <= 6 && after.starts_with(' ') => {
             let mark = line.len() - after.trim_start_matches(' ').len();
-            Begin::Text(mark, None, if run <= 2 { Style::Heading } else { Style::Bold })
+            LineKind::Text(mark, None, if run <= 2 { Style::Heading } else { Style::Bold })
         }
-        '`' | '~' if run >= 3 && !is_whole && !after.contains('`') => Begin::Unknown,
-        '`' | '~' if run >= 3 && !after.contains('`') => Begin::Fence(Some((first, run))),
-        '`' | '~' if run < 3 && is_open => Begin::Unknown,
-        '>' if is_open && run == 1 => Begin::Unknown,
+        '`' | '~' if run >= 3 && !is_whole && !after.contains('`') => LineKind::Unknown,
+        '`' | '~' if run >= 3 && !after.contains('`') => LineKind::Fence(Some((first, run))),
+        '`' | '~' if run < 3 && is_open => LineKind::Unknown,
+        '>' if is_open && run == 1 => LineKind::Unknown,
         '>' => {
             let mark = if text[1..].starts_with(' ') { 2 } else { 1 };
-            Begin::Text(indent + mark, Some(Span::new(Style::Gutter, QUOTE)), base)
+            LineKind::Text(indent + mark, Some(Span::new(Style::Gutter, QUOTE)), base)
         }
         '-' | '*' | '_' | '+' => dashes(text, is_whole).unwrap_or_else(|| {
             let is_item = first != '_' && run == 1 && after.starts_with(' ');
@@ -182,29 +182,29 @@ fn block(line: &str, is_whole: bool, base: Style) -> Begin {
     }
 }
 
-fn item(indent: usize, mark: &str, length: usize, base: Style) -> Begin {
-    Begin::Text(indent + length, Some(Span::new(Style::Hang, format!("{}{mark} ", " ".repeat(indent)))), base)
+fn item(indent: usize, mark: &str, length: usize, base: Style) -> LineKind {
+    LineKind::Text(indent + length, Some(Span::new(Style::Hang, format!("{}{mark} ", " ".repeat(indent)))), base)
 }
 
 /// A rule, or a possible start of one.
-fn dashes(text: &str, is_whole: bool) -> Option<Begin> {
+fn dashes(text: &str, is_whole: bool) -> Option<LineKind> {
     let first = text.chars().next()?;
     let may_be = text.len() <= LONGEST_RULE && text.chars().all(|c| c == first || c == ' ');
     match (may_be, is_whole) {
-        (true, false) => Some(Begin::Unknown),
-        (true, true) if first != '+' && text.matches(first).count() >= 3 => Some(Begin::Rule),
+        (true, false) => Some(LineKind::Unknown),
+        (true, true) if first != '+' && text.matches(first).count() >= 3 => Some(LineKind::Rule),
         _ => None,
     }
 }
 
 /// A numbered item, or a possible start of one.
-fn numbered(text: &str, indent: usize, is_whole: bool, base: Style) -> Option<Begin> {
+fn numbered(text: &str, indent: usize, is_whole: bool, base: Style) -> Option<LineKind> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, after) = text.split_at(digits);
     let dot = after.chars().next();
     match (dot, after.get(1..).unwrap_or_default()) {
         _ if digits > 9 => None,
-        (None, _) | (Some('.' | ')'), "") if !is_whole => Some(Begin::Unknown),
+        (None, _) | (Some('.' | ')'), "") if !is_whole => Some(LineKind::Unknown),
         (Some('.' | ')'), rest) if rest.starts_with(' ') => {
             Some(item(indent, &format!("{number}{}", &after[..1]), digits + 2, base))
         }
@@ -275,7 +275,7 @@ impl Inline {
     /// Whether more of the line may decide.
     fn may_wait(&self, line: &str, at: usize) -> bool {
         // A few more bytes decide whether a mark that starts just within reach ends there.
-        !self.is_whole && line.len() - at < MOST_HELD + 8
+        !self.is_whole && line.len() - at < MOST_PENDING + 8
     }
 
     fn escape(&self, line: &str, at: usize) -> Mark {
@@ -317,7 +317,8 @@ impl Inline {
         style: Style,
     ) -> Mark {
         let mut at = start + count;
-        while let Some(place) = line[at..].find(c).map(|found| at + found).filter(|place| *place < start + MOST_HELD) {
+        while let Some(place) = line[at..].find(c).map(|found| at + found).filter(|place| *place < start + MOST_PENDING)
+        {
             let length = run(line, place, c);
             let after = line[place + length..].chars().next();
             if after.is_none() && self.may_wait(line, start) {
@@ -441,8 +442,8 @@ mod tests {
         assert_eq!(take("It is "), "It is ");
         assert_eq!(take("**very"), "");
         assert_eq!(take("** good"), "very good");
-        assert_eq!(take(&format!(" `{}", "x".repeat(MOST_HELD))), " ");
-        assert_eq!(take(&"y".repeat(10)).len(), MOST_HELD + 11, "it does not wait for ever");
+        assert_eq!(take(&format!(" `{}", "x".repeat(MOST_PENDING))), " ");
+        assert_eq!(take(&"y".repeat(10)).len(), MOST_PENDING + 11, "it does not wait for ever");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::key::Key;
-use crate::pages::Pages;
+use crate::pager::Pager;
 use crate::{Ink, Row, Span, Style, visible};
 
 /// How long the keyboard must be idle before the choices are shown.
@@ -29,7 +29,7 @@ const GUTTER: &str = "  | ";
 
 /// The progress of a prompt towards accepting an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arming {
+pub enum Readiness {
     /// The user may still be typing.
     Quiet { until: Instant },
     /// Earlier input is being discarded.
@@ -40,13 +40,13 @@ pub enum Arming {
     Open { since: Instant },
 }
 
-impl Arming {
+impl Readiness {
     #[must_use]
     pub fn begin(now: Instant) -> Self {
         Self::Quiet { until: now + QUIET }
     }
 
-    /// The time of the next [`Arming::wake`].
+    /// The time of the next [`Readiness::wake`].
     #[must_use]
     pub fn deadline(self) -> Option<Instant> {
         match self {
@@ -96,16 +96,16 @@ impl Arming {
 
 /// Open prompts, and the state of the first one.
 #[derive(Debug)]
-pub struct Asking {
+pub struct QuestionQueue {
     waiting: VecDeque<Question>,
-    pub arming: Arming,
+    pub arming: Readiness,
     /// The text of the first prompt.
-    pages: Pages,
+    pages: Pager,
 }
 
 /// The effect of a key.
 #[derive(Debug)]
-pub enum Pressed {
+pub enum KeyOutcome {
     Nothing,
     /// There is another page.
     More(Vec<Span>),
@@ -113,13 +113,13 @@ pub enum Pressed {
     Decided(Question, Decision),
 }
 
-impl Default for Asking {
+impl Default for QuestionQueue {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), arming: Arming::Ready, pages: Pages::default() }
+        Self { waiting: VecDeque::new(), arming: Readiness::Ready, pages: Pager::default() }
     }
 }
 
-impl Asking {
+impl QuestionQueue {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -149,8 +149,8 @@ impl Asking {
 
     /// Starts the first prompt, and returns the first page of its text.
     pub fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
-        self.pages = Pages::new(about, width, height.saturating_sub(BESIDE_PAGE));
-        self.arming = Arming::begin(now);
+        self.pages = Pager::new(about, width, height.saturating_sub(BESIDE_PAGE));
+        self.arming = Readiness::begin(now);
         self.pages.next_page()
     }
 
@@ -170,20 +170,20 @@ impl Asking {
     }
 
     /// Handles a key with the time of its press.
-    pub fn press(&mut self, key: &Key, at: Instant) -> Pressed {
+    pub fn press(&mut self, key: &Key, at: Instant) -> KeyOutcome {
         if !self.arming.pressed(at) {
-            return Pressed::Nothing;
+            return KeyOutcome::Nothing;
         }
         let is_seen = self.pages.is_over();
         if !is_seen && matches!(key, Key::Char(' ') | Key::Enter | Key::PageDown | Key::Down) {
-            self.arming = Arming::begin(at);
-            return Pressed::More(self.pages.next_page());
+            self.arming = Readiness::begin(at);
+            return KeyOutcome::More(self.pages.next_page());
         }
         let decision = self.first().and_then(|question| question.decide(key));
         let decision = decision.filter(|decision| is_seen || decision.refuses());
         match decision.and_then(|decision| Some((self.waiting.pop_front()?, decision))) {
-            Some((question, decision)) => Pressed::Decided(question, decision),
-            None => Pressed::Nothing,
+            Some((question, decision)) => KeyOutcome::Decided(question, decision),
+            None => KeyOutcome::Nothing,
         }
     }
 }
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn what_was_typed_before_the_choices_were_shown_counts_for_nothing() {
         let start = Instant::now();
-        let mut arming = Arming::begin(start);
+        let mut arming = Readiness::begin(start);
         assert!(!arming.pressed(start + QUIET / 2), "somebody types");
         arming.wake(start + QUIET, || unreachable!("it has not been quiet for long enough"));
         arming.wake(start + QUIET * 2, || 7);
@@ -428,33 +428,33 @@ mod tests {
     #[test]
     fn nothing_is_allowed_before_its_last_page_was_shown() {
         let now = Instant::now();
-        let mut asking = Asking::default();
+        let mut asking = QuestionQueue::default();
         assert!(asking.add(command("one\ntwo\nthree\nfour\nrm -rf ~")));
         let about = asking.first().unwrap().describe();
         let mut shown = text(&asking.begin(&about, (40, 6), now));
-        let open = |asking: &mut Asking| asking.arming = Arming::Open { since: now };
+        let open = |asking: &mut QuestionQueue| asking.arming = Readiness::Open { since: now };
         open(&mut asking);
         assert_eq!(text(&asking.choices()), "[space] more (page 1 of 3)  [n] no  [esc] no, and stop");
         for key in [Key::Char('y'), Key::Char('a')] {
-            assert!(matches!(asking.press(&key, now), Pressed::Nothing), "{key:?}");
+            assert!(matches!(asking.press(&key, now), KeyOutcome::Nothing), "{key:?}");
         }
         for _ in 0..2 {
             open(&mut asking);
-            let Pressed::More(page) = asking.press(&Key::Char(' '), now) else { panic!("there is more") };
+            let KeyOutcome::More(page) = asking.press(&Key::Char(' '), now) else { panic!("there is more") };
             assert!(!asking.arming.has_choices(), "what is new has to be looked at first");
             shown.push_str(&text(&page));
         }
         assert_eq!(shown, text(&about));
         open(&mut asking);
-        assert!(matches!(asking.press(&Key::Char(' '), now), Pressed::Nothing));
-        assert!(matches!(asking.press(&Key::Char('y'), now), Pressed::Decided(_, Decision::Accept)));
+        assert!(matches!(asking.press(&Key::Char(' '), now), KeyOutcome::Nothing));
+        assert!(matches!(asking.press(&Key::Char('y'), now), KeyOutcome::Decided(_, Decision::Accept)));
         assert!(asking.is_empty());
         // It can be declined at any time.
         asking.add(command("a\nb\nc\nd\ne"));
         let about = asking.first().unwrap().describe();
         asking.begin(&about, (40, 6), now);
         open(&mut asking);
-        assert!(matches!(asking.press(&Key::Esc, now), Pressed::Decided(_, Decision::Cancel)));
+        assert!(matches!(asking.press(&Key::Esc, now), KeyOutcome::Decided(_, Decision::Cancel)));
     }
 
     #[test]

@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn a_text_is_shared_until_it_grows() {
         let mut text = Text::from("one");
-        let held = text.clone();
-        assert!(std::ptr::eq(text.as_str(), held.as_str()));
+        let shared = text.clone();
+        assert!(std::ptr::eq(text.as_str(), shared.as_str()));
         text.push_str(" two");
-        assert_eq!((&*text, &*held), ("one two", "one"));
+        assert_eq!((&*text, &*shared), ("one two", "one"));
         assert_eq!(serde_json::to_string(&text).unwrap(), r#""one two""#);
         assert_eq!(serde_json::from_str::<Text>(r#""o\nne""#).unwrap(), "o\nne");
     }

@@ -14,10 +14,10 @@ use crate::exec::args::duration;
 pub(crate) struct AppServerArgs {
     /// Match this release's behaviour where releases differ
     #[arg(long, value_enum, value_name = "RELEASE")]
-    pub(crate) emulate: Option<Emulated>,
+    pub(crate) emulate: Option<EmulatedRelease>,
     /// Default dialect for clients that do not choose one
     #[arg(long, value_enum, value_name = "DIALECT")]
-    pub(crate) dialect: Option<Spoken>,
+    pub(crate) dialect: Option<DialectArg>,
     /// Where clients come in
     #[command(flatten)]
     pub(crate) listening: ListenArgs,
@@ -28,7 +28,7 @@ pub(crate) struct AppServerArgs {
 
 /// A dialect of the app-server.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Spoken {
+pub(crate) enum DialectArg {
     /// Legacy `codex/event/*` events and v1 approval requests
     V1,
     /// Notifications, and v2 approval requests
@@ -66,7 +66,7 @@ pub(crate) struct GenerateJsonSchemaArgs {
 
 /// A release whose ways can be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Emulated {
+pub(crate) enum EmulatedRelease {
     /// Legacy events besides notifications
     #[value(name = "0.77")]
     V077,
@@ -75,11 +75,11 @@ pub(crate) enum Emulated {
     V0166,
 }
 
-impl From<Emulated> for ProtocolRelease {
-    fn from(emulated: Emulated) -> Self {
+impl From<EmulatedRelease> for ProtocolRelease {
+    fn from(emulated: EmulatedRelease) -> Self {
         match emulated {
-            Emulated::V077 => Self::V077,
-            Emulated::V0166 => Self::V0166,
+            EmulatedRelease::V077 => Self::V077,
+            EmulatedRelease::V0166 => Self::V0166,
         }
     }
 }

@@ -17,7 +17,7 @@ use super::args::{DaemonArgs, DaemonCommand};
 use crate::app_server::args::AppServerArgs;
 use crate::args::Shared;
 use crate::console;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// How long a server may take to start.
 const START: Duration = Duration::from_secs(15);
@@ -124,7 +124,7 @@ impl Daemon {
                 && owner(&self.socket).is_none()
             {
                 let what = format!("the server exited immediately ({status}){}", self.complaint(child));
-                return Err(Hinted { what, hint: format!("see its log: {}", self.log.display()) }.into());
+                return Err(ErrorWithHint { what, hint: format!("see its log: {}", self.log.display()) }.into());
             }
             sleep(LOOK).await;
         }
@@ -133,7 +133,7 @@ impl Daemon {
 
     fn no_answer(&self) -> anyhow::Error {
         let what = format!("the server did not answer within {} s", START.as_secs());
-        Hinted { what, hint: format!("see its log: {}", self.log.display()) }.into()
+        ErrorWithHint { what, hint: format!("see its log: {}", self.log.display()) }.into()
     }
 
     async fn stop(&self, json: bool) -> anyhow::Result<ExitCode> {

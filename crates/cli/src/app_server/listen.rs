@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::args::ListenArgs;
 use super::log;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 use crate::{console, memory, signals};
 
 /// The minimum interval between unloading threads for lack of descriptors.
@@ -86,7 +86,7 @@ async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::
         let listener = bound.map_err(|error| match error {
             BindError::Remote { .. } => {
                 let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or say --allow-remote".to_owned();
-                anyhow::Error::from(Hinted { what: error.to_string(), hint })
+                anyhow::Error::from(ErrorWithHint { what: error.to_string(), hint })
             }
             error => error.into(),
         })?;
@@ -133,7 +133,7 @@ async fn serve(
 async fn free_descriptors(app: &AppServer, shortage: &Shortage) {
     loop {
         shortage.reported().await;
-        let unloaded = app.unload_unheard().await;
+        let unloaded = app.unload_unsubscribed().await;
         if unloaded > 0 {
             say(&format!("too many files are open; {unloaded} threads that nobody listens to were unloaded"));
         }

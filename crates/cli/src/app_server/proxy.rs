@@ -26,23 +26,23 @@ pub(crate) fn run(args: &ProxyArgs) -> anyhow::Result<ExitCode> {
     let passed = runtime.block_on(async {
         let (mut from_server, mut to_server) = dial(&address, token.as_ref()).await?;
         let (mut input, mut output) = (tokio::io::stdin(), tokio::fs::File::from_std(output));
-        let saying = async {
+        let sending = async {
             tokio::io::copy(&mut input, &mut to_server).await?;
             // Pending requests are still answered.
             to_server.shutdown().await
         };
-        let hearing = async {
+        let receiving = async {
             tokio::io::copy(&mut from_server, &mut output).await?;
             output.flush().await
         };
-        let mut hearing = std::pin::pin!(hearing);
+        let mut receiving = std::pin::pin!(receiving);
         tokio::select! {
-            heard = &mut hearing => {
-                heard.context("the connection failed")?;
+            received = &mut receiving => {
+                received.context("the connection failed")?;
                 bail!("the server closed the connection")
             }
             // A server that is gone is noticed when reading.
-            _ = saying => hearing.await.context("the connection failed"),
+            _ = sending => receiving.await.context("the connection failed"),
         }
     });
     // A read of standard input cannot be cancelled, so its thread is abandoned.

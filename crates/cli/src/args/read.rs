@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::FromArgMatches;
 use clap::error::ErrorKind;
 
-use super::{Args, Command, Repeated, Shared};
+use super::{Args, Command, RepeatableArgs, Shared};
 use crate::chat::args::ChatOptions;
 use crate::chat::setup::settings;
 use crate::exec::args::ExecOptions;
@@ -43,7 +43,7 @@ impl Args {
         }
         let mut level = Some(&matches);
         while let Some(matches) = level {
-            let Repeated { overrides, enable, disable } = Repeated::from_arg_matches(matches)?;
+            let RepeatableArgs { overrides, enable, disable } = RepeatableArgs::from_arg_matches(matches)?;
             let all = &mut args.shared.repeated;
             all.overrides.extend(overrides);
             all.enable.extend(enable);

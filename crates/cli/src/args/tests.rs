@@ -162,7 +162,7 @@ fn help_is_written_in_common_words() {
         "Review changes non-interactively",
         "Restore an archived thread",
         "Apply the changes from a thread's last turn here",
-        "Store an API key, or show how requests are authenticated",
+        "Log in, or show how requests are authenticated",
         "Log out: remove the stored credentials",
         "List, enable and disable features",
         "Check this installation and suggest fixes",

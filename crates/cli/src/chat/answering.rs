@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::keys::{self, Key};
 use super::session::{Chat, Flow};
-use codex_tui::question::{Pressed, Question};
+use codex_tui::question::{KeyOutcome, Question};
 
 impl<W: Write> Chat<W> {
     /// Queues an approval prompt.
@@ -35,9 +35,9 @@ impl<W: Write> Chat<W> {
 
     pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
         match self.asking.press(key, at.into_std()) {
-            Pressed::Nothing => {}
-            Pressed::More(page) => self.view.spans(page),
-            Pressed::Decided(question, decision) => {
+            KeyOutcome::Nothing => {}
+            KeyOutcome::More(page) => self.view.spans(page),
+            KeyOutcome::Decided(question, decision) => {
                 self.view.line(&format!("  {}\n", decision.past()));
                 self.client.answer(&question.id, decision.answer()).await?;
                 self.is_warned = *key == Key::Ctrl('c');
@@ -85,7 +85,7 @@ impl<W: Write> Chat<W> {
 
     /// Ctrl-Z: stops the program until the shell continues it. If the terminal is gone, the next drawing fails.
     pub(crate) fn suspend(&mut self) {
-        let suspended = self.screen.leave().and_then(|()| keys::suspend(self.screen.look().is_dumb));
+        let suspended = self.screen.leave().and_then(|()| keys::suspend(self.screen.capabilities().is_dumb));
         self.is_back = suspended.is_ok();
         self.resize();
         self.screen.come_back().unwrap_or_default();
@@ -94,7 +94,7 @@ impl<W: Write> Chat<W> {
     /// Handles SIGCONT: sets up the terminal again, unless that was done already.
     pub(crate) fn continued(&mut self) {
         if !std::mem::take(&mut self.is_back) {
-            let taken = keys::retake(self.screen.look().is_dumb).and_then(|()| self.screen.come_back());
+            let taken = keys::retake(self.screen.capabilities().is_dumb).and_then(|()| self.screen.come_back());
             taken.unwrap_or_default();
         }
     }

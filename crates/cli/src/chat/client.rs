@@ -32,7 +32,7 @@ const LAST_WRITES: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
     /// A notification.
-    News { method: String, params: Value },
+    Notification { method: String, params: Value },
     /// A server request.
     Question { id: RequestId, method: String, params: Value },
 }
@@ -233,12 +233,12 @@ impl Client {
             }
             Incoming::Notification { method } => {
                 #[derive(serde::Deserialize)]
-                struct News {
+                struct Notification {
                     #[serde(default)]
                     params: Value,
                 }
-                let News { params } = serde_json::from_slice(&line)?;
-                Line::Message(Message::News { method: method.into_owned(), params })
+                let Notification { params } = serde_json::from_slice(&line)?;
+                Line::Message(Message::Notification { method: method.into_owned(), params })
             }
         })
     }

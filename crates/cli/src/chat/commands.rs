@@ -7,9 +7,9 @@ use codex_wire::policy::{AskForApproval, SandboxMode};
 use serde_json::{Value, json};
 
 use super::client::Refused;
-use super::opening::Wanted;
+use super::open_thread::ThreadToOpen;
 use super::session::{Chat, Flow};
-use crate::page::Style;
+use crate::transcript::Style;
 
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
@@ -46,8 +46,8 @@ impl<W: Write> Chat<W> {
             Slash::Init => self.init().await?,
             Slash::Review(what) => self.review(what.as_deref()).await?,
             Slash::Compact => self.compact().await?,
-            Slash::New => self.go_to(&Wanted::New).await?,
-            Slash::Resume(None) => self.go_to(&Wanted::Choice { is_fork: false, everywhere: false }).await?,
+            Slash::New => self.go_to(&ThreadToOpen::New).await?,
+            Slash::Resume(None) => self.go_to(&ThreadToOpen::Choice { is_fork: false, everywhere: false }).await?,
             Slash::Resume(Some(word)) => self.resume(&word).await?,
         }
         Ok(Flow::Stay)
@@ -60,7 +60,7 @@ impl<W: Write> Chat<W> {
         self.view.line("");
     }
 
-    async fn go_to(&mut self, wanted: &Wanted) -> anyhow::Result<()> {
+    async fn go_to(&mut self, wanted: &ThreadToOpen) -> anyhow::Result<()> {
         let cwd = self.cwd.clone();
         if let Err(Refused(why)) = self.open(wanted, &cwd).await? {
             self.view.note(Style::Red, "error", &why);
@@ -72,7 +72,7 @@ impl<W: Write> Chat<W> {
         let (home, word) = (self.home.clone(), word.to_owned());
         let found = tokio::task::spawn_blocking(move || super::find(&home, &word)).await?;
         match found {
-            Ok(id) => self.go_to(&Wanted::Resume(id)).await,
+            Ok(id) => self.go_to(&ThreadToOpen::Resume(id)).await,
             Err(error) => {
                 self.view.note(Style::Red, "error", &format!("{error:#}"));
                 Ok(())

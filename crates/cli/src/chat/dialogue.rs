@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::keys::{self, Input, Key, Keys};
 use super::screen::{Footer, Screen};
-use super::session::Left;
+use super::session::ChatEnd;
 use crate::signals::Stop;
-use codex_tui::question::Arming;
+use codex_tui::question::Readiness;
 
 /// A dialogue, without a terminal.
 pub(crate) trait Dialogue {
@@ -18,7 +18,7 @@ pub(crate) trait Dialogue {
     fn footer(&self) -> Footer;
 
     /// Handles a key. An answer ends it, and so does leaving.
-    fn press(&mut self, key: &Key) -> Option<Result<Self::Answer, Left>>;
+    fn press(&mut self, key: &Key) -> Option<Result<Self::Answer, ChatEnd>>;
 }
 
 /// Shows the dialogue, and waits for the answer. A key counts only if it was pressed after the choices were shown.
@@ -27,13 +27,13 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
     screen: &mut Screen<W>,
     keys: &mut Keys,
     stop: &mut Stop,
-) -> anyhow::Result<Result<D::Answer, Left>> {
-    let mut arming = Arming::begin(Instant::now().into_std());
+) -> anyhow::Result<Result<D::Answer, ChatEnd>> {
+    let mut arming = Readiness::begin(Instant::now().into_std());
     let answer = loop {
         let footer = if arming.has_choices() { dialogue.footer() } else { Footer::default() };
         let now = Instant::now();
         if screen.show(Vec::new(), footer).is_err() {
-            break Err(Left::ByForce);
+            break Err(ChatEnd::ByForce);
         }
         arming.drawn(now.into_std());
         let time = async {
@@ -43,16 +43,16 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
             }
         };
         tokio::select! {
-            () = stop.wait() => break Err(Left::ByForce),
+            () = stop.wait() => break Err(ChatEnd::ByForce),
             () = time => arming.wake(Instant::now().into_std(), || keys.discard()),
             input = keys.next() => match input {
-                Input::Gone => break Err(Left::ByForce),
+                Input::Gone => break Err(ChatEnd::ByForce),
                 // If this fails, so does the next drawing.
                 Input::Resized => {
                     crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
                 }
                 Input::Continued => {
-                    let taken = keys::retake(screen.look().is_dumb).and_then(|()| screen.come_back());
+                    let taken = keys::retake(screen.capabilities().is_dumb).and_then(|()| screen.come_back());
                     taken.unwrap_or_default();
                 }
                 Input::Discarded(number) => arming.discarded(number),
@@ -65,7 +65,7 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
             },
         }
     };
-    if !matches!(answer, Err(Left::ByForce)) {
+    if !matches!(answer, Err(ChatEnd::ByForce)) {
         screen.finish()?;
     }
     Ok(answer)

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use super::dialogue::Dialogue;
 use super::keys::Key;
 use super::screen::Footer;
-use super::session::Left;
-use super::setup::Place;
-use crate::page::Style;
+use super::session::ChatEnd;
+use super::setup::ChatEnvironment;
+use crate::transcript::Style;
 use codex_tui::question::choice;
 
 /// How long a local server may take to answer.
@@ -37,7 +37,7 @@ pub(crate) enum Choice {
     Key(String),
     Local(Server),
     /// Look for local servers again.
-    Look,
+    Capabilities,
     Offline,
 }
 
@@ -108,17 +108,17 @@ impl Dialogue for FirstRun {
         Footer { status, is_question: self.key.as_ref().is_none_or(String::is_empty), ..Footer::default() }
     }
 
-    fn press(&mut self, key: &Key) -> Option<Result<Choice, Left>> {
+    fn press(&mut self, key: &Key) -> Option<Result<Choice, ChatEnd>> {
         if self.key.is_some() {
             return self.type_key(key).map(Ok);
         }
         match key {
             Key::Char('k' | 'K') => self.key = Some(String::new()),
-            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::Look)),
+            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::Capabilities)),
             Key::Char('l' | 'L') => return self.servers.first().cloned().map(|server| Ok(Choice::Local(server))),
             Key::Char('m' | 'M') => return self.servers.get(1).cloned().map(|server| Ok(Choice::Local(server))),
             Key::Char('o' | 'O') => return Some(Ok(Choice::Offline)),
-            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => return Some(Err(Left::ByChoice)),
+            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => return Some(Err(ChatEnd::ByChoice)),
             _ => {}
         }
         None
@@ -155,9 +155,9 @@ impl FirstRun {
 }
 
 /// Saves the choice, and reports it.
-pub(crate) fn keep(choice: Choice, place: &mut Place) -> anyhow::Result<String> {
+pub(crate) fn keep(choice: Choice, place: &mut ChatEnvironment) -> anyhow::Result<String> {
     Ok(match choice {
-        Choice::Look => String::new(),
+        Choice::Capabilities => String::new(),
         Choice::Key(key) => {
             Auth::store_api_key(&place.home, &key)?;
             format!("The key is stored in {}.\n", place.home.auth_file().display())
@@ -178,7 +178,7 @@ impl Server {
         format!("{} on this machine (model {})", self.name, self.model)
     }
 
-    fn keep(&self, place: &Place) -> anyhow::Result<()> {
+    fn keep(&self, place: &ChatEnvironment) -> anyhow::Result<()> {
         place.home.ensure()?;
         let edits = [ConfigEdit::set("model_provider", &*self.id), ConfigEdit::set("model", &*self.model)];
         UserConfig::new(&place.home, &place.env, &Overrides::default()).write(&WriteRequest::of(edits))?;
@@ -187,7 +187,7 @@ impl Server {
 }
 
 /// The local servers that answer.
-pub(crate) async fn look(env: &Env) -> Vec<Server> {
+pub(crate) async fn capabilities(env: &Env) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
     for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
         let url = base_url.unwrap_or_default();
@@ -247,13 +247,13 @@ mod tests {
         assert_eq!(asked.press(&Key::Enter), Some(Ok(Choice::Key("sk-secret1".to_owned()))));
         asked.press(&Key::Char('k'));
         assert_eq!(asked.press(&Key::Esc), None, "back to the choices");
-        assert_eq!(asked.press(&Key::Esc), Some(Err(Left::ByChoice)));
+        assert_eq!(asked.press(&Key::Esc), Some(Err(ChatEnd::ByChoice)));
     }
 
     #[test]
     fn servers_are_offered_as_they_answer() {
         let mut asked = FirstRun::default();
-        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::Look)));
+        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::Capabilities)));
         assert_eq!(asked.press(&Key::Char('m')), None);
         asked.servers = vec![server("Ollama"), server("LM Studio")];
         assert_eq!(text(&asked.footer().status), "[k] key  [l] Ollama  [m] LM Studio  [o] offline  [esc] leave");

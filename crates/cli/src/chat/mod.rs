@@ -16,7 +16,7 @@ mod dialogue;
 mod first_run;
 mod history;
 mod keys;
-mod opening;
+mod open_thread;
 mod screen;
 mod session;
 pub(crate) mod setup;
@@ -39,19 +39,19 @@ use self::client::{Client, Refused};
 use self::first_run::{Choice, FirstRun};
 use self::history::History;
 use self::keys::{Keys, Raw};
-use self::opening::Wanted;
-use self::screen::{Footer, Look, Screen};
-use self::session::{Chat, Left, MadeOf};
-use self::setup::Place;
+use self::open_thread::ThreadToOpen;
+use self::screen::{Capabilities, Footer, Screen};
+use self::session::{Chat, ChatEnd, ChatParts};
+use self::setup::ChatEnvironment;
 use crate::args::Shared;
 use crate::console;
 use crate::exec::check_picture;
-use crate::failure::Hinted;
-use crate::page::Style;
+use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
 use crate::signals::{self, Stop};
 use crate::terminal::wants_colour;
 use crate::threads::locate;
+use crate::transcript::Style;
 
 /// The exit status for wrong usage.
 const MISUSED: u8 = 2;
@@ -59,10 +59,10 @@ const MISUSED: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 /// The chat that the user asked for.
-struct Wish {
+struct ChatRequest {
     is_verbose: bool,
     options: ChatOptions,
-    wanted: Wanted,
+    wanted: ThreadToOpen,
     first: Option<String>,
 }
 
@@ -75,7 +75,15 @@ pub(crate) fn run(shared: &Shared, args: ChatArgs) -> anyhow::Result<ExitCode> {
         }
         return Ok(MISUSED.into());
     }
-    chat(shared, Wish { is_verbose: shared.verbose, options: args.options, wanted: Wanted::New, first: args.prompt })
+    chat(
+        shared,
+        ChatRequest {
+            is_verbose: shared.verbose,
+            options: args.options,
+            wanted: ThreadToOpen::New,
+            first: args.prompt,
+        },
+    )
 }
 
 /// Chats in an existing thread, or in a copy of it.
@@ -95,11 +103,11 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         thread.map(|word| find(&home, &word)).transpose()?
     };
     let wanted = match id {
-        Some(id) if is_fork => Wanted::Fork(id),
-        Some(id) => Wanted::Resume(id),
-        None => Wanted::Choice { is_fork, everywhere: all },
+        Some(id) if is_fork => ThreadToOpen::Fork(id),
+        Some(id) => ThreadToOpen::Resume(id),
+        None => ThreadToOpen::Choice { is_fork, everywhere: all },
     };
-    chat(shared, Wish { is_verbose: shared.verbose, options, wanted, first: prompt })
+    chat(shared, ChatRequest { is_verbose: shared.verbose, options, wanted, first: prompt })
 }
 
 /// Finds a thread's id by its id, the start of its id, or its name.
@@ -107,7 +115,7 @@ fn find(home: &Home, word: &str) -> anyhow::Result<String> {
     let found = locate::thread(&ThreadIndex::open(home.path()), word).context("could not resume")?;
     if found.archived {
         let hint = format!("restore it with `codex threads unarchive {}`", found.id);
-        return Err(Hinted { what: format!("thread {} is archived", found.id), hint }.into());
+        return Err(ErrorWithHint { what: format!("thread {} is archived", found.id), hint }.into());
     }
     Ok(found.id.to_string())
 }
@@ -121,18 +129,18 @@ fn is_for_people(otherwise: &str) -> bool {
     is_there
 }
 
-fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
+fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
-    let place = Place::new(shared, &wish.options, cwd)?;
+    let place = ChatEnvironment::new(shared, &wish.options, cwd)?;
     // Errors are reported before the terminal is set up.
     needs_key(&place)?;
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
-    let look = Look { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
+    let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let raw = Raw::enter(is_dumb).context("could not take over the terminal")?;
     let ended = runtime.block_on(async {
-        let screen = Screen::new(console::painted_out(), look, crossterm::terminal::size().unwrap_or_default());
+        let screen = Screen::new(console::painted_out(), capabilities, crossterm::terminal::size().unwrap_or_default());
         begin(place, wish, screen, (Keys::read()?, signals::stop()?)).await
     });
     drop(raw);
@@ -143,14 +151,14 @@ fn chat(shared: &Shared, wish: Wish) -> anyhow::Result<ExitCode> {
         let _: std::io::Result<()> = writeln!(console::out(), "To continue this session: codex resume {id}");
     }
     Ok(match left {
-        Left::ByChoice => ExitCode::SUCCESS,
-        Left::ByForce => INTERRUPTED.into(),
+        ChatEnd::ByChoice => ExitCode::SUCCESS,
+        ChatEnd::ByForce => INTERRUPTED.into(),
     })
 }
 
 /// Whether there is no key, and the user can still choose how to start. If a provider was configured, a missing key is
 /// an error.
-fn needs_key(place: &Place) -> anyhow::Result<bool> {
+fn needs_key(place: &ChatEnvironment) -> anyhow::Result<bool> {
     let config = place.config()?;
     match crate::login::require_key(&place.home, &config, &place.env) {
         Ok(()) => Ok(false),
@@ -161,14 +169,14 @@ fn needs_key(place: &Place) -> anyhow::Result<bool> {
 
 /// The end of a chat, and the thread that can be resumed.
 struct Ended {
-    left: Left,
+    left: ChatEnd,
     thread: Option<String>,
 }
 
 /// Asks about the project if necessary, and chats.
 async fn begin<W: Write>(
-    mut place: Place,
-    wish: Wish,
+    mut place: ChatEnvironment,
+    wish: ChatRequest,
     mut screen: Screen<W>,
     (mut keys, mut stop): (Keys, Stop),
 ) -> anyhow::Result<Ended> {
@@ -195,7 +203,7 @@ async fn begin<W: Write>(
     let home = prepared.start.config.home().clone();
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
     let client = Client::connect(AppServer::new(prepared.start)).await?;
-    let made_of = MadeOf {
+    let made_of = ChatParts {
         history: History::new(file),
         config,
         named: prepared.named,
@@ -214,18 +222,18 @@ async fn begin<W: Write>(
     let left = left?;
     closed?;
     // A terminal that is gone shows nothing, which is no failure.
-    if left == Left::ByChoice {
+    if left == ChatEnd::ByChoice {
         shown?;
     }
     Ok(Ended { left, thread })
 }
 
-async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &Wanted, cwd: &Path) -> anyhow::Result<Left> {
+async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &ThreadToOpen, cwd: &Path) -> anyhow::Result<ChatEnd> {
     if let Err(Refused(why)) = chat.open(wanted, cwd).await? {
         anyhow::bail!("{why}");
     }
     if chat.thread.is_none() && chat.choosing.is_none() {
-        return Ok(Left::ByChoice);
+        return Ok(ChatEnd::ByChoice);
     }
     if chat.thread.is_some() {
         chat.say_first().await?;
@@ -235,16 +243,16 @@ async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &Wanted, cwd: &Path) -> 
 
 /// Asks how to start until that is settled. Returns how the chat was left, if it was.
 async fn ask_first_run<W: Write>(
-    place: &mut Place,
+    place: &mut ChatEnvironment,
     screen: &mut Screen<W>,
     keys: &mut Keys,
     stop: &mut Stop,
-) -> anyhow::Result<Option<Left>> {
+) -> anyhow::Result<Option<ChatEnd>> {
     loop {
-        let mut asked = FirstRun::new(first_run::look(&place.env).await);
+        let mut asked = FirstRun::new(first_run::capabilities(&place.env).await);
         screen.show(asked.question(), Footer::default())?;
         let kept = match dialogue::ask(&mut asked, screen, keys, stop).await? {
-            Ok(Choice::Look) => continue,
+            Ok(Choice::Capabilities) => continue,
             Ok(choice) => first_run::keep(choice, place),
             Err(left) => return Ok(Some(left)),
         };

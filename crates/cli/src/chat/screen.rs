@@ -5,13 +5,13 @@
 
 use std::io::{self, Write};
 
-use crate::page::{Style, printable};
+use crate::transcript::{Style, printable};
 use codex_tui::wrap::{row_columns, rows, typed_rows};
 use codex_tui::{Row, Span};
 
 /// The capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct Capabilities {
     pub(crate) colour: bool,
     /// Whether the cursor cannot be moved.
     pub(crate) is_dumb: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Footer {
 
 pub(crate) struct Screen<W> {
     out: W,
-    look: Look,
+    capabilities: Capabilities,
     width: usize,
     height: usize,
     /// The current incomplete line.
@@ -46,10 +46,10 @@ pub(crate) struct Screen<W> {
 }
 
 impl<W: Write> Screen<W> {
-    pub(crate) fn new(out: W, look: Look, size: (u16, u16)) -> Self {
+    pub(crate) fn new(out: W, capabilities: Capabilities, size: (u16, u16)) -> Self {
         let mut screen = Self {
             out,
-            look,
+            capabilities,
             width: 0,
             height: 0,
             line: Row::new(),
@@ -74,13 +74,13 @@ impl<W: Write> Screen<W> {
         (self.width, self.height)
     }
 
-    pub(crate) fn look(&self) -> Look {
-        self.look
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     /// Shows scrolling text, and the new footer.
     pub(crate) fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return self.show_dumb(&spans, footer);
         }
         if spans.is_empty() && footer == self.footer && !self.drawn.is_empty() {
@@ -112,7 +112,7 @@ impl<W: Write> Screen<W> {
     /// Adapts to a new size of the terminal. Drawn rows may have been rewrapped.
     pub(crate) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         self.measure(size);
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return Ok(());
         }
         let (row, column) = self.cursor;
@@ -124,7 +124,7 @@ impl<W: Write> Screen<W> {
     /// Clears and redraws everything. Each row is cleared separately, because terminals keep a copy of a screen that is
     /// cleared as a whole.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return Ok(());
         }
         let mut frame = b"\x1b[H".to_vec();
@@ -138,7 +138,7 @@ impl<W: Write> Screen<W> {
 
     /// Removes the footer because another program gets the terminal. The next drawing starts over.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }
         let footer = std::mem::take(&mut self.footer);
@@ -153,7 +153,7 @@ impl<W: Write> Screen<W> {
 
     /// Redraws at the cursor.
     pub(crate) fn come_back(&mut self) -> io::Result<()> {
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return Ok(());
         }
         self.forget();
@@ -167,7 +167,7 @@ impl<W: Write> Screen<W> {
 
     /// Removes the footer, and leaves the cursor at the start of a line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        if self.look.is_dumb {
+        if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }
         self.show(Vec::new(), Footer::default())?;
@@ -237,7 +237,7 @@ impl<W: Write> Screen<W> {
     }
 
     fn paint(&self, row: &[Span], frame: &mut Vec<u8>) -> io::Result<()> {
-        row.iter().try_for_each(|span| match span.style.code().filter(|_| self.look.colour) {
+        row.iter().try_for_each(|span| match span.style.code().filter(|_| self.capabilities.colour) {
             Some(code) => write!(frame, "\x1b[{code}m{}\x1b[0m", printable(&span.text)),
             None => write!(frame, "{}", printable(&span.text)),
         })

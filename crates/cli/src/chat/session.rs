@@ -19,9 +19,9 @@ use super::history::History;
 use super::keys::{Input, Key, Keys};
 use super::screen::{Footer, Screen};
 use super::view::View;
-use crate::page::Style;
 use crate::signals::Stop;
-use codex_tui::question::{Asking, Question};
+use crate::transcript::Style;
+use codex_tui::question::{Question, QuestionQueue};
 
 /// The interval at which the duration of a turn is updated.
 const TICK: Duration = Duration::from_secs(1);
@@ -52,9 +52,9 @@ pub(crate) struct Chat<W> {
     /// The running turn.
     pub(crate) running: Option<Running>,
     /// The open approval prompts.
-    pub(crate) asking: Asking,
+    pub(crate) asking: QuestionQueue,
     /// The threads that the user picks from.
-    pub(crate) choosing: Option<Choosing>,
+    pub(crate) choosing: Option<ThreadPicker>,
     /// Policies that await confirmation.
     pub(crate) unconfirmed: Option<Vec<String>>,
     /// Whether the next Ctrl-C quits.
@@ -64,7 +64,7 @@ pub(crate) struct Chat<W> {
 }
 
 /// The parts of a chat besides its client.
-pub(crate) struct MadeOf {
+pub(crate) struct ChatParts {
     pub(crate) history: History,
     pub(crate) config: Config,
     pub(crate) named: Map<String, Value>,
@@ -98,7 +98,7 @@ pub(crate) struct Running {
 
 /// Threads to pick from.
 #[derive(Debug)]
-pub(crate) struct Choosing {
+pub(crate) struct ThreadPicker {
     pub(crate) ids: Vec<String>,
     pub(crate) picker: Picker,
     /// Whether to fork the picked one.
@@ -114,7 +114,7 @@ pub(crate) enum Flow {
 
 /// How the chat ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ChatEnd {
     /// The user quit.
     ByChoice,
     /// A signal arrived, or the terminal is gone.
@@ -122,7 +122,7 @@ pub(crate) enum Left {
 }
 
 /// An event for the chat.
-enum Happened {
+enum ChatEvent {
     Message(Message),
     Input(Input),
     Time,
@@ -131,9 +131,9 @@ enum Happened {
 
 impl<W: Write> Chat<W> {
     /// A chat with a connected client, and nothing open.
-    pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: MadeOf) -> Self {
-        let MadeOf { history, config, named, home, cwd, first, pictures } = made_of;
-        let view = View::new(screen.look().colour);
+    pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: ChatParts) -> Self {
+        let ChatParts { history, config, named, home, cwd, first, pictures } = made_of;
+        let view = View::new(screen.capabilities().colour);
         Self {
             client,
             screen,
@@ -150,7 +150,7 @@ impl<W: Write> Chat<W> {
             first,
             pictures,
             running: None,
-            asking: Asking::default(),
+            asking: QuestionQueue::default(),
             choosing: None,
             unconfirmed: None,
             is_warned: false,
@@ -159,24 +159,24 @@ impl<W: Write> Chat<W> {
     }
 
     /// Chats until the user quits.
-    pub(crate) async fn run(&mut self) -> anyhow::Result<Left> {
+    pub(crate) async fn run(&mut self) -> anyhow::Result<ChatEnd> {
         loop {
             if self.draw().is_err() {
                 // A terminal that cannot be written to is gone.
-                return Ok(Left::ByForce);
+                return Ok(ChatEnd::ByForce);
             }
             match self.wait().await? {
-                Happened::Message(message) => self.messages(message).await?,
-                Happened::Time if self.asking.is_empty() => {}
-                Happened::Time => self.asking.arming.wake(Instant::now().into_std(), || self.keys.discard()),
-                Happened::Stop => return Ok(Left::ByForce),
-                Happened::Input(Input::Gone) => return Ok(Left::ByForce),
-                Happened::Input(Input::Resized) => self.resize(),
-                Happened::Input(Input::Continued) => self.continued(),
-                Happened::Input(Input::Discarded(number)) => self.asking.arming.discarded(number),
-                Happened::Input(Input::Key(key, at)) => {
+                ChatEvent::Message(message) => self.messages(message).await?,
+                ChatEvent::Time if self.asking.is_empty() => {}
+                ChatEvent::Time => self.asking.arming.wake(Instant::now().into_std(), || self.keys.discard()),
+                ChatEvent::Stop => return Ok(ChatEnd::ByForce),
+                ChatEvent::Input(Input::Gone) => return Ok(ChatEnd::ByForce),
+                ChatEvent::Input(Input::Resized) => self.resize(),
+                ChatEvent::Input(Input::Continued) => self.continued(),
+                ChatEvent::Input(Input::Discarded(number)) => self.asking.arming.discarded(number),
+                ChatEvent::Input(Input::Key(key, at)) => {
                     if self.press(&key, at).await? == Flow::Leave {
-                        return Ok(Left::ByChoice);
+                        return Ok(ChatEnd::ByChoice);
                     }
                 }
             }
@@ -184,7 +184,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Waits for whatever comes first.
-    async fn wait(&mut self) -> anyhow::Result<Happened> {
+    async fn wait(&mut self) -> anyhow::Result<ChatEvent> {
         let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
         let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline().map(Instant::from_std) };
         let time = async {
@@ -195,10 +195,10 @@ impl<W: Write> Chat<W> {
         };
         Ok(tokio::select! {
             biased;
-            () = self.stop.wait() => Happened::Stop,
-            input = self.keys.next() => Happened::Input(input),
-            message = self.client.next() => Happened::Message(message?),
-            () = time => Happened::Time,
+            () = self.stop.wait() => ChatEvent::Stop,
+            input = self.keys.next() => ChatEvent::Input(input),
+            message = self.client.next() => ChatEvent::Message(message?),
+            () = time => ChatEvent::Time,
         })
     }
 
@@ -223,7 +223,9 @@ impl<W: Write> Chat<W> {
             let is_question = self.asking.arming.has_choices();
             return Footer { status: self.asking.choices(), is_question, ..Footer::default() };
         }
-        if let Some(Choosing { picker, .. }) = self.choosing.as_ref().filter(|_| !self.screen.look().is_dumb) {
+        if let Some(ThreadPicker { picker, .. }) =
+            self.choosing.as_ref().filter(|_| !self.screen.capabilities().is_dumb)
+        {
             let (width, height) = self.screen.size();
             let typed = Some((picker.query().to_owned(), picker.query().len()));
             let status = dim("Pick a thread: arrows or a number, type to search, Enter to open, Esc to cancel");
@@ -254,7 +256,7 @@ impl<W: Write> Chat<W> {
 
     async fn message(&mut self, message: Message) -> anyhow::Result<()> {
         match message {
-            Message::News { method, params } => self.news(&method, &params),
+            Message::Notification { method, params } => self.notification(&method, &params),
             Message::Question { id, method, params } => {
                 let is_here = self.is_about_this(&params);
                 match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
@@ -274,11 +276,11 @@ impl<W: Write> Chat<W> {
         about.is_none_or(|about| self.thread.as_ref().is_some_and(|thread| thread.id == about))
     }
 
-    fn news(&mut self, method: &str, params: &Value) {
+    fn notification(&mut self, method: &str, params: &Value) {
         if !self.is_about_this(params) {
             return;
         }
-        self.view.news(method, params);
+        self.view.notification(method, params);
         match method {
             "turn/started" => {
                 let turn = params.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
@@ -320,7 +322,7 @@ impl<W: Write> Chat<W> {
             self.answer(key, at).await?;
             return Ok(Flow::Stay);
         }
-        if self.choosing.is_some() && !self.screen.look().is_dumb && *key != Key::Ctrl('l') {
+        if self.choosing.is_some() && !self.screen.capabilities().is_dumb && *key != Key::Ctrl('l') {
             return self.pick(key).await;
         }
         if *key == Key::Ctrl('c') {

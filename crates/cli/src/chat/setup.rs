@@ -17,7 +17,7 @@ use crate::host;
 
 /// The environment of the chat.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ChatEnvironment {
     pub(crate) env: Env,
     pub(crate) home: Home,
     pub(crate) cwd: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
     pub(crate) named: Map<String, Value>,
 }
 
-impl Place {
+impl ChatEnvironment {
     pub(crate) fn new(shared: &Shared, options: &ChatOptions, cwd: PathBuf) -> anyhow::Result<Self> {
         let env = Env::process();
         let home = Home::find(&env)?;

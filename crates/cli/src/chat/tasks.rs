@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::Refused;
 use super::session::Chat;
 use super::trust;
-use crate::page::Style;
+use crate::transcript::Style;
 
 /// The file that describes a project to a model.
 const AGENTS: &str = "AGENTS.md";
@@ -16,7 +16,7 @@ const AGENTS: &str = "AGENTS.md";
 /// The prompt of `/init`.
 const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
 
-Look at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
+Capabilities at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
 lists, what somebody needs who has never seen it: what is where, how to build, run and test it (exact commands), which
 conventions the code and the commit messages follow, and what to be careful with. Only say what you have found; do not
 guess. Keep it under 400 words, in Markdown.";

@@ -11,8 +11,8 @@ use codex_wire::policy::{AskForApproval, SandboxMode};
 use super::dialogue::Dialogue;
 use super::keys::Key;
 use super::screen::Footer;
-use super::session::Left;
-use crate::page::{Style, visible};
+use super::session::ChatEnd;
+use crate::transcript::{Style, visible};
 use codex_tui::question::choice;
 
 /// The project of a folder: its repository, or the folder itself.
@@ -91,11 +91,11 @@ impl Dialogue for Trust {
         Footer { status: choices(), is_question: true, ..Footer::default() }
     }
 
-    fn press(&mut self, key: &Key) -> Option<Result<TrustLevel, Left>> {
+    fn press(&mut self, key: &Key) -> Option<Result<TrustLevel, ChatEnd>> {
         match key {
             Key::Char('y' | 'Y') => Some(Ok(TrustLevel::Trusted)),
             Key::Char('n' | 'N') => Some(Ok(TrustLevel::Untrusted)),
-            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => Some(Err(Left::ByChoice)),
+            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => Some(Err(ChatEnd::ByChoice)),
             _ => None,
         }
     }

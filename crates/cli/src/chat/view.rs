@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::exec::amount;
 use crate::failure::in_brief;
-use crate::page::{Ended, Page, Style, Within, printable};
+use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
 
 /// The number of lines of a command's output that are shown as they arrive.
 const HEAD_LINES: usize = 20;
@@ -39,7 +39,7 @@ const THOUGHT: &str = "  ~ ";
 
 /// The state of the view.
 pub(crate) struct View {
-    page: Page<Vec<Span>>,
+    transcript: Transcript<Vec<Span>>,
     /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
     is_styled: bool,
     /// The renderers for answers and for reasoning.
@@ -85,7 +85,7 @@ struct Usage {
 /// The members of notifications that are shown. Each kind of notification has some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Told {
+struct NotificationParams {
     item_id: String,
     delta: String,
     message: String,
@@ -109,7 +109,7 @@ impl View {
     /// A view that renders Markdown with styles, or shows it as it is.
     pub(crate) fn new(is_styled: bool) -> Self {
         Self {
-            page: Page::new(Vec::new()),
+            transcript: Transcript::new(Vec::new()),
             is_styled,
             answer: Markdown::new(Style::Plain, ""),
             thought: Markdown::new(Style::Dim, THOUGHT),
@@ -130,26 +130,26 @@ impl View {
 
     /// Takes the pending text.
     pub(crate) fn take(&mut self) -> Vec<Span> {
-        std::mem::take(&mut self.page.ink)
+        std::mem::take(&mut self.transcript.ink)
     }
 
     /// Writes a notice.
     pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
-        self.write(|page| page.note(style, what, message));
+        self.write(|transcript| transcript.note(style, what, message));
     }
 
     /// Writes a line of our own in a style.
     pub(crate) fn remark(&mut self, style: Style, text: &str) {
-        self.write(|page| {
-            page.enter(Within::Nothing)?;
-            page.write(style, text)?;
-            page.end_line()
+        self.write(|transcript| {
+            transcript.enter(TextKind::Nothing)?;
+            transcript.write(style, text)?;
+            transcript.end_line()
         });
     }
 
     /// Writes a line of our own.
     pub(crate) fn line(&mut self, text: &str) {
-        self.write(|page| page.line(text));
+        self.write(|transcript| transcript.line(text));
     }
 
     /// Resets the usage for another thread.
@@ -167,32 +167,32 @@ impl View {
     }
 
     /// Writes something that is neither an answer nor reasoning, and ends those first. Writing to memory does not fail.
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Page<Vec<Span>>) -> std::io::Result<()>) {
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Transcript<Vec<Span>>) -> std::io::Result<()>) {
         self.settle();
-        let _: std::io::Result<()> = write(&mut self.page);
+        let _: std::io::Result<()> = write(&mut self.transcript);
     }
 
     /// Writes the held-back rest of an answer or reasoning.
     fn settle(&mut self) {
-        match self.page.within() {
-            Within::Message => self.answer.finish(&mut self.page.ink),
-            Within::Reasoning => self.thought.finish(&mut self.page.ink),
-            Within::Nothing | Within::Output => {}
+        match self.transcript.within() {
+            TextKind::Message => self.answer.finish(&mut self.transcript.ink),
+            TextKind::Reasoning => self.thought.finish(&mut self.transcript.ink),
+            TextKind::Nothing | TextKind::Output => {}
         }
     }
 
     /// Writes finished spans.
     pub(crate) fn spans(&mut self, spans: Vec<Span>) {
-        self.write(|page| {
-            page.enter(Within::Nothing)?;
-            page.ink.extend(spans);
+        self.write(|transcript| {
+            transcript.enter(TextKind::Nothing)?;
+            transcript.ink.extend(spans);
             Ok(())
         });
     }
 
     /// Shows a notification. Unknown ones are ignored.
-    pub(crate) fn news(&mut self, method: &str, params: &Value) {
-        let told = || Told::deserialize(params).unwrap_or_default();
+    pub(crate) fn notification(&mut self, method: &str, params: &Value) {
+        let told = || NotificationParams::deserialize(params).unwrap_or_default();
         if method.starts_with("item/") || method.starts_with("turn/") {
             self.retries = Default::default();
         }
@@ -200,13 +200,13 @@ impl View {
             "turn/started" => self.used_before = self.used,
             "item/started" => self.item_started(params),
             "item/completed" => self.item_completed(params),
-            "item/agentMessage/delta" => self.more(Within::Message, &told().delta),
-            "item/reasoning/summaryPartAdded" => self.write(|page| page.enter(Within::Nothing)),
+            "item/agentMessage/delta" => self.more(TextKind::Message, &told().delta),
+            "item/reasoning/summaryPartAdded" => self.write(|transcript| transcript.enter(TextKind::Nothing)),
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
-                self.more(Within::Reasoning, &told().delta);
+                self.more(TextKind::Reasoning, &told().delta);
             }
             "item/commandExecution/outputDelta" => {
-                let Told { item_id, delta, .. } = told();
+                let NotificationParams { item_id, delta, .. } = told();
                 self.output(&item_id, &delta);
             }
             "turn/plan/updated" => self.plan(&told()),
@@ -232,17 +232,17 @@ impl View {
     }
 
     /// Adds to an answer, reasoning or command output.
-    fn more(&mut self, within: Within, text: &str) {
-        if self.page.within() != within {
-            self.write(|page| page.enter(within));
+    fn more(&mut self, within: TextKind, text: &str) {
+        if self.transcript.within() != within {
+            self.write(|transcript| transcript.enter(within));
             self.is_marked = false;
         }
         match within {
-            Within::Message if self.is_styled => self.answer.push(text, &mut self.page.ink),
-            Within::Reasoning if self.is_styled => self.thought.push(text, &mut self.page.ink),
-            Within::Message | Within::Nothing => self.marked("", Style::Plain, text),
-            Within::Reasoning => self.marked(THOUGHT, Style::Dim, text),
-            Within::Output => self.marked(OUTPUT, Style::Dim, text),
+            TextKind::Message if self.is_styled => self.answer.push(text, &mut self.transcript.ink),
+            TextKind::Reasoning if self.is_styled => self.thought.push(text, &mut self.transcript.ink),
+            TextKind::Message | TextKind::Nothing => self.marked("", Style::Plain, text),
+            TextKind::Reasoning => self.marked(THOUGHT, Style::Dim, text),
+            TextKind::Output => self.marked(OUTPUT, Style::Dim, text),
         }
     }
 
@@ -250,7 +250,7 @@ impl View {
     fn marked(&mut self, mark: &str, style: Style, text: &str) {
         for line in text.split_inclusive('\n') {
             let mut write = |style, text: &str| {
-                let _: std::io::Result<()> = self.page.ink.write(style, text);
+                let _: std::io::Result<()> = self.transcript.ink.write(style, text);
             };
             if !self.is_marked {
                 write(Style::Gutter, mark);
@@ -270,7 +270,7 @@ impl View {
         match item {
             ThreadItem::CommandExecution(command) => {
                 self.printed.insert(command.id.clone(), 0);
-                self.write(|page| page.command(&command.id, &command_text(&command.command)));
+                self.write(|transcript| transcript.command(&command.id, &command_text(&command.command)));
             }
             ThreadItem::FileChange { id, changes, .. } => self.patch(id, changes),
             ThreadItem::EnteredReviewMode { review, .. } => self.note(Style::Bold, "review", review),
@@ -290,24 +290,26 @@ impl View {
 
     fn completed(&mut self, item: &ThreadItem) {
         match item {
-            ThreadItem::UserMessage { content, .. } => self.write(|page| page.user(content.iter().map(piece))),
+            ThreadItem::UserMessage { content, .. } => {
+                self.write(|transcript| transcript.user(content.iter().map(piece)))
+            }
             ThreadItem::CommandExecution(command) => self.command_end(command),
             ThreadItem::FileChange { id, status, .. } => {
                 let patch = self.take_patch(id);
                 self.spans(patch);
-                self.write(|page| match status {
-                    CallStatus::Completed | CallStatus::InProgress => page.changed(None),
-                    CallStatus::Failed => page.changed(Some("could not be applied")),
-                    CallStatus::Declined => page.changed(Some("declined")),
+                self.write(|transcript| match status {
+                    CallStatus::Completed | CallStatus::InProgress => transcript.changed(None),
+                    CallStatus::Failed => transcript.changed(Some("could not be applied")),
+                    CallStatus::Declined => transcript.changed(Some("declined")),
                 });
             }
             ThreadItem::ImageView { path, .. } => self.note(Style::Dim, "looked at", &path.display().to_string()),
-            ThreadItem::ExitedReviewMode { review, .. } => self.more(Within::Message, review),
+            ThreadItem::ExitedReviewMode { review, .. } => self.more(TextKind::Message, review),
             ThreadItem::McpToolCall(call) if call.status != CallStatus::Completed => {
                 let why = call.error.as_ref().map(ToString::to_string).unwrap_or_default();
                 self.note(Style::Red, "call failed", &format!("{}.{} {why}", call.server, call.tool));
             }
-            _ => self.write(|page| page.enter(Within::Nothing)),
+            _ => self.write(|transcript| transcript.enter(TextKind::Nothing)),
         }
     }
 
@@ -346,7 +348,7 @@ impl View {
         let shown: usize = delta.split_inclusive('\n').take(room).map(str::len).sum();
         *printed += delta.matches('\n').count();
         if shown > 0 {
-            self.more(Within::Output, &delta[..shown]);
+            self.more(TextKind::Output, &delta[..shown]);
         }
     }
 
@@ -359,10 +361,10 @@ impl View {
             let tail = count.saturating_sub(TAIL_LINES).max(HEAD_LINES);
             if tail > HEAD_LINES {
                 let hidden = tail - HEAD_LINES;
-                self.more(Within::Output, &format!("… {hidden} more lines …\n"));
+                self.more(TextKind::Output, &format!("… {hidden} more lines …\n"));
             }
             let last: Vec<&str> = output.lines().skip(tail).collect();
-            self.more(Within::Output, &format!("{}\n", last.join("\n")));
+            self.more(TextKind::Output, &format!("{}\n", last.join("\n")));
             is_open = false;
         }
         let ended = match command.status {
@@ -373,10 +375,10 @@ impl View {
         };
         let took = seconds(command.duration_ms.unwrap_or(0));
         let line = command_text(&command.command);
-        self.write(|page| page.command_end((&command.id, &line), ended, took, is_open));
+        self.write(|transcript| transcript.command_end((&command.id, &line), ended, took, is_open));
     }
 
-    fn plan(&mut self, Told { explanation, plan, .. }: &Told) {
+    fn plan(&mut self, NotificationParams { explanation, plan, .. }: &NotificationParams) {
         let steps = plan.iter().map(|Step { step, status }| {
             let status = match status.as_str() {
                 "completed" => StepStatus::Completed,
@@ -385,7 +387,7 @@ impl View {
             };
             (step.as_str(), status)
         });
-        self.write(|page| page.plan(explanation.as_deref(), steps));
+        self.write(|transcript| transcript.plan(explanation.as_deref(), steps));
     }
 
     fn error(&mut self, what: &str, style: Style, error: Option<TurnError>) {
@@ -430,7 +432,7 @@ impl View {
 
     fn turn_completed(&mut self, params: &Value) {
         let Some(turn) = member::<Turn>(params, "turn") else { return };
-        self.write(|page| page.enter(Within::Nothing));
+        self.write(|transcript| transcript.enter(TextKind::Nothing));
         match turn.status {
             TurnStatus::Completed | TurnStatus::InProgress => {}
             TurnStatus::Interrupted => self.remark(Style::Yellow, "Interrupted"),

@@ -61,7 +61,7 @@ pub(crate) enum Asked {
 }
 
 pub(crate) struct Answerer {
-    who: Who,
+    who: AnswerSource,
     /// Requests without an answer.
     open: Vec<Arc<Question>>,
     /// Answers without a request.
@@ -70,7 +70,7 @@ pub(crate) struct Answerer {
     incoming: Option<UnboundedReceiver<Answer>>,
 }
 
-enum Who {
+enum AnswerSource {
     Nobody,
     No,
     Stdio,
@@ -82,15 +82,15 @@ impl Answerer {
     pub(crate) fn new(approvals: Option<&Approvals>) -> anyhow::Result<Self> {
         let (who, incoming) = match approvals {
             // A policy that the caller has set may still ask; but then nobody has asked for the run to end there.
-            None | Some(Approvals::Deny) => (Who::No, None),
-            Some(Approvals::Policy) => (Who::Nobody, None),
-            Some(Approvals::Stdio) => (Who::Stdio, Some(listen(std::io::stdin()))),
+            None | Some(Approvals::Deny) => (AnswerSource::No, None),
+            Some(Approvals::Policy) => (AnswerSource::Nobody, None),
+            Some(Approvals::Stdio) => (AnswerSource::Stdio, Some(listen(std::io::stdin()))),
             Some(Approvals::Unix(path)) => {
                 let failed = || format!("--approvals: could not connect to {}", path.display());
                 let socket = UnixStream::connect(path).with_context(failed)?;
                 socket.set_write_timeout(Some(WRITE_PATIENCE)).with_context(failed)?;
                 let reading = socket.try_clone().with_context(failed)?;
-                (Who::Socket(socket), Some(listen(reading)))
+                (AnswerSource::Socket(socket), Some(listen(reading)))
             }
         };
         Ok(Self { who, open: Vec::new(), kept: VecDeque::new(), incoming })
@@ -98,17 +98,17 @@ impl Answerer {
 
     /// Whether requests are printed as events.
     pub(crate) fn asks_in_events(&self) -> bool {
-        matches!(self.who, Who::Stdio)
+        matches!(self.who, AnswerSource::Stdio)
     }
 
     /// Makes a request.
     pub(crate) fn ask(&mut self, asked: &Arc<Question>) -> Asked {
         let question = asked.id.clone();
         match &mut self.who {
-            Who::No => return Asked::Answered { question, decision: ReviewDecision::Denied },
-            Who::Nobody => return Asked::Unanswerable,
-            Who::Stdio => {}
-            Who::Socket(socket) => {
+            AnswerSource::No => return Asked::Answered { question, decision: ReviewDecision::Denied },
+            AnswerSource::Nobody => return Asked::Unanswerable,
+            AnswerSource::Stdio => {}
+            AnswerSource::Socket(socket) => {
                 let line = serde_json::to_string(&Projector::ask(asked)).map(|line| line + "\n");
                 let written = line.map_err(Into::into).and_then(|line| socket.write_all(line.as_bytes()));
                 if written.is_err() {
@@ -201,7 +201,7 @@ mod tests {
     async fn exactly_one_command_is_granted() {
         let input: &[u8] = b"nonsense\n{\"command\":\"git push\",\"decision\":\"approved\"}\n";
         let (kept, incoming) = (VecDeque::new(), Some(listen(input)));
-        let mut answerer = Answerer { who: Who::Stdio, open: Vec::new(), kept, incoming };
+        let mut answerer = Answerer { who: AnswerSource::Stdio, open: Vec::new(), kept, incoming };
         assert_eq!(answerer.next().await, Asked::Waits);
         let granted = |call: &str| Asked::Answered {
             question: QuestionId::first(ItemId::new(call)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use codex_wire::policy::SandboxMode;
 
-use crate::app_server::args::Emulated;
+use crate::app_server::args::EmulatedRelease;
 use crate::args::TopReviewArgs;
 
 /// Options of `exec`.
@@ -17,13 +17,13 @@ use crate::args::TopReviewArgs;
     needed and nobody could give it, 4 a budget was exhausted, 124 timed out, 130 interrupted."
 )]
 pub(crate) struct ExecArgs {
-    /// What to run instead of a new thread
+    /// Subcommand instead of a new thread
     #[command(subcommand)]
     pub(crate) form: Option<ExecForm>,
     #[command(flatten)]
     pub(crate) options: ExecOptions,
     #[command(flatten)]
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: ImageArgs,
     /// Prompt; read from standard input if omitted or `-`
     pub(crate) prompt: Option<String>,
 }
@@ -31,13 +31,13 @@ pub(crate) struct ExecArgs {
 impl ExecArgs {
     /// A review.
     pub(crate) fn review(TopReviewArgs { options, review }: TopReviewArgs) -> Self {
-        Self { form: Some(ExecForm::Review(review)), options, pictures: Pictures::default(), prompt: None }
+        Self { form: Some(ExecForm::Review(review)), options, pictures: ImageArgs::default(), prompt: None }
     }
 }
 
 /// Pictures. They are taken on both sides of a subcommand, so every form has its own list.
 #[derive(Debug, Default, ClapArgs)]
-pub(crate) struct Pictures {
+pub(crate) struct ImageArgs {
     /// Image to attach to the prompt; may be repeated
     #[arg(short = 'i', long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
@@ -69,10 +69,10 @@ pub(crate) struct ThreadArgs {
     #[arg(long, requires = "last")]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) pictures: Pictures,
+    pub(crate) pictures: ImageArgs,
 }
 
-/// What to review.
+/// The target of a review.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReviewArgs {
     /// Review uncommitted changes
@@ -134,7 +134,7 @@ pub(crate) struct ExecOptions {
     pub(crate) color: Color,
     /// With --json, match this release's events where releases differ
     #[arg(long, value_enum, value_name = "RELEASE", global = true)]
-    pub(crate) emulate: Option<Emulated>,
+    pub(crate) emulate: Option<EmulatedRelease>,
     /// Do not save the thread
     #[arg(long, global = true)]
     pub(crate) ephemeral: bool,
@@ -193,9 +193,9 @@ pub(crate) enum Approvals {
     Policy,
     /// Nobody: the answer is no.
     Deny,
-    /// Whoever started this program.
+    /// The parent process.
     Stdio,
-    /// Whoever listens there.
+    /// The program that listens there.
     Unix(PathBuf),
 }
 

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use codex_engine::Setup;
-use codex_sandbox::{Confinement, Exit, Launch, Profile, SandboxLevel, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Exit, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::ReviewArgs;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// The git command: nothing that the repository configures is run, nothing is fetched and nothing is printed.
 const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
@@ -30,7 +30,7 @@ pub(crate) fn check(review: &ReviewArgs, setup: &Setup) -> anyhow::Result<()> {
     if NOT_THERE.contains(&status(name, setup)?) {
         let what = format!("there is no {what} `{name}` in {}", setup.cwd.display());
         let hint = "`git branch --all` lists the branches, `git log` the commits".to_owned();
-        return Err(Hinted { what, hint }.into());
+        return Err(ErrorWithHint { what, hint }.into());
     }
     Ok(())
 }
@@ -42,8 +42,8 @@ fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
     }
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     env.extend([("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())]);
-    let surroundings = Surroundings::of(setup.home.path(), &env);
-    let profile = Profile::new(&SandboxPolicy::ReadOnly, &setup.cwd, &surroundings);
+    let sandbox_context = SandboxContext::of(setup.home.path(), &env);
+    let profile = Profile::new(&SandboxPolicy::ReadOnly, &setup.cwd, &sandbox_context);
     let name = format!("{name}^{{commit}}");
     let launch = Launch {
         argv: ["/bin/sh", "-c", SCRIPT, &name].map(OsString::from).to_vec(),

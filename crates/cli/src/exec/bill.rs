@@ -2,10 +2,10 @@
 
 use codex_config::Config;
 
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// Refuses a budget that could not be enforced.
-pub(crate) fn check(config: &Config, model: &str) -> Result<(), Hinted> {
+pub(crate) fn check(config: &Config, model: &str) -> Result<(), ErrorWithHint> {
     if config.price_of(model).is_some() {
         return Ok(());
     }
@@ -14,7 +14,7 @@ pub(crate) fn check(config: &Config, model: &str) -> Result<(), Hinted> {
         "add a table [prices.{}] to config.toml, with what a million tokens cost: input = …, output = …",
         serde_json::Value::from(model)
     );
-    Err(Hinted { what, hint })
+    Err(ErrorWithHint { what, hint })
 }
 
 /// Formats an amount of money, with enough digits to be more than zero.

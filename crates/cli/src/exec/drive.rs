@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
 use super::bill;
-use super::schema::{Pledge, Schema};
-use super::show::Show;
+use super::schema::{Schema, SchemaSupport};
+use super::show::RunOutput;
 use crate::signals::Stop;
 
 /// The warning about a last message that does not match the schema.
@@ -71,7 +71,7 @@ impl Ending {
 
 pub(crate) struct Drive {
     pub(crate) thread: Thread,
-    pub(crate) show: Show,
+    pub(crate) show: RunOutput,
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
@@ -80,7 +80,7 @@ pub(crate) struct Drive {
     /// The number of requests to the model.
     requests: u64,
     /// Whether the provider claims to enforce schemas.
-    pledge: Pledge,
+    pledge: SchemaSupport,
     /// The last message before the model was asked to correct it, once it was.
     unmended: Option<Text>,
     /// The reason why the run was stopped, once it was, and its message.
@@ -102,13 +102,13 @@ enum Wake {
 impl Drive {
     pub(crate) fn new(
         thread: Thread,
-        show: Show,
+        show: RunOutput,
         answerer: Answerer,
         limits: Limits,
-        held: Option<(Schema, Pledge)>,
+        checked: Option<(Schema, SchemaSupport)>,
     ) -> Self {
         let (last_message, requests, unmended, stopped) = (None, 0, None, None);
-        let (schema, pledge) = held.unzip();
+        let (schema, pledge) = checked.unzip();
         let pledge = pledge.unwrap_or_default();
         Self { thread, show, answerer, limits, schema, last_message, requests, pledge, unmended, stopped }
     }
@@ -120,10 +120,10 @@ impl Drive {
             Task::Review(request) => self.thread.review(fresh_turn(), request).await?,
         }
         let mut gone = pin!(self.show.is_gone());
-        let mut heard = Instant::now();
+        let mut last_event = Instant::now();
         loop {
             let wake = {
-                let idle = self.limits.idle.map(|idle| heard + idle);
+                let idle = self.limits.idle.map(|idle| last_event + idle);
                 tokio::select! {
                     biased;
                     () = stop.wait(), if self.stopped.is_none() => {
@@ -142,7 +142,7 @@ impl Drive {
                     event = feed.next() => Wake::Event(event),
                 }
             };
-            heard = Instant::now();
+            last_event = Instant::now();
             match wake {
                 Wake::Stop(ending, why) => self.stop(ending, why).await,
                 Wake::Answer(asked) => self.asked(asked).await?,

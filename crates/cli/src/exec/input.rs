@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// How long to wait for the first byte of additional input.
 const FIRST: Duration = Duration::from_millis(50);
@@ -41,9 +41,9 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
     loop {
         let patience = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         match read_more(&mut bytes, patience)? {
-            More::Some => {}
-            More::End => break,
-            More::Late => return Err(TooLate.into()),
+            ReadResult::Some => {}
+            ReadResult::End => break,
+            ReadResult::Late => return Err(TooLate.into()),
         }
     }
     let text = text_of(&bytes)?;
@@ -54,13 +54,13 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
 }
 
 /// Reads additional input next to a prompt, if there is any.
-pub(crate) fn read_beside() -> anyhow::Result<Option<String>> {
+pub(crate) fn read_piped() -> anyhow::Result<Option<String>> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
     let mut bytes = Vec::new();
     let mut patience = FIRST;
-    while matches!(read_more(&mut bytes, Some(patience))?, More::Some) {
+    while matches!(read_more(&mut bytes, Some(patience))?, ReadResult::Some) {
         patience = NEXT;
     }
     let text = decode(&bytes);
@@ -83,33 +83,33 @@ pub(crate) fn drain() {
     let (begun, mut read) = (Instant::now(), 0);
     let mut bytes = Vec::new();
     let is_enough = |read: usize| read > LEFT_OVER_BYTES || begun.elapsed() > LEFT_OVER_ALL;
-    while !is_enough(read) && matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(More::Some)) {
+    while !is_enough(read) && matches!(read_more(&mut bytes, Some(LEFT_OVER)), Ok(ReadResult::Some)) {
         read += bytes.len();
         bytes.clear();
     }
 }
 
 /// The result of a read.
-enum More {
+enum ReadResult {
     Some,
     End,
     Late,
 }
 
-fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<More> {
+fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<ReadResult> {
     let stdin = std::io::stdin();
     let timeout = patience.map(Timespec::try_from).transpose().context("the time limit is too long")?;
     let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
     match poll(&mut waiting, timeout.as_ref()) {
-        Ok(0) => return Ok(More::Late),
+        Ok(0) => return Ok(ReadResult::Late),
         Ok(_) => {}
-        Err(rustix::io::Errno::INTR) => return Ok(More::Some),
+        Err(rustix::io::Errno::INTR) => return Ok(ReadResult::Some),
         Err(error) => return Err(error).context("could not wait for standard input"),
     }
     let mut piece = vec![0; 64 * 1024];
     let read = match stdin.lock().read(&mut piece) {
         Ok(read) => read,
-        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(More::Some),
+        Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(ReadResult::Some),
         // A closed descriptor has no input.
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => 0,
         Err(error) => return Err(error).context("could not read standard input"),
@@ -119,7 +119,7 @@ fn read_more(bytes: &mut Vec<u8>, patience: Option<Duration>) -> anyhow::Result<
     if bytes.len() > MOST_BYTES {
         bail!("stdin is larger than {} MiB", MOST_BYTES >> 20);
     }
-    Ok(if read == 0 { More::End } else { More::Some })
+    Ok(if read == 0 { ReadResult::End } else { ReadResult::Some })
 }
 
 /// A prompt must be text. Additional input may contain anything, and is decoded leniently.
@@ -138,7 +138,7 @@ fn text_of(bytes: &[u8]) -> anyhow::Result<String> {
             std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |text| text.find('\0').unwrap_or(0));
         let what = format!("no prompt: standard input is not UTF-8 text (at byte {at})");
         let hint = "attach an image with --image, or name the file in the prompt".to_owned();
-        return Err(Hinted { what, hint }.into());
+        return Err(ErrorWithHint { what, hint }.into());
     };
     Ok(text)
 }

@@ -33,8 +33,8 @@ use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
 pub(crate) use self::bill::amount;
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
-use self::schema::{Pledge, Schema};
-use self::show::Show;
+use self::schema::{Schema, SchemaSupport};
+use self::show::RunOutput;
 use crate::args::Shared;
 use crate::console::{self, Clean};
 use crate::output_file::OutputFile;
@@ -65,7 +65,7 @@ struct Prepared {
     env: Env,
     setup: Setup,
     task: Task,
-    schema: Option<(Schema, Pledge)>,
+    schema: Option<(Schema, SchemaSupport)>,
     /// The output file for the last message.
     file: Option<OutputFile>,
 }
@@ -86,7 +86,7 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
         base::check(review, &setup)?;
     }
     let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
-    let schema = schema.map(|schema| (schema, Pledge::default()));
+    let schema = schema.map(|schema| (schema, SchemaSupport::default()));
     if let Some((_, pledge)) = &schema {
         setup.model = pledge.watch(setup.model);
     }
@@ -126,7 +126,7 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
         None | Some("-") => input::read_prompt(options.timeout.map(|timeout| begun + timeout)),
         Some("") => bail!("the prompt is empty"),
         Some(text) if answers_come_in => Ok(text.to_owned()),
-        Some(text) => Ok(input::join(text, input::read_beside()?.as_deref())),
+        Some(text) => Ok(input::join(text, input::read_piped()?.as_deref())),
     }
 }
 
@@ -176,9 +176,9 @@ impl Prepared {
             bill::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
-            (Show::lines(Outlet::new(output), release), None)
+            (RunOutput::lines(Outlet::new(output), release), None)
         } else {
-            (Show::people(options.color, &env, is_verbose), Some(output))
+            (RunOutput::people(options.color, &env, is_verbose), Some(output))
         };
         let limits = Limits {
             deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
@@ -211,7 +211,7 @@ impl Prepared {
 }
 
 /// Prints the usage of the run, and its cost if known.
-fn sum_up(show: &mut Show) -> std::io::Result<()> {
+fn sum_up(show: &mut RunOutput) -> std::io::Result<()> {
     let used = show.used();
     show.note(&format!(
         "tokens: {} in ({} cached), {} out ({} reasoning)",
@@ -224,7 +224,7 @@ fn sum_up(show: &mut Show) -> std::io::Result<()> {
 }
 
 /// Prints how to continue after an incomplete run.
-fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
+fn farewell(show: &mut RunOutput, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
     if ending == Ending::Completed || options.ephemeral {
         return Ok(());
     }
@@ -232,7 +232,7 @@ fn farewell(show: &mut Show, ending: Ending, thread: &Thread, options: &ExecOpti
 }
 
 /// Waits until everything is shown. After a timeout, a slow reader is not waited for.
-async fn finish(show: Show, is_late: bool) -> anyhow::Result<()> {
+async fn finish(show: RunOutput, is_late: bool) -> anyhow::Result<()> {
     let finishing = tokio::task::spawn_blocking(move || show.finish());
     let patience = if is_late { LAST_WORDS } else { Duration::MAX };
     match tokio::time::timeout(patience, finishing).await {

@@ -26,9 +26,9 @@ pub(crate) struct Schema {
 /// Whether the provider claimed, with its last answer, to enforce schemas. One that did not would only make the same
 /// mistake again.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pledge(Arc<AtomicBool>);
+pub(crate) struct SchemaSupport(Arc<AtomicBool>);
 
-impl Pledge {
+impl SchemaSupport {
     /// Wraps a model to record its claim.
     pub(crate) fn watch(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Watched { model, pledge: self.clone() })
@@ -43,7 +43,7 @@ impl Pledge {
 /// A model whose claim to enforce schemas is recorded.
 struct Watched {
     model: Arc<dyn Model>,
-    pledge: Pledge,
+    pledge: SchemaSupport,
 }
 
 impl Model for Watched {

@@ -8,7 +8,7 @@ use codex_config::{Config, Env, Home, Origin, TrustLevel};
 use codex_engine::{Setup, connect};
 use codex_log::history::ForkPoint;
 use codex_store::{FileStore, ThreadIndex};
-use codex_thread::{Beginning, ClientProfile, ExplicitOverrides};
+use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
@@ -16,7 +16,7 @@ use codex_wire::rollout::SessionSource;
 use super::args::{ExecArgs, ExecForm, ExecOptions, LocalProvider, ThreadArgs};
 use crate::args::Shared;
 use crate::chat::trust;
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
 use crate::threads::locate;
 use crate::{apply_patch, failure, host, warnings};
@@ -38,8 +38,9 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     // An error that prevents the run is printed alone.
     warnings::tell(&home, env, &shared.overrides())?;
     let store = FileStore::of(home.path());
-    let beginning = beginning(args, &config, store.index(), &cwd)?;
-    let beginning = if args.options.ephemeral { Beginning::Unsaved(Box::new(beginning)) } else { beginning };
+    let initial_history = initial_history(args, &config, store.index(), &cwd)?;
+    let initial_history =
+        if args.options.ephemeral { InitialHistory::Unsaved(Box::new(initial_history)) } else { initial_history };
     Ok(Setup {
         recent_bytes: 0,
         config: Arc::new(config),
@@ -53,7 +54,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
         shell: env.text("SHELL"),
         profile: ClientProfile::EXEC,
         base_instructions: None,
-        beginning,
+        initial_history,
     })
 }
 
@@ -111,10 +112,15 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
     let what = "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned();
     let folder = cwd.display();
     let hint = format!("{folder} is not inside a trusted git repository; use --skip-git-repo-check to run anyway");
-    Err(Hinted { what, hint }.into())
+    Err(ErrorWithHint { what, hint }.into())
 }
 
-fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<Beginning> {
+fn initial_history(
+    args: &ExecArgs,
+    config: &Config,
+    index: &ThreadIndex,
+    cwd: &Path,
+) -> anyhow::Result<InitialHistory> {
     let explicit = ExplicitOverrides {
         // The caller is in this folder now, and has chosen who answers.
         cwd: true,
@@ -123,10 +129,10 @@ fn beginning(args: &ExecArgs, config: &Config, index: &ThreadIndex, cwd: &Path) 
         sandbox_policy: is_from_here(config, "sandbox_mode") || config.profile.is_some(),
     };
     match &args.form {
-        None | Some(ExecForm::Review(_)) => Ok(Beginning::New),
-        Some(ExecForm::Resume(thread)) => Ok(Beginning::Resumed { thread: find(thread, index, cwd)?, explicit }),
+        None | Some(ExecForm::Review(_)) => Ok(InitialHistory::New),
+        Some(ExecForm::Resume(thread)) => Ok(InitialHistory::Resumed { thread: find(thread, index, cwd)?, explicit }),
         Some(ExecForm::Fork(thread)) => {
-            Ok(Beginning::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, explicit })
+            Ok(InitialHistory::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, explicit })
         }
     }
 }
@@ -140,7 +146,7 @@ fn find(args: &ThreadArgs, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<Th
     let found = locate::thread(index, thread).context("could not resume")?;
     if found.archived {
         let hint = format!("restore it with `codex threads unarchive {}`", found.id);
-        return Err(failure::Hinted { what: format!("thread {} is archived", found.id), hint }.into());
+        return Err(failure::ErrorWithHint { what: format!("thread {} is archived", found.id), hint }.into());
     }
     Ok(found.id)
 }

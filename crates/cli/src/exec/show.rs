@@ -14,21 +14,21 @@ use crate::console;
 use crate::terminal::Terminal;
 
 /// The output of a run.
-pub(crate) struct Show {
+pub(crate) struct RunOutput {
     projector: Projector,
     events: Vec<ThreadEvent>,
-    face: Face,
+    face: OutputFormat,
 }
 
-enum Face {
+enum OutputFormat {
     Lines(Outlet),
     People(Terminal<Outlet>),
 }
 
-impl Show {
+impl RunOutput {
     /// JSON Lines, in the format of a release.
     pub(crate) fn lines(outlet: Outlet, release: Option<ProtocolRelease>) -> Self {
-        Self { projector: Projector::of(release), events: Vec::new(), face: Face::Lines(outlet) }
+        Self { projector: Projector::of(release), events: Vec::new(), face: OutputFormat::Lines(outlet) }
     }
 
     /// Human-readable text on standard error.
@@ -42,15 +42,15 @@ impl Show {
         let columns = console::err_columns().filter(|_| !is_dumb);
         let terminal = Terminal::new(Outlet::new(console::painted_err()), colour);
         let terminal = terminal.verbose(is_verbose).replacing(columns);
-        Self { projector: Projector::default(), events: Vec::new(), face: Face::People(terminal) }
+        Self { projector: Projector::default(), events: Vec::new(), face: OutputFormat::People(terminal) }
     }
 
     /// Shows an event.
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         self.projector.project(event, &mut self.events);
         match &mut self.face {
-            Face::Lines(_) => {}
-            Face::People(terminal) => {
+            OutputFormat::Lines(_) => {}
+            OutputFormat::People(terminal) => {
                 self.events.clear();
                 if let Body::ThreadStarted(started) = &event.body {
                     terminal.line(&heading(started))?;
@@ -70,15 +70,15 @@ impl Show {
     /// Reports an outcome that is not in the log.
     pub(crate) fn fail(&mut self, message: &str) -> io::Result<()> {
         match &mut self.face {
-            Face::Lines(_) => self.projector.fail(message.to_owned(), &mut self.events),
-            Face::People(terminal) => terminal.error(message)?,
+            OutputFormat::Lines(_) => self.projector.fail(message.to_owned(), &mut self.events),
+            OutputFormat::People(terminal) => terminal.error(message)?,
         }
         self.print()
     }
 
     /// Prints an approval request.
     pub(crate) fn ask(&mut self, question: &Question) -> io::Result<()> {
-        if matches!(self.face, Face::Lines(_)) {
+        if matches!(self.face, OutputFormat::Lines(_)) {
             self.events.push(Projector::ask(question));
         }
         self.print()
@@ -87,8 +87,8 @@ impl Show {
     /// Prints a note for people next to the events.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         match &mut self.face {
-            Face::Lines(_) => Ok(()),
-            Face::People(terminal) => terminal.line(text),
+            OutputFormat::Lines(_) => Ok(()),
+            OutputFormat::People(terminal) => terminal.line(text),
         }
     }
 
@@ -100,9 +100,9 @@ impl Show {
     /// Waits until nobody reads the lines any more.
     pub(crate) fn is_gone(&self) -> impl Future<Output = ()> + use<> {
         let gone = match &self.face {
-            Face::Lines(outlet) => Some(outlet.is_gone()),
+            OutputFormat::Lines(outlet) => Some(outlet.is_gone()),
             // A closed progress output is no reason to stop.
-            Face::People(_) => None,
+            OutputFormat::People(_) => None,
         };
         async move {
             match gone {
@@ -115,8 +115,8 @@ impl Show {
     /// Waits until everything is written.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.face {
-            Face::Lines(outlet) => outlet.finish(),
-            Face::People(terminal) => {
+            OutputFormat::Lines(outlet) => outlet.finish(),
+            OutputFormat::People(terminal) => {
                 // Progress that could not be shown is not a failure of the task.
                 let _: io::Result<()> = terminal.into_inner().finish();
                 Ok(())
@@ -125,7 +125,7 @@ impl Show {
     }
 
     fn print(&mut self) -> io::Result<()> {
-        if let Face::Lines(outlet) = &mut self.face {
+        if let OutputFormat::Lines(outlet) = &mut self.face {
             for event in self.events.drain(..) {
                 serde_json::to_writer(&mut *outlet, &event)?;
                 outlet.write_all(b"\n")?;

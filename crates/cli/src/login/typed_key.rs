@@ -24,7 +24,7 @@ pub(super) fn read_key() -> anyhow::Result<String> {
         stdin.read_to_string(&mut key).context("could not read the key")?;
         return Ok(key);
     }
-    let unseen = Unseen::begin()?;
+    let unseen = NoEcho::begin()?;
     console::ask("Paste your API key (input is hidden) and press Enter: ")?;
     let mut key = Vec::new();
     for byte in BufReader::new(stdin).bytes() {
@@ -44,16 +44,16 @@ pub(super) fn read_key() -> anyhow::Result<String> {
 }
 
 /// A terminal that shows nothing of what is typed, until this is dropped.
-struct Unseen;
+struct NoEcho;
 
-impl Unseen {
+impl NoEcho {
     fn begin() -> anyhow::Result<Self> {
         crossterm::terminal::enable_raw_mode().context("could not keep the terminal from showing the key")?;
         Ok(Self)
     }
 }
 
-impl Drop for Unseen {
+impl Drop for NoEcho {
     fn drop(&mut self) {
         // A terminal that is gone shows nothing either way.
         let _: std::io::Result<()> = crossterm::terminal::disable_raw_mode();

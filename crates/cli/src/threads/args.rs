@@ -11,7 +11,7 @@ pub(crate) struct ThreadsArgs {
     pub(crate) command: ThreadsCommand,
 }
 
-/// What to do with threads.
+/// A command for threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadsCommand {
     /// List threads, most recently updated first
@@ -28,9 +28,9 @@ pub(crate) enum ThreadsCommand {
     /// Repair a thread's file, or the index
     Repair(RepairArgs),
     /// Archive a thread, so that it is no longer listed
-    Archive(ThreadWord),
+    Archive(ThreadArg),
     /// Restore an archived thread
-    Unarchive(ThreadWord),
+    Unarchive(ThreadArg),
     /// Delete a thread permanently
     #[command(visible_alias = "rm")]
     Delete(DeleteArgs),
@@ -40,7 +40,7 @@ pub(crate) enum ThreadsCommand {
 
 /// A thread.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ThreadWord {
+pub(crate) struct ThreadArg {
     /// Thread id (or its beginning) or name
     pub(crate) thread: String,
 }
@@ -68,7 +68,7 @@ pub(crate) struct ListArgs {
     pub(crate) cursor: Option<String>,
 }
 
-/// What to look for.
+/// Arguments of `threads search`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
     /// Words to search for; all must match
@@ -82,21 +82,21 @@ pub(crate) struct SearchArgs {
     pub(crate) limit: usize,
 }
 
-/// What to show.
+/// Arguments of `threads show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Print the thread's metadata as JSON instead of its transcript
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What to export.
+/// Arguments of `threads export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Export format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ExportFormat,
@@ -115,7 +115,7 @@ pub(crate) enum ExportFormat {
     Bundle,
 }
 
-/// What to import.
+/// Arguments of `threads import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
     /// Bundle to import; `-` reads standard input
@@ -125,28 +125,28 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-/// What to mend.
+/// Arguments of `threads repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
     /// Thread id (or its beginning) or name; without it, repair the index
     pub(crate) thread: Option<String>,
 }
 
-/// What to delete.
+/// Arguments of `threads delete`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// Do not ask for confirmation; required without a terminal
     #[arg(short, long, visible_alias = "yes", visible_short_alias = 'y')]
     pub(crate) force: bool,
 }
 
-/// What to call a thread.
+/// Arguments of `threads rename`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RenameArgs {
     #[command(flatten)]
-    pub(crate) word: ThreadWord,
+    pub(crate) word: ThreadArg,
     /// New name
     pub(crate) name: String,
 }

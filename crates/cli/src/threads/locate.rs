@@ -6,7 +6,7 @@ use codex_log::store::{ListQuery, SortKey, SourceKind, ThreadSummary};
 use codex_store::ThreadIndex;
 use codex_wire::ids::ThreadId;
 
-use crate::failure::Hinted;
+use crate::failure::ErrorWithHint;
 
 /// The page size when searching for a name.
 const PAGE: usize = 200;
@@ -39,7 +39,7 @@ pub(crate) fn thread(index: &ThreadIndex, word: &str) -> anyhow::Result<ThreadSu
         (None, _) => Err(nothing(format!("thread not found: {word}"))),
         (Some(_), others) => {
             let what = format!("{} threads match {word}", others + 1);
-            Err(Hinted { what, hint: "use more of the id".to_owned() }.into())
+            Err(ErrorWithHint { what, hint: "use more of the id".to_owned() }.into())
         }
     }
 }
@@ -61,9 +61,9 @@ pub(crate) fn newest(index: &ThreadIndex, folder: Option<&Path>) -> anyhow::Resu
         }
         None => ("no threads yet".to_owned(), "start one with `codex` or `codex exec`"),
     };
-    found.ok_or_else(|| Hinted { what, hint: hint.to_owned() }.into())
+    found.ok_or_else(|| ErrorWithHint { what, hint: hint.to_owned() }.into())
 }
 
 fn nothing(what: String) -> anyhow::Error {
-    Hinted { what, hint: "list threads with `codex threads list`".to_owned() }.into()
+    ErrorWithHint { what, hint: "list threads with `codex threads list`".to_owned() }.into()
 }

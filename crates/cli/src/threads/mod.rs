@@ -17,12 +17,12 @@ use serde_json::json;
 
 use self::args::{
     DeleteArgs, ExportArgs, ExportFormat, ImportArgs, ListArgs, RenameArgs, RepairArgs, SearchArgs, ShowArgs,
-    ThreadWord, ThreadsCommand,
+    ThreadArg, ThreadsCommand,
 };
 use crate::args::Shared;
 use crate::console;
-use crate::failure::Hinted;
-use crate::output_file::{OutputFile, Patient};
+use crate::failure::ErrorWithHint;
+use crate::output_file::{OutputFile, TimedWriter};
 use crate::proto::working_directory;
 
 /// Does what is asked.
@@ -37,11 +37,11 @@ pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<E
         ThreadsCommand::Export(args) => export(&index, args)?,
         ThreadsCommand::Import(args) => import(&index, args, &mut out)?,
         ThreadsCommand::Repair(args) => repair(&index, args, &mut out)?,
-        ThreadsCommand::Archive(ThreadWord { thread }) => {
+        ThreadsCommand::Archive(ThreadArg { thread }) => {
             let put_away = index.archive(locate::thread(&index, thread)?.id)?;
             writeln!(out, "archived {}", put_away.id)?;
         }
-        ThreadsCommand::Unarchive(ThreadWord { thread }) => {
+        ThreadsCommand::Unarchive(ThreadArg { thread }) => {
             let taken_back = index.unarchive(locate::thread(&index, thread)?.id)?;
             writeln!(out, "unarchived {}", taken_back.id)?;
         }
@@ -131,7 +131,7 @@ fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
             let file = OutputFile::open(file, &here, console::json())
                 .and_then(|mut file| file.emptied())
                 .with_context(failed)?;
-            let mut out = BufWriter::new(Patient(file));
+            let mut out = BufWriter::new(TimedWriter(file));
             write_export(path, name, args.format, &mut out)?;
             out.flush().with_context(failed)
         }
@@ -185,7 +185,7 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
             writeln!(out, "{line}")?;
         }
     }
-    index.note(&thread.path)?;
+    index.record(&thread.path)?;
     if cut == 0 && bad == 0 {
         writeln!(out, "{}: no problems found", thread.id)?;
     }
@@ -197,7 +197,7 @@ fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyho
     if !args.force {
         if !(std::io::stdin().is_terminal() && console::err_is_terminal()) {
             let what = format!("cannot ask for confirmation without a terminal; {} was not deleted", thread.id);
-            return Err(Hinted { what, hint: "use --force to delete without confirmation".to_owned() }.into());
+            return Err(ErrorWithHint { what, hint: "use --force to delete without confirmation".to_owned() }.into());
         }
         console::ask(format_args!("Delete thread {} ({}) permanently? [y/N] ", thread.id, table::title(&thread)))?;
         let mut answer = String::new();

@@ -56,7 +56,7 @@ fn a_provider_nobody_knows() {
         "model_provider = 'nowhere'\n",
         &[],
         expect![[r#"
-        error: TEMP/home/config.toml:1: model_provider: no provider named "nowhere"; known providers: lmstudio, ollama, openai, scripted
+        error: TEMP/home/config.toml:1: model_provider: no provider named "nowhere"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted
         hint: choose another, or add a table [model_providers.nowhere] with a base_url
     "#]],
     );

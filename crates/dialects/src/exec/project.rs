@@ -22,9 +22,9 @@ pub struct Projector {
     pub(super) begun: HashMap<ItemId, String>,
     /// The plan of this turn, and its name.
     plan: Option<(String, Vec<Todo>)>,
-    /// What the thread had used before this run, once the first answer has begun.
+    /// The token usage before this run, once the first answer has started.
     before: Option<TokenUsage>,
-    /// What this run has used.
+    /// The token usage of this run.
     used: Usage,
     costs: Costs,
     /// The release whose events these are; none for what most clients read.
@@ -71,7 +71,7 @@ impl Projector {
         match &event.body {
             Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
             Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
-            // What is asked about begins when somebody has said yes.
+            // An item that needs approval starts when it is approved.
             Body::ItemStarted(item) if item.status() == Some(Status::Running) => self.item_started(item, out),
             Body::Answered { item: Some(item), answer, .. } if answer.allows() => {
                 self.item_started(item, out);
@@ -113,7 +113,7 @@ impl Projector {
         }
     }
 
-    /// What this run has used so far.
+    /// The token usage of this run so far.
     #[must_use]
     pub fn used(&self) -> Usage {
         self.used

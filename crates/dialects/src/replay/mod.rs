@@ -19,7 +19,7 @@ use serde_json::json;
 
 pub use self::player::Player;
 use crate::eq::{self, Vocabulary};
-use crate::v2::project::{Projector, Wishes};
+use crate::v2::project::{ProjectionOptions, Projector};
 use crate::{ProtocolRelease, exec};
 
 /// In which dialect a thread is played.
@@ -36,7 +36,7 @@ pub enum Dialect {
 
 /// A line, and when it was due.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
+pub struct TimedLine {
     /// In milliseconds of Unix time.
     pub at_ms: i64,
     /// The line, with its end.
@@ -48,13 +48,13 @@ pub struct Due {
 pub struct Replay {
     lines: Box<dyn LineSource>,
     player: Player,
-    voice: Voice,
-    waiting: VecDeque<Due>,
+    voice: Projection,
+    waiting: VecDeque<TimedLine>,
     is_over: bool,
 }
 
 #[derive(Debug)]
-enum Voice {
+enum Projection {
     Eq,
     V2(Option<Projector>),
     Exec(exec::Projector),
@@ -71,9 +71,9 @@ impl Replay {
         dialect: Dialect,
     ) -> Result<Self, StoreError> {
         let voice = match dialect {
-            Dialect::Eq => Voice::Eq,
-            Dialect::V2 => Voice::V2(None),
-            Dialect::Exec => Voice::Exec(exec::Projector::default()),
+            Dialect::Eq => Projection::Eq,
+            Dialect::V2 => Projection::V2(None),
+            Dialect::Exec => Projection::Exec(exec::Projector::default()),
         };
         let player = Player::new(place, first_settings(&mut *read()?)?);
         let lines = read()?;
@@ -84,12 +84,12 @@ impl Replay {
     ///
     /// # Errors
     /// When the file cannot be read any more.
-    pub fn next_line(&mut self) -> Result<Option<Due>, StoreError> {
+    pub fn next_line(&mut self) -> Result<Option<TimedLine>, StoreError> {
         while self.waiting.is_empty() && !self.is_over {
             let mut events = Vec::new();
             match self.lines.next_entry()? {
                 Some(Entry::Line(line)) => self.player.take(&line, &mut events),
-                // What cannot be read cannot be played.
+                // An unreadable line cannot be replayed.
                 Some(Entry::Bad(_)) => {}
                 None => {
                     self.is_over = true;
@@ -104,7 +104,7 @@ impl Replay {
     }
 }
 
-/// What the first turn ran under: clients are told it before the turn begins, and files after.
+/// The settings of the first turn: clients get them before the turn starts, files after.
 fn first_settings(lines: &mut dyn LineSource) -> Result<Option<Arc<Settings>>, StoreError> {
     let (mut decoder, mut events) = (Decoder::new(Wanted::SETTINGS), Vec::new());
     while let Some(entry) = lines.next_entry()? {
@@ -117,8 +117,8 @@ fn first_settings(lines: &mut dyn LineSource) -> Result<Option<Arc<Settings>>, S
     Ok(None)
 }
 
-impl Voice {
-    fn say(&mut self, event: &Event, out: &mut VecDeque<Due>) {
+impl Projection {
+    fn say(&mut self, event: &Event, out: &mut VecDeque<TimedLine>) {
         let at_ms = event.at_ms;
         match self {
             Self::Eq => {
@@ -129,7 +129,7 @@ impl Voice {
             }
             Self::V2(projector) => {
                 let projector = projector.get_or_insert_with(|| {
-                    Projector::new(event.thread.to_string(), ProtocolRelease::V0166, Wishes::default())
+                    Projector::new(event.thread.to_string(), ProtocolRelease::V0166, ProjectionOptions::default())
                 });
                 let mut notifications = Vec::new();
                 projector.project(event, &mut notifications);
@@ -146,9 +146,9 @@ impl Voice {
     }
 }
 
-fn due(at_ms: i64, line: &impl Serialize) -> Option<Due> {
+fn due(at_ms: i64, line: &impl Serialize) -> Option<TimedLine> {
     let line = serde_json::to_string(line).ok()? + "\n";
-    Some(Due { at_ms, line })
+    Some(TimedLine { at_ms, line })
 }
 
 #[cfg(test)]

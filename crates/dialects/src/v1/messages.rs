@@ -1,4 +1,4 @@
-//! What was said in a conversation before it was resumed.
+//! The messages of a conversation before it was resumed.
 
 use codex_log::line::Line;
 use codex_wire::event::{

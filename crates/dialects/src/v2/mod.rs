@@ -12,6 +12,6 @@ mod torn;
 pub use created::CreatedItems;
 pub use history::TurnReader;
 pub use items::thread_item;
-pub use project::{Projector, Wishes};
+pub use project::{ProjectionOptions, Projector};
 pub use read_state::{read_state, read_state_changed};
 pub use request::question;

@@ -20,7 +20,7 @@ const LAST_TURNS: Duration = Duration::from_secs(10);
 pub(super) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
     /// Threads that somebody is about to load, so that nobody else does at the same time.
-    opening: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
+    prepared: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Loaded {
@@ -46,9 +46,9 @@ impl Loaded {
 
     /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.
     pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
-        let mutex = Arc::clone(lock(&self.opening).entry(id).or_default());
+        let mutex = Arc::clone(lock(&self.prepared).entry(id).or_default());
         let guard = mutex.lock_owned().await;
-        lock(&self.opening).retain(|_, mutex| Arc::strong_count(mutex) > 1);
+        lock(&self.prepared).retain(|_, mutex| Arc::strong_count(mutex) > 1);
         guard.into()
     }
 
@@ -61,7 +61,7 @@ impl Loaded {
 
     /// Unloads a thread unless it has become busy; says whether it is gone.
     pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
-        // Whoever resumes it meanwhile waits, and then reads it from disk.
+        // A client that resumes it in the meantime waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
         let Some(thread) = self.get(id) else { return false };
         let is_gone = thread.retire(questions).await != Ok(false);

@@ -23,17 +23,17 @@ pub(super) struct Calls {
     /// Its calls, and what they have left behind.
     pub(super) lifecycle: Lifecycle,
     /// The settings whose folders are held.
-    held_for: Option<(PathBuf, SandboxPolicy)>,
+    profile_key: Option<(PathBuf, SandboxPolicy)>,
 }
 
 impl Calls {
     /// No calls yet, of which some may run by these rules.
     pub(super) fn new(rules: Rules) -> Self {
         let lifecycle = Lifecycle::new(Arc::default(), Arc::new(OpenGate), Grants::by(rules));
-        Self { lifecycle, held_for: None }
+        Self { lifecycle, profile_key: None }
     }
 
-    /// What the calls of a turn run under, settled when the first of them begins.
+    /// The context of the calls of a turn, fixed when the first of them starts.
     pub(super) fn context(&self, setup: &Setup, profile: &Profile, turn: Option<&mut RunningTurn>) -> Arc<ToolContext> {
         if let Some(cx) = turn.as_ref().and_then(|turn| turn.tool_context.as_ref()) {
             return Arc::clone(cx);
@@ -58,12 +58,12 @@ impl Calls {
     pub(super) fn hold_roots(&mut self, setup: &Setup, profile: &Profile, turn: Option<&mut RunningTurn>) {
         let settings = turn.as_ref().map_or(&profile.settings, |turn| &turn.settings);
         let Settings { cwd, sandbox_policy, .. } = &**settings;
-        if self.held_for.as_ref().is_some_and(|(held, policy)| held == cwd && policy == sandbox_policy) {
+        if self.profile_key.as_ref().is_some_and(|(key, policy)| key == cwd && policy == sandbox_policy) {
             return;
         }
-        let held = (cwd.clone(), sandbox_policy.clone());
+        let key = (cwd.clone(), sandbox_policy.clone());
         self.context(setup, profile, turn).hold_roots();
-        self.held_for = Some(held);
+        self.profile_key = Some(key);
     }
 }
 

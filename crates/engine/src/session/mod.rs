@@ -1,7 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 //!
-//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and return
-//! what is to be told. Only here and in [`perform`] do they meet.
+//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and
+//! return what is to be told. Only here and in [`perform`] do they meet.
 
 mod calls;
 mod conversations;
@@ -20,10 +20,11 @@ use codex_log::state::{ThreadState, Tokens};
 use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
-    Beginning, Cursor, Feed, FeedStart, HistoryMode, Subscription, Thread, ThreadRequest, TurnInput, TurnStart, WayBack,
+    Cursor, Feed, FeedStart, HistoryMode, InitialHistory, RewindOutcome, Subscription, Thread, ThreadRequest,
+    TurnInput, TurnStart,
 };
 use codex_tools::call::{ToolCall, ToolInput};
-use codex_tools::images::read_beside;
+use codex_tools::images::read_blocking;
 use codex_tools::lifecycle::CallEvent;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
@@ -38,12 +39,12 @@ use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
 use self::running::RunningTurn;
-use crate::beginning::LooseEnds;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::Journal;
 use crate::open_error::OpenError;
-use crate::opening::{Continued, Opening, interrupted, told_under};
+use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_under};
+use crate::resume::UnfinishedCalls;
 use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Input, Turn};
@@ -59,21 +60,21 @@ pub(crate) struct Session {
     setup: Setup,
     started: Arc<ThreadStarted>,
     journal: Journal,
-    /// What the log comes to.
+    /// The folded state of the log.
     state: ThreadState,
     conversations: Conversations,
     /// The turn that runs.
     turn: Option<RunningTurn>,
     calls: Calls,
     goals: Goals,
-    /// What the model is asked under.
+    /// The settings of requests to the model.
     profile: Profile,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     inbox: mpsc::Receiver<Box<ThreadRequest>>,
 }
 
-/// What woke the session.
+/// The reason for waking the session.
 enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
@@ -87,7 +88,7 @@ enum Wake {
 impl Session {
     /// Opens a thread: its log, its first lines on disk, and its first event in the feed.
     pub(crate) async fn start(mut setup: Setup) -> Result<(Self, Thread, Feed), OpenError> {
-        let Opening {
+        let PreparedThread {
             started,
             instructions,
             preface,
@@ -98,9 +99,9 @@ impl Session {
             rules,
             mut state,
             continued,
-        } = Opening::prepare(&setup).await?;
-        let is_copy = matches!(setup.beginning, Beginning::Forked { .. });
-        let given = std::mem::take(&mut setup.beginning).given();
+        } = PreparedThread::prepare(&setup).await?;
+        let is_copy = matches!(setup.initial_history, InitialHistory::Forked { .. });
+        let given = std::mem::take(&mut setup.initial_history).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
         state.apply(journal.append(None, Body::ThreadStarted(Box::new(started.clone()))));
@@ -150,8 +151,8 @@ impl Session {
         }
     }
 
-    async fn go_on(&mut self, continued: Continued) {
-        let Continued { ends: LooseEnds { lost, asked }, before, unfinished, limit_wait } = continued;
+    async fn go_on(&mut self, continued: ResumedWork) {
+        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished, limit_wait } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
         if self.setup.profile.counts_from_zero {
@@ -159,7 +160,7 @@ impl Session {
         }
         let info = self.state.tokens.info.as_ref();
         self.conversations.window_used = info.map_or(0, |info| info.last_token_usage.tokens_in_window());
-        // What the model was told of its surroundings last; a difference is told with the next turn.
+        // The environment that the model knows; the next turn reports a difference.
         if let Some(before) = before {
             self.profile.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
         }
@@ -182,14 +183,14 @@ impl Session {
 
     /// Serves the thread until it is closed or nobody holds it any more.
     ///
-    /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
+    /// Rare futures are boxed, so that an idle thread needs little memory.
     pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
         let mut retired = None;
         let mut steps = 0_u32;
         while self.turn.is_some() || closing.is_empty() {
-            // A model that always has something to say must not keep requests, or other threads, waiting. To give way more
-            // often would cost: what piles up meanwhile is merged for clients.
+            // A model that always has something to say must not keep requests, or other threads, waiting. To give way
+            // more often would cost: what piles up meanwhile is merged for clients.
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_AT_ONCE) {
                 tokio::task::yield_now().await;
@@ -246,7 +247,7 @@ impl Session {
                 arrived = turn.work.next() => Wake::Arrived(arrived),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
             },
-            // What somebody has sent meanwhile goes first.
+            // Requests that have arrived in the meantime go first.
             None if self.goals.goal.is_due() => match self.inbox.try_recv() {
                 Ok(request) => Wake::Request(Some(*request)),
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
@@ -314,7 +315,7 @@ impl Session {
         let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
         let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
         let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
-        // What this load has told is told again from memory or not at all: lines do not say how items grew.
+        // Events of this load are repeated from memory or not at all: lines do not record how items grew.
         let is_kept = |name: &str| !log.is(name) && log.is_same_incarnation(name);
         let has_turn = self.turn.is_some();
         let lines_upto = after
@@ -322,7 +323,7 @@ impl Session {
             .and_then(|place| self.journal.lines_upto(has_turn).filter(|upto| place.seq.position() <= upto.position()));
         let feed = unbroken.or_else(|| lines_upto.and_then(|upto| self.journal.subscribe_after(upto)));
         Subscription {
-            standing: self.journal.standing(told.or(lines_upto)),
+            open_items: self.journal.open_items(told.or(lines_upto)),
             tokens: self.state.tokens.info.clone(),
             begins: FeedStart { log, last: self.journal.last(), is_unbroken: told.is_some(), lines_upto },
             feed: feed.unwrap_or_else(|| self.journal.subscribe()),
@@ -451,27 +452,27 @@ impl Session {
     }
 
     /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
-    async fn go_back(&mut self, response: &str) -> WayBack {
+    async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
-            return WayBack::NotKept;
+            return RewindOutcome::NotKept;
         }
         let Some(place) = self.conversations.find_bookmark(response) else { return self.go_to_earlier(response).await };
         self.stop(Abort::Replaced).await;
         let Some((replacement, environment)) = self.conversations.go_back(place, &self.state) else {
-            return WayBack::Unknown;
+            return RewindOutcome::Unknown;
         };
         self.profile.environment = environment;
         self.went_back(response, replacement).await
     }
 
     /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
-    async fn go_to_earlier(&mut self, response: &str) -> WayBack {
+    async fn go_to_earlier(&mut self, response: &str) -> RewindOutcome {
         let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
         let interrupted = interrupted(&self.setup);
-        let found = read_beside(move || store.history_after_answer(&name, interrupted)).await;
-        let Some(History { state, .. }) = found.flatten() else { return WayBack::Unknown };
+        let found = read_blocking(move || store.history_after_answer(&name, interrupted)).await;
+        let Some(History { state, .. }) = found.flatten() else { return RewindOutcome::Unknown };
         self.stop(Abort::Replaced).await;
-        // What the model was told of its surroundings there; a difference is told with the next turn.
+        // The environment that the model knew there; the next turn reports a difference.
         if let Some(before) = state.settings.as_deref() {
             let told = told_under(before, &self.profile.settings);
             self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));
@@ -480,12 +481,12 @@ impl Session {
         self.went_back(response, state.conversation.items().to_vec()).await
     }
 
-    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> WayBack {
+    async fn went_back(&mut self, response: &str, replacement: Vec<ConversationItem>) -> RewindOutcome {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.goals.goal.start_over();
         self.log_goal();
         self.publish().await;
-        WayBack::Gone
+        RewindOutcome::Gone
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a thread costs.
+//! The token usage of a thread.
 
 use codex_config::Price;
 use codex_log::state::Tokens;
@@ -14,7 +14,7 @@ pub(super) struct Terms {
     pub(super) begins_turn: bool,
 }
 
-/// What the thread has used after an answer, and its cost.
+/// The token usage after an answer, and its cost.
 pub(super) fn after_answer(
     mut tokens: Tokens,
     usage: Option<TokenUsage>,

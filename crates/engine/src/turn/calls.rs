@@ -16,7 +16,7 @@ use codex_log::ItemId;
 use codex_tools::call::{Concurrency, ToolCall, ToolInput};
 use codex_tools::registry::Registry;
 
-/// What the model is told of a call that never ran, or of which nothing more is known.
+/// The output of a call that never ran, or whose result is unknown.
 const DROPPED: &str = "aborted";
 
 /// How far a call is.
@@ -62,15 +62,16 @@ impl Calls {
 
     /// Notes how a running call has ended; false when none of that name runs.
     pub(super) fn end(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> bool {
-        let running = self.queue.iter_mut().find(|held| held.call.id == *id && held.progress == Progress::Running);
-        let Some(held) = running else { return false };
-        held.progress = Progress::Ended(output);
+        let running =
+            self.queue.iter_mut().find(|pending| pending.call.id == *id && pending.progress == Progress::Running);
+        let Some(pending) = running else { return false };
+        pending.progress = Progress::Ended(output);
         true
     }
 
     /// Takes out the outputs that no earlier call holds back.
     pub(super) fn take_ended(&mut self) -> Vec<ResponseItem> {
-        let ended = self.queue.iter().take_while(|held| matches!(held.progress, Progress::Ended(_))).count();
+        let ended = self.queue.iter().take_while(|pending| matches!(pending.progress, Progress::Ended(_))).count();
         self.queue.drain(..ended).map(Pending::output).collect()
     }
 
@@ -78,7 +79,7 @@ impl Calls {
     pub(super) fn take_all_ended(&mut self) -> Vec<ResponseItem> {
         let queue = std::mem::take(&mut self.queue);
         let (ended, open): (VecDeque<_>, VecDeque<_>) =
-            queue.into_iter().partition(|held| matches!(held.progress, Progress::Ended(_)));
+            queue.into_iter().partition(|pending| matches!(pending.progress, Progress::Ended(_)));
         self.queue = open;
         ended.into_iter().map(Pending::output).collect()
     }
@@ -101,8 +102,8 @@ impl Calls {
     /// Whether a call may run beside all that came before it. What came later has not started.
     fn may_start(&self, place: usize) -> bool {
         let next = &self.queue[place];
-        let mut running = self.queue.iter().filter(|held| held.progress == Progress::Running);
-        running.clone().count() < self.most && running.all(|other| next.may_run_beside(other))
+        let mut running = self.queue.iter().filter(|pending| pending.progress == Progress::Running);
+        running.clone().count() < self.most && running.all(|other| next.may_run_with(other))
     }
 
     /// Takes out an output for every call: its own if it has ended, and else a word that says that it was dropped.
@@ -111,7 +112,7 @@ impl Calls {
     }
 }
 
-/// What the model is told of a command that the user ran.
+/// The message for the model about a command that the user ran.
 fn told_of_user_shell(command: &str, output: &FunctionCallOutputPayload) -> Message {
     let result = match output {
         FunctionCallOutputPayload::Text(text) => text,
@@ -124,7 +125,7 @@ fn told_of_user_shell(command: &str, output: &FunctionCallOutputPayload) -> Mess
 }
 
 impl Pending {
-    fn may_run_beside(&self, other: &Self) -> bool {
+    fn may_run_with(&self, other: &Self) -> bool {
         let is_same = |one: Concurrency| matches!(one, Concurrency::BesideAllButTerminal(_)) && self.concurrency == one;
         let is_alone = |one: Concurrency| one == Concurrency::Alone;
         // Two calls of one name cannot be told apart while both run.

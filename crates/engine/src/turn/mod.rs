@@ -34,7 +34,7 @@ use self::failing::no_summary;
 /// How often half of what is left of a conversation is left out, so that the rest can be summed up.
 const MOST_HALVINGS: u32 = 6;
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The user has said something more.
@@ -51,7 +51,7 @@ pub(crate) enum Input {
     Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
-/// What is to be done, in order.
+/// An effect to perform, in order.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Append to the log.
@@ -93,7 +93,7 @@ pub(crate) struct Limit {
     pub(crate) goes_on: bool,
 }
 
-/// What a user said, with its pictures already read.
+/// A message of the user, with its images already read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UserMessage {
     /// The name of the item.
@@ -108,7 +108,7 @@ pub(crate) struct UserMessage {
     pub(crate) is_echoed: bool,
 }
 
-/// What a turn does when something gets in its way.
+/// The limits and retries of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnPolicy {
     /// How many times a broken answer is asked for again.
@@ -127,7 +127,7 @@ pub(crate) struct TurnPolicy {
     pub(crate) tools: Arc<Registry>,
 }
 
-/// What the model is asked for.
+/// The purpose of a request to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// An answer for the user.
@@ -177,9 +177,9 @@ pub(crate) struct Turn {
     items: AnswerItems,
     /// Calls of the present answer that have no output yet; some run while the phase is `Calling`.
     calls: Calls,
-    /// What the user said while the model was busy.
+    /// Messages of the user that arrived while the model was busy.
     joined: VecDeque<UserMessage>,
-    /// What the model said last in the present answer.
+    /// The last message of the current answer.
     last_message: Option<Text>,
     /// The provider's name for the last whole answer, where it gave one.
     last_response: Option<String>,
@@ -255,14 +255,14 @@ impl Turn {
         self.phase == Phase::Calling
     }
 
-    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said waits
-    /// for it.
+    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said
+    /// waits for it.
     pub(crate) fn can_be_set_aside(&self) -> bool {
         self.purpose == Purpose::Answer && self.joined.is_empty()
     }
 
-    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even where an
-    /// earlier call holds it back.
+    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even
+    /// where an earlier call holds it back.
     pub(crate) fn set_aside(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.calls.take_all_ended().into_iter().for_each(|output| record(output, &mut effects));
@@ -298,7 +298,7 @@ impl Turn {
                 }
             }
             (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
-            // Whatever else arrives belongs to something that was cancelled before it could be told.
+            // Other inputs belong to work that was cancelled before they arrived.
             (Phase::Waiting | Phase::Limited | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
             | (Phase::Answering | Phase::Waiting | Phase::Limited, Input::CallEnded(..)) => {}

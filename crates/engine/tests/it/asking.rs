@@ -1,4 +1,4 @@
-//! What a person is asked about, and what happens where no person can be asked.
+//! Approval requests, and threads where nobody can be asked.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Question, QuestionKind};
-use codex_thread::{Beginning, ExplicitOverrides};
+use codex_thread::{ExplicitOverrides, InitialHistory};
 use codex_wire::decision::ReviewDecision;
 use codex_wire::policy::{ApprovalsReviewer, SandboxPolicy};
 use serde_json::{Value, json};
@@ -266,9 +266,9 @@ async fn resumed(world: World, imported: bool, folder: &str, explicit: ExplicitO
             let marked =
                 text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
             std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
-            // What is not saved needs no lock, which a process that is just being started could still hold.
-            let beginning = Beginning::Unsaved(Box::new(Beginning::Resumed { thread, explicit }));
-            Setup { cwd: setup.cwd.with_file_name(folder), beginning, ..setup }
+            // An unsaved thread needs no lock, which a process that is just being started could still hold.
+            let initial_history = InitialHistory::Unsaved(Box::new(InitialHistory::Resumed { thread, explicit }));
+            Setup { cwd: setup.cwd.with_file_name(folder), initial_history, ..setup }
         })
         .await
 }

@@ -2,7 +2,7 @@
 
 use codex_log::settings::SettingsChange;
 use codex_log::{Abort, Body, Outcome, TurnId};
-use codex_thread::{TurnStart, WayBack};
+use codex_thread::{RewindOutcome, TurnStart};
 
 use crate::world::{Client, outcome, start};
 
@@ -15,7 +15,7 @@ async fn configured(script: &str) -> Client {
     client
 }
 
-async fn go_back(client: &Client, response: &str) -> WayBack {
+async fn go_back(client: &Client, response: &str) -> RewindOutcome {
     client.thread.go_back(response.to_owned()).await.expect("the thread is open")
 }
 
@@ -32,10 +32,10 @@ async fn a_conversation_goes_back_to_a_bookmark_and_forth_again() {
     let mut client = configured(ANSWERS).await;
     assert_eq!(bookmark(&mut client, "a").await.as_deref(), Some("r1"));
     assert_eq!(bookmark(&mut client, "b").await.as_deref(), Some("r2"));
-    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    assert_eq!(go_back(&client, "r1").await, RewindOutcome::Gone);
     assert_eq!(bookmark(&mut client, "c").await.as_deref(), Some("r3"));
     assert_eq!(client.last_input(), ["a", "one", "c"]);
-    assert_eq!(go_back(&client, "r2").await, WayBack::Gone, "what was left behind can be gone back to");
+    assert_eq!(go_back(&client, "r2").await, RewindOutcome::Gone, "what was left behind can be gone back to");
     client.turn("d", "d").await;
     assert_eq!(client.last_input(), ["a", "one", "b", "two", "d"]);
 }
@@ -65,10 +65,10 @@ async fn a_summary_does_not_cut_the_way_back() {
     client.turn("a", "a").await;
     client.thread.compact(TurnId::new("sum")).await.expect("the thread is open");
     client.until_ended().await;
-    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    assert_eq!(go_back(&client, "r1").await, RewindOutcome::Gone);
     client.turn("b", "b").await;
     assert_eq!(client.last_input(), ["a", "one", "b"]);
-    assert_eq!(go_back(&client, "r2").await, WayBack::Gone, "the summary ended a turn too");
+    assert_eq!(go_back(&client, "r2").await, RewindOutcome::Gone, "the summary ended a turn too");
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +76,7 @@ async fn an_answer_that_ended_no_turn_is_no_bookmark_and_nothing_changes() {
     let mut client = configured(r#"[{"id": "r1", "items": [{"text": "one"}]}, {"items": [{"hang": true}]}]"#).await;
     client.turn("a", "a").await;
     client.say("b", "b").await;
-    assert_eq!(go_back(&client, "r9").await, WayBack::Unknown);
+    assert_eq!(go_back(&client, "r9").await, RewindOutcome::Unknown);
     assert_eq!(client.thread.interrupt().await, Ok(true), "the turn still runs");
 }
 
@@ -89,7 +89,7 @@ async fn going_back_and_input_take_the_place_of_what_runs() {
     client.say("b", "b").await;
     assert_eq!(client.say("c", "c").await, TurnStart::Started);
     assert_eq!(outcome(&client.until_ended().await), Outcome::Aborted(Abort::Replaced));
-    assert_eq!(go_back(&client, "r1").await, WayBack::Gone);
+    assert_eq!(go_back(&client, "r1").await, RewindOutcome::Gone);
     assert_eq!(outcome(&client.until_ended().await), Outcome::Aborted(Abort::Replaced));
     client.turn("d", "d").await;
     assert_eq!(client.last_input(), ["a", "one", "d"]);
@@ -107,21 +107,25 @@ async fn an_answer_of_an_earlier_run_can_be_gone_on_from() {
     let mut client = client.start_again(later, |_, setup| setup).await;
     client.thread.reconfigure(SettingsChange::default()).await.expect("the thread is open");
     client.turn("new", "new").await;
-    assert_eq!(go_back(&client, "r9").await, WayBack::Unknown);
-    assert_eq!(go_back(&client, "r3").await, WayBack::Gone);
+    assert_eq!(go_back(&client, "r9").await, RewindOutcome::Unknown);
+    assert_eq!(go_back(&client, "r3").await, RewindOutcome::Gone);
     client.turn("d", "d").await;
     assert_eq!(client.last_input(), ["a", "one", "c", "three", "d"]);
-    assert_eq!(go_back(&client, "r2").await, WayBack::Gone);
+    assert_eq!(go_back(&client, "r2").await, RewindOutcome::Gone);
     client.turn("e", "e").await;
     assert_eq!(client.last_input(), ["a", "one", "b", "two", "e"]);
-    assert_eq!(go_back(&client, "r5").await, WayBack::Gone, "what this run has said can be gone back to all the same");
+    assert_eq!(
+        go_back(&client, "r5").await,
+        RewindOutcome::Gone,
+        "what this run has said can be gone back to all the same"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn other_sessions_have_no_bookmarks() {
     let mut client = start(ANSWERS).await;
     assert_eq!(bookmark(&mut client, "a").await, None);
-    assert_eq!(go_back(&client, "r1").await, WayBack::NotKept);
+    assert_eq!(go_back(&client, "r1").await, RewindOutcome::NotKept);
     client.turn("b", "b").await;
     assert_eq!(client.last_input(), ["a", "one", "b"]);
     assert!(client.close().await.iter().all(|event| !matches!(event.body, Body::WentBack { .. })));

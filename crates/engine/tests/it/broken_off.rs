@@ -8,7 +8,7 @@ use std::time::Duration;
 use codex_engine::Setup;
 use codex_log::{Abort, Body, Outcome};
 use codex_model::{Answer, Model, ModelEvent, Prompt};
-use codex_thread::{Beginning, ExplicitOverrides};
+use codex_thread::{ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 use expect_test::expect;
@@ -140,7 +140,7 @@ impl Dictation {
         self.client.rollout().with_file_name(format!("rollout-{id}.partial"))
     }
 
-    /// What is kept beside the thread's file.
+    /// The content of the draft file next to the rollout.
     fn kept(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.beside()).ok()?;
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
@@ -183,7 +183,8 @@ async fn nothing_is_kept_beside_what_is_soon_whole_or_not_saved() {
     dictation.end("one").await;
     sleep(SOON).await;
     assert_eq!(dictation.kept(), None);
-    let unsaved = |setup: Setup| Setup { beginning: Beginning::Unsaved(Box::new(setup.beginning)), ..setup };
+    let unsaved =
+        |setup: Setup| Setup { initial_history: InitialHistory::Unsaved(Box::new(setup.initial_history)), ..setup };
     let mut dictation = Dictation::begin(unsaved).await;
     dictation.say("one").await;
     sleep(SOON).await;
@@ -238,8 +239,8 @@ fn killed() -> (World, ThreadId, PathBuf) {
 /// Goes on with a thread.
 async fn resume(world: World, thread: ThreadId) -> Client {
     let (setup, prompts) = world.setup(r#"[{"items": [{"text": "again"}]}]"#);
-    let beginning = Beginning::Resumed { thread, explicit: ExplicitOverrides::default() };
-    let (thread, feed) = Setup { beginning, ..setup }.start().await.expect("it starts");
+    let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
+    let (thread, feed) = Setup { initial_history, ..setup }.start().await.expect("it starts");
     Client { world, thread, feed, prompts }
 }
 

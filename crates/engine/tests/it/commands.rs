@@ -43,7 +43,7 @@ fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
     (commands[0].status, end.exit_code, end.aggregated)
 }
 
-/// What the model was told of the calls, in order.
+/// The outputs of the calls for the model, in order.
 pub(crate) fn outputs(client: &Client) -> Vec<String> {
     let last = client.prompts.all().pop().expect("the model was asked");
     let items = last.input.iter().map(|item| serde_json::from_str::<Value>(&item.json()).expect("an item is JSON"));
@@ -259,7 +259,7 @@ async fn the_sandbox_lets_a_command_write_here_and_nowhere_else() {
     let events = client.turn("1", "hi").await;
     let codes: Vec<i32> = ended(&events).iter().filter_map(|command| Some(command.end.as_ref()?.exit_code)).collect();
     assert_eq!(codes, [0, 1]);
-    // What has held protected names while the commands ran is gone when the turn is over.
+    // The placeholders of protected names are gone when the turn is over.
     let left = std::fs::read_dir(client.world.path("project")).expect("it is there");
     let left: Vec<_> = left.map(|entry| entry.expect("it can be listed").file_name()).collect();
     assert_eq!(left, ["here"]);
@@ -311,7 +311,7 @@ async fn a_flood_is_cut_for_client_and_model() {
     assert_eq!(output["output"], format!("Total output lines: 1\n\n{x}…5232880 chars truncated…{x}"));
 }
 
-/// What the warnings of a turn say.
+/// The texts of the warnings of a turn.
 fn warnings(events: &[Arc<Event>]) -> Vec<String> {
     let warning = |event: &Arc<Event>| match &event.body {
         Body::Warning { message } => Some(message.clone()),

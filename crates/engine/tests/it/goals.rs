@@ -7,7 +7,7 @@ use codex_engine::Setup;
 use codex_log::history::ForkPoint;
 use codex_log::{Abort, Body, Event, Outcome, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
-use codex_thread::{Beginning, ExplicitOverrides, TurnStart};
+use codex_thread::{ExplicitOverrides, InitialHistory, TurnStart};
 use codex_wire::goal::{Goal, GoalStatus};
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewRequest, ReviewTarget};
@@ -44,7 +44,7 @@ async fn until(client: &mut Client, wanted: GoalStatus) -> Vec<Arc<Event>> {
     events
 }
 
-/// What matters of events, one a line; turns are named in the order they come.
+/// The relevant parts of events, one per line; turns are numbered in order.
 fn told(events: &[Arc<Event>]) -> Vec<String> {
     let mut names: HashMap<TurnId, usize> = HashMap::new();
     let line = |event: &Arc<Event>| {
@@ -270,7 +270,7 @@ async fn a_goal_and_its_cost_survive_the_end_of_the_program_and_wait_for_a_word(
     assert_eq!(before.tokens_used, 110);
     let script = format!(r#"[{{"items": [{{"text": "Hi."}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#);
     let resumed = |thread, setup| Setup {
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         ..setup
     };
     let mut client = client.start_again(&script, resumed).await;
@@ -286,7 +286,11 @@ async fn a_goal_and_its_cost_survive_the_end_of_the_program_and_wait_for_a_word(
 #[tokio::test(start_paused = true)]
 async fn a_copy_of_a_thread_has_its_goal_and_one_that_was_cleared_has_none() {
     let forked = |thread, setup| Setup {
-        beginning: Beginning::Forked { thread, point: ForkPoint::End, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Forked {
+            thread,
+            point: ForkPoint::End,
+            explicit: ExplicitOverrides::default(),
+        },
         ..setup
     };
     let client = start("[]").await;
@@ -316,7 +320,7 @@ async fn a_summary_leaves_the_goal_in_the_file_and_in_the_conversation() {
     let summary = kinds.iter().position(|kind| kind == "compacted").expect("it was summed up");
     assert_eq!(kinds[summary + 2], "event_msg goal_changed", "{kinds:?}");
     let resumed = |thread, setup| Setup {
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         ..setup
     };
     let client = client.start_again("[]", resumed).await;
@@ -349,7 +353,7 @@ async fn goals_can_be_switched_off_and_clients_that_know_none_see_nothing_of_the
     let client = start(r#"[{"items": [{"hang": true}]}]"#).await;
     set(&client, wish("ship it")).await;
     let old = |thread, setup| Setup {
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         profile: codex_thread::ClientProfile::EXEC,
         ..setup
     };
@@ -372,7 +376,7 @@ async fn turns_that_nobody_asked_for_are_taken_back_as_any_other_also_in_the_fil
     assert_eq!(client.thread.roll_back(1).await, Ok(true));
     let script = r#"[{"items": [{"text": "Yes."}]}, {"items": [{"text": "Yes."}]}]"#;
     let resumed = |thread, setup| Setup {
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         ..setup
     };
     let mut client = client.start_again(script, resumed).await;
@@ -397,7 +401,7 @@ async fn a_turn_that_somebody_joined_is_taken_back_whole_in_the_file_too() {
     client.until_ended().await;
     assert_eq!(client.thread.roll_back(1).await, Ok(true));
     let resumed = |thread, setup| Setup {
-        beginning: Beginning::Resumed { thread, explicit: ExplicitOverrides::default() },
+        initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         ..setup
     };
     let mut client = client.start_again(r#"[{"items": [{"text": "d"}]}]"#, resumed).await;

@@ -8,7 +8,8 @@ use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_store::FileStore;
 use codex_thread::{
-    Beginning, ClientProfile, ExplicitOverrides, Fault, OpenQuestions, StartThread, StartedThread, Thread, ThreadHost,
+    ClientProfile, ExplicitOverrides, Fault, InitialHistory, OpenQuestions, StartThread, StartedThread, Thread,
+    ThreadHost,
 };
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -51,7 +52,7 @@ fn request() -> StartThread {
         base_instructions: None,
         originator: None,
         profile: ClientProfile::V0166,
-        beginning: Beginning::New,
+        initial_history: InitialHistory::New,
     }
 }
 
@@ -83,8 +84,8 @@ async fn a_thread_goes_on_where_it_was_released() {
     let released = host.release(started.thread.id()).expect("it is loaded");
     released.close().await;
     assert!(host.loaded().is_empty());
-    let beginning = Beginning::Resumed { thread: released.id(), explicit: ExplicitOverrides::default() };
-    let again = host.start(StartThread { beginning, ..request() }).await.expect("it starts");
+    let initial_history = InitialHistory::Resumed { thread: released.id(), explicit: ExplicitOverrides::default() };
+    let again = host.start(StartThread { initial_history, ..request() }).await.expect("it starts");
     assert_eq!(again.thread.id(), released.id());
     assert!(again.thread.started().is_resumed);
     host.close().await;

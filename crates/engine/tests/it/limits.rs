@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codex_engine::Setup;
 use codex_log::{Body, Event, Outcome, limit_words};
-use codex_thread::{Beginning, ClientProfile, ExplicitOverrides};
+use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use tokio::time::Instant;
 
@@ -24,8 +24,8 @@ fn interactive(setup: Setup) -> Setup {
 }
 
 fn resumed(thread: ThreadId, setup: Setup) -> Setup {
-    let beginning = Beginning::Resumed { thread, explicit: ExplicitOverrides::default() };
-    Setup { beginning, ..interactive(setup) }
+    let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
+    Setup { initial_history, ..interactive(setup) }
 }
 
 async fn start_patient(script: &str) -> Client {
@@ -87,7 +87,7 @@ async fn a_wait_survives_a_restart() {
     assert!((again - until).abs() < 5000, "{again} {until}");
     let events = client.until_ended().await;
     assert_eq!(answer(&events), "back");
-    assert_eq!(events.last().and_then(|event| event.turn.as_ref()).map(|turn| turn.as_str()), Some("1"));
+    assert_eq!(events.last().and_then(|event| event.turn.as_ref()).map(codex_log::TurnId::as_str), Some("1"));
     let waited = begun.elapsed().as_secs();
     assert!((7100..=7200).contains(&waited), "{waited}");
     let asked = client.last_input();

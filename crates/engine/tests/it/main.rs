@@ -15,6 +15,7 @@ mod limits;
 mod own_git;
 mod patches;
 mod prompts;
+mod real_model;
 mod retries;
 mod reviews;
 mod saving;

@@ -1,4 +1,4 @@
-//! What the model is sent.
+//! Requests to the model.
 
 use codex_log::Body;
 use codex_log::settings::SettingsChange;

@@ -1,4 +1,4 @@
-//! What is kept on disk, and when.
+//! The stored lines, and when they are written.
 
 use std::fs::{OpenOptions, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use codex_log::history::ForkPoint;
 use codex_log::store::ThreadStore;
 use codex_log::{AgentMessage, Body, Event, Item, Outcome, Reasoning};
 use codex_store::RolloutFile;
-use codex_thread::{Beginning, ExplicitOverrides, Feed};
+use codex_thread::{ExplicitOverrides, Feed, InitialHistory};
 use expect_test::expect;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep};
@@ -50,8 +50,8 @@ impl Witness {
     }
 }
 
-/// What must be in the file before the event is told; none for events that are not kept, and for those that may come
-/// right behind another publication, which nobody witnesses.
+/// The text that must be in the file before the event is published; none for events that are not stored, and for those
+/// that may come right behind another publication, which nobody witnesses.
 fn trace(body: &Body) -> Option<String> {
     match body {
         Body::Recorded(record) if record.item().is_some_and(|item| item.kind() != "function_call_output") => {
@@ -164,7 +164,7 @@ async fn a_thread_that_cannot_be_saved_does_not_start() {
     let refused = refusal(&world, world.setup("[]").0).await;
     expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
     let (setup, _) = world.setup(r#"[{"items": [{"text": "still here"}]}]"#);
-    let setup = Setup { beginning: Beginning::Unsaved(Box::default()), ..setup };
+    let setup = Setup { initial_history: InitialHistory::Unsaved(Box::default()), ..setup };
     let (thread, feed) = setup.start().await.expect("a thread that is not to be saved starts");
     let mut client = Client { world, thread, feed, prompts: Prompts::default() };
     let events = client.turn("1", "hi").await;
@@ -180,8 +180,8 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     std::fs::set_permissions(&path, Permissions::from_mode(0o400)).expect("the file is ours");
     // Nothing is closed to root.
     if OpenOptions::new().append(true).open(&path).is_err() {
-        let resumed = Beginning::Resumed { thread, explicit };
-        let refused = refusal(world, Setup { beginning: resumed, ..world.setup("[]").0 }).await;
+        let resumed = InitialHistory::Resumed { thread, explicit };
+        let refused = refusal(world, Setup { initial_history: resumed, ..world.setup("[]").0 }).await;
         assert!(refused.starts_with("could not open the thread's file TEMP/home/sessions/DAY/rollout-"), "{refused}");
         assert!(refused.ends_with(".jsonl: Permission denied (os error 13)"), "{refused}");
     }
@@ -192,8 +192,8 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     std::fs::remove_dir_all(world.path("home/sessions")).expect("the folder can be removed");
     std::fs::write(world.path("home/sessions"), "in the way").expect("a file can be written");
     let thread = world.store.locate(&aside).expect("it is one of a thread").thread;
-    let forked = Beginning::Forked { thread, point: ForkPoint::End, explicit };
-    let refused = refusal(world, Setup { beginning: forked, ..world.setup("[]").0 }).await;
+    let forked = InitialHistory::Forked { thread, point: ForkPoint::End, explicit };
+    let refused = refusal(world, Setup { initial_history: forked, ..world.setup("[]").0 }).await;
     expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
 }
 
@@ -221,10 +221,20 @@ async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
     let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
     client.close().await;
     let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());
-    let reopen = || RolloutFile::reopen_in(&world.path("home"), path.clone()).expect("nobody has it open");
+    // A process that another test is just starting has a copy of every descriptor until it executes its program.
+    let reopen = || {
+        let begun = std::time::Instant::now();
+        loop {
+            match RolloutFile::reopen_in(&world.path("home"), path.clone()) {
+                Ok(file) => return file,
+                Err(_) if begun.elapsed() < Duration::from_secs(5) => std::thread::yield_now(),
+                Err(error) => panic!("nobody has it open: {error:?}"),
+            }
+        }
+    };
     let resume = || {
-        let beginning = Beginning::Resumed { thread, explicit: ExplicitOverrides::default() };
-        tokio::spawn(Setup { beginning, ..world.setup("[]").0 }.start())
+        let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
+        tokio::spawn(Setup { initial_history, ..world.setup("[]").0 }.start())
     };
     let (held, begun) = (reopen(), Instant::now());
     let starting = resume();

@@ -39,8 +39,8 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
     let events = client.turn("2", "two").await;
     let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
     assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
-    // How much room there is now is told before the model has counted it: after the summary's own count, and in all nothing
-    // is added.
+    // How much room there is now is told before the model has counted it: after the summary's own count, and in all
+    // nothing is added.
     let counts: Vec<_> = events
         .iter()
         .skip_while(|event| !compacted(&event.body))

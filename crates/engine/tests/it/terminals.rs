@@ -25,7 +25,7 @@ fn write(chars: &str, patience: u64) -> Value {
     json!({"items": [{"call": "write_stdin", "args": args}]})
 }
 
-/// What all commands have printed, as the client saw it.
+/// The output of all commands for the client.
 fn printed(events: &[Arc<Event>]) -> String {
     let bytes = events.iter().filter_map(|event| match &event.body {
         Body::ItemDelta { delta: Delta::Output { bytes, .. }, .. } => Some(bytes.as_slice()),

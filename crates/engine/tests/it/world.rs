@@ -9,7 +9,7 @@ use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_store::FileStore;
-use codex_thread::{Beginning, ClientProfile, Feed, StartError, Thread, TurnStart};
+use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -57,7 +57,7 @@ impl World {
         text.replace(&self.folder.path().display().to_string(), "TEMP")
     }
 
-    /// What a thread in this world is made of, and what its model will be asked.
+    /// The setup of a thread in this world, and the requests to its model.
     pub(crate) fn setup(&self, script: &str) -> (Setup, Prompts) {
         let home = Home::at(self.path("home"));
         let env = Env::from_iter::<[(&str, &str); 0]>([]);
@@ -77,7 +77,7 @@ impl World {
             programs: None,
             profile: ClientProfile { follows_goals: true, ..ClientProfile::EXEC },
             base_instructions: None,
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
             recent_bytes: 0,
         };
         (setup, prompts)
@@ -109,7 +109,7 @@ pub(crate) async fn one_turn(script: &str) -> Client {
     client
 }
 
-/// What a model was asked, in order.
+/// The requests to a model, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Prompts(Arc<Mutex<Vec<Prompt>>>);
 

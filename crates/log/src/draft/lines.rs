@@ -1,7 +1,7 @@
 //! The lines that keep what items have grown by, in both directions.
 //!
-//! One tells that an item has begun, in the form in which whole items are kept; one for each run that it grows by; and one
-//! that it is over. They are appended, so a file that is cut anywhere tells what there was some moments before.
+//! One tells that an item has begun, in the form in which whole items are kept; one for each run that it grows by; and
+//! one that it is over. They are appended, so a file that is cut anywhere tells what there was some moments before.
 
 use std::borrow::Cow;
 
@@ -47,8 +47,8 @@ pub(super) enum DraftLine {
 impl Drafts {
     /// Whether there is something that no line tells yet.
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        self.has_news
+    pub fn has_unsaved(&self) -> bool {
+        self.has_unsaved
     }
 
     /// Whether there are lines though nothing is open that they could tell of. They are to be thrown away then, and are
@@ -56,7 +56,7 @@ impl Drafts {
     pub fn forget_lines(&mut self) -> bool {
         let is_over = self.line_bytes > 0 && self.open.iter().all(|draft| draft.bytes == 0);
         if is_over {
-            (self.closed, self.line_bytes, self.has_news) = (Vec::new(), 0, false);
+            (self.closed, self.line_bytes, self.has_unsaved) = (Vec::new(), 0, false);
         }
         is_over
     }
@@ -71,7 +71,7 @@ impl Drafts {
             draft.write(self.line_bytes + (out.len() - before) as u64, out);
         }
         self.line_bytes += (out.len() - before) as u64;
-        self.has_news = false;
+        self.has_unsaved = false;
     }
 }
 

@@ -1,7 +1,7 @@
-//! What items have grown by that are not whole yet, and the lines that keep it for as long.
+//! The text of open items, and the lines that keep it until they are complete.
 //!
-//! These lines are no part of the log. They lie beside it, in a file that nobody waits for, and are of use only when the
-//! program dies in the middle of an answer: then [`Partial`] reads from them what there was.
+//! These lines are no part of the log. They lie beside it, in a file that nobody waits for, and are of use only when
+//! the program dies in the middle of an answer: then [`Partial`] reads from them what there was.
 //!
 //! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
 
@@ -25,7 +25,7 @@ pub const MOST_LINES: u64 = 16 * 1024 * 1024;
 /// How many bytes a character has at most.
 const LONGEST_CHAR: usize = 4;
 
-/// What a part of an item has grown by.
+/// The accumulated text of one part of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     kind: RunKind,
@@ -37,7 +37,7 @@ pub struct Run {
     kept: usize,
 }
 
-/// What a run is a part of.
+/// The kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunKind {
@@ -47,7 +47,7 @@ pub(crate) enum RunKind {
     Summary,
     /// The thoughts themselves.
     Raw,
-    /// What a command prints, on both streams.
+    /// The output of a command, on both streams.
     Output,
 }
 
@@ -129,7 +129,7 @@ pub struct Drafts {
     /// Items that are over, and of which lines still say that they have begun.
     closed: Vec<ItemId>,
     /// Whether there is something that no line tells.
-    has_news: bool,
+    has_unsaved: bool,
     /// How many bytes the lines have.
     line_bytes: u64,
 }
@@ -139,7 +139,7 @@ impl Drafts {
     pub fn take(&mut self, event: &Event, position: u64) {
         match &event.body {
             Body::ItemDelta { item, delta } => self.grow(item, delta),
-            // What the user says begins and is whole at once.
+            // A message of the user starts and completes at once.
             Body::ItemStarted(item) if item.said().is_none() => {
                 self.close(|draft| draft.item.id() == item.id());
                 self.open.push(Draft::new(item.clone(), event.turn.clone(), position));
@@ -153,7 +153,7 @@ impl Drafts {
         }
     }
 
-    /// What the model was saying and thinking, as far as it has come. Calls end in their own way.
+    /// Partial messages and reasoning of the model. Calls end separately.
     #[must_use]
     pub fn broken_off(&self) -> Vec<Item> {
         let answers = self.open.iter().filter(|draft| draft.is_answer() && draft.bytes > 0);
@@ -162,7 +162,7 @@ impl Drafts {
 
     fn grow(&mut self, id: &ItemId, delta: &Delta) {
         if let Some(draft) = self.open.iter_mut().rfind(|draft| draft.item.id() == id) {
-            self.has_news |= draft.grow(delta);
+            self.has_unsaved |= draft.grow(delta);
         }
     }
 
@@ -170,7 +170,7 @@ impl Drafts {
         for draft in self.open.extract_if(.., |draft| is_over(draft)) {
             if draft.is_kept {
                 self.closed.push(draft.item.id().clone());
-                self.has_news = true;
+                self.has_unsaved = true;
             }
         }
         if self.open.is_empty() {
@@ -178,7 +178,7 @@ impl Drafts {
             self.open = Vec::new();
         }
         if self.open.iter().all(|draft| draft.bytes == 0) {
-            self.has_news = false;
+            self.has_unsaved = false;
         }
     }
 }

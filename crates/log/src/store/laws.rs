@@ -1,6 +1,6 @@
-//! What every store has to keep to, for the tests of whoever writes one.
+//! Laws that every store has to obey, for the tests of its implementation.
 //!
-//! Each law is given an empty store and panics when the store does not keep to it.
+//! Each law takes an empty store and panics if the store breaks it.
 #![expect(clippy::expect_used, reason = "a law that is broken ends the test where it stands")]
 
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use serde_json::{Value, json};
 
-use super::{Commit, Entry, ListQuery, Opened, Pen, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
+use super::{Commit, Entry, ListQuery, LogWriter, Opened, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
 use crate::draft::Drafts;
 use crate::encode::LineSink;
 use crate::history::ForkPoint;
@@ -53,34 +53,34 @@ fn meta(thread: ThreadId) -> SessionMeta {
     }
 }
 
-fn append(pen: &mut dyn Pen, kind: &str, payload: &Value) {
-    pen.line(AT_MS, kind, payload).expect("a line is taken");
+fn append(writer: &mut dyn LogWriter, kind: &str, payload: &Value) {
+    writer.line(AT_MS, kind, payload).expect("a line is taken");
 }
 
-fn commit(pen: &mut dyn Pen, durably: bool) {
-    match pen.commit(durably) {
+fn commit(writer: &mut dyn LogWriter, durably: bool) {
+    match writer.commit(durably) {
         Commit::Done(done) => done.expect("what was appended can be written"),
         Commit::Sync(sync) => sync().expect("what was written can be made durable"),
     }
 }
 
 /// Appends a turn of two lines.
-fn append_turn(pen: &mut dyn Pen, text: &str) {
+fn append_turn(writer: &mut dyn LogWriter, text: &str) {
     let content = json!([{"type": "input_text", "text": text}]);
-    append(pen, "response_item", &json!({"type": "message", "role": "user", "content": content}));
-    append(pen, "event_msg", &json!({"type": "user_message", "message": text}));
+    append(writer, "response_item", &json!({"type": "message", "role": "user", "content": content}));
+    append(writer, "event_msg", &json!({"type": "user_message", "message": text}));
 }
 
 /// A thread with such turns, and its pen.
-fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn Pen>) {
+fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn LogWriter>) {
     let thread = ThreadId::fresh();
-    let Opened { mut pen, .. } = store.create(thread).expect("a thread can begin");
-    pen.line(AT_MS, "session_meta", &meta(thread)).expect("a line is taken");
+    let Opened { mut writer, .. } = store.create(thread).expect("a thread can begin");
+    writer.line(AT_MS, "session_meta", &meta(thread)).expect("a line is taken");
     for text in turns {
-        append_turn(&mut *pen, text);
+        append_turn(&mut *writer, text);
     }
-    commit(&mut *pen, true);
-    (thread, pen)
+    commit(&mut *writer, true);
+    (thread, writer)
 }
 
 /// The lines of a thread, each with where it ends.
@@ -101,12 +101,12 @@ fn texts(store: &dyn ThreadStore, thread: ThreadId) -> Vec<String> {
 }
 
 fn what_was_committed_is_read_back(store: &dyn ThreadStore) {
-    let (thread, mut pen) = begin(store, &["one"]);
+    let (thread, mut writer) = begin(store, &["one"]);
     let before = texts(store, thread);
     assert_eq!(before.len(), 3);
-    append_turn(&mut *pen, "two\nlines");
+    append_turn(&mut *writer, "two\nlines");
     assert_eq!(texts(store, thread), before, "what waits is not there yet");
-    commit(&mut *pen, false);
+    commit(&mut *writer, false);
     let after = texts(store, thread);
     assert_eq!(after[..3], before[..]);
     let last: Value = serde_json::from_str(&after[4]).expect("a line is JSON");
@@ -120,14 +120,14 @@ fn what_was_committed_is_read_back(store: &dyn ThreadStore) {
 }
 
 fn the_position_is_the_length(store: &dyn ThreadStore) {
-    let (thread, mut pen) = begin(store, &[]);
-    let mut positions = vec![pen.position()];
+    let (thread, mut writer) = begin(store, &[]);
+    let mut positions = vec![writer.position()];
     for text in ["one", "zwei – drei", &"long ".repeat(100_000)] {
-        append(&mut *pen, "event_msg", &json!({"type": "user_message", "message": text}));
-        positions.push(pen.position());
+        append(&mut *writer, "event_msg", &json!({"type": "user_message", "message": text}));
+        positions.push(writer.position());
     }
-    commit(&mut *pen, false);
-    assert_eq!(Some(&pen.position()), positions.last(), "a commit adds nothing");
+    commit(&mut *writer, false);
+    assert_eq!(Some(&writer.position()), positions.last(), "a commit adds nothing");
     let ends: Vec<u64> = lines(store, thread, ReadFrom::Start).into_iter().map(|(_, end)| end).collect();
     assert_eq!(ends, positions);
     for (count, position) in positions.iter().enumerate() {
@@ -136,53 +136,57 @@ fn the_position_is_the_length(store: &dyn ThreadStore) {
         let refused = store.read(thread, ReadFrom::Position(position - 1)).expect_err("no line ends there");
         assert_eq!(refused.kind(), StoreErrorKind::Refused);
     }
-    let end = pen.position();
-    drop(pen);
+    let end = writer.position();
+    drop(writer);
     let opened = store.open(thread).expect("nobody writes it");
-    assert_eq!((opened.pen.position(), opened.cut_bytes), (end, 0), "a position stays when a thread is opened again");
+    assert_eq!(
+        (opened.writer.position(), opened.cut_bytes),
+        (end, 0),
+        "a position stays when a thread is opened again"
+    );
 }
 
 fn one_writer_at_a_time(store: &dyn ThreadStore) {
-    let (thread, pen) = begin(store, &["one"]);
+    let (thread, writer) = begin(store, &["one"]);
     let refused = store.open(thread).expect_err("somebody writes it");
     assert_eq!(refused.kind(), StoreErrorKind::Locked);
     for refused in [store.archive(thread).map(drop), store.delete(thread)] {
         assert_eq!(refused.expect_err("somebody writes it").kind(), StoreErrorKind::Locked);
     }
-    drop(pen);
-    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
-    append_turn(&mut *pen, "two");
-    commit(&mut *pen, false);
+    drop(writer);
+    let Opened { mut writer, .. } = store.open(thread).expect("nobody writes it");
+    append_turn(&mut *writer, "two");
+    commit(&mut *writer, false);
     assert_eq!(texts(store, thread).len(), 5);
     let missing = store.open(ThreadId::fresh()).expect_err("there is no such thread");
     assert_eq!(missing.kind(), StoreErrorKind::Missing);
 }
 
 /// The lines of a draft of a message, which begins now.
-fn draft(pen: &dyn Pen, text: &str) -> Vec<u8> {
+fn draft(writer: &dyn LogWriter, text: &str) -> Vec<u8> {
     let (mut drafts, mut lines) = (Drafts::default(), Vec::new());
     let (turn, item) = (Some(TurnId::new("turn")), ItemId::new("message"));
     let begun = Body::ItemStarted(AgentMessage::empty(item.clone()).into());
     for body in [begun, Body::ItemDelta { item, delta: Delta::Text(text.into()) }] {
         let event = Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: AT_MS, turn: turn.clone(), body };
-        drafts.take(&event, pen.position());
+        drafts.take(&event, writer.position());
     }
     drafts.write(&mut lines);
     lines
 }
 
 fn what_is_left_is_told_once(store: &dyn ThreadStore) {
-    let (thread, mut pen) = begin(store, &["one"]);
+    let (thread, mut writer) = begin(store, &["one"]);
     let whole = texts(store, thread);
-    let lines = draft(&*pen, "half");
-    pen.partial(&lines);
+    let lines = draft(&*writer, "half");
+    writer.partial(&lines);
     assert_eq!(texts(store, thread), whole, "somebody writes");
-    pen.clear_partial();
-    drop(pen);
+    writer.clear_partial();
+    drop(writer);
     assert_eq!(texts(store, thread), whole, "it was thrown away");
-    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
-    pen.partial(&lines);
-    drop(pen);
+    let Opened { mut writer, .. } = store.open(thread).expect("nobody writes it");
+    writer.partial(&lines);
+    drop(writer);
     let left = texts(store, thread);
     assert_eq!(left[..whole.len()], whole[..]);
     // A store may leave it out.
@@ -191,13 +195,13 @@ fn what_is_left_is_told_once(store: &dyn ThreadStore) {
         assert_eq!(line["payload"]["item"]["content"][0]["text"], "half");
     }
     for _ in 0..2 {
-        let Opened { pen, .. } = store.open(thread).expect("nobody writes it");
+        let Opened { writer, .. } = store.open(thread).expect("nobody writes it");
         assert_eq!(texts(store, thread), left);
-        assert_eq!(Some(pen.position()), lines_end(store, thread), "what is left has its place");
+        assert_eq!(Some(writer.position()), lines_end(store, thread), "what is left has its place");
     }
-    let Opened { mut pen, .. } = store.open(thread).expect("nobody writes it");
-    pen.partial(&lines);
-    drop(pen);
+    let Opened { mut writer, .. } = store.open(thread).expect("nobody writes it");
+    writer.partial(&lines);
+    drop(writer);
     assert_eq!(texts(store, thread), left, "a line tells it already");
 }
 
@@ -210,14 +214,14 @@ fn a_fork_is_a_prefix(store: &dyn ThreadStore) {
     let whole = texts(store, of);
     for (point, length) in [(ForkPoint::Turns(0), 1), (ForkPoint::Turns(2), 5), (ForkPoint::End, 7)] {
         let thread = ThreadId::fresh();
-        let Opened { mut pen, .. } = store.fork(of, point, &meta(thread)).expect("a thread can be copied");
+        let Opened { mut writer, .. } = store.fork(of, point, &meta(thread)).expect("a thread can be copied");
         let copy = lines(store, thread, ReadFrom::Start);
-        assert_eq!(copy.last().map(|(_, end)| *end), Some(pen.position()));
+        assert_eq!(copy.last().map(|(_, end)| *end), Some(writer.position()));
         let copied: Vec<&String> = copy.iter().skip(1).map(|(text, _)| text).collect();
         assert_eq!(copied, whole[1..length].iter().collect::<Vec<_>>(), "{point:?}");
         assert_eq!(store.meta(thread).expect("it has a first line").id, thread);
-        append_turn(&mut *pen, "another way");
-        commit(&mut *pen, false);
+        append_turn(&mut *writer, "another way");
+        commit(&mut *writer, false);
         assert_eq!(texts(store, thread).len(), length + 2);
         assert_eq!(texts(store, of), whole, "the thread itself stays as it is");
     }
@@ -248,8 +252,8 @@ fn a_thread_is_found(store: &dyn ThreadStore) {
 }
 
 fn threads_are_put_away(store: &dyn ThreadStore) {
-    let (thread, pen) = begin(store, &["one"]);
-    drop(pen);
+    let (thread, writer) = begin(store, &["one"]);
+    drop(writer);
     let text = texts(store, thread);
     assert!(store.archive(thread).expect("it can be put away").archived);
     assert!(store.archive(thread).expect("it is away already").archived);
@@ -279,22 +283,22 @@ fn threads_are_put_away(store: &dyn ThreadStore) {
 
 fn unsaved_threads_leave_nothing(store: &dyn ThreadStore) {
     let thread = ThreadId::fresh();
-    let Opened { mut pen, .. } = store.unsaved(thread);
-    append_turn(&mut *pen, "one");
-    commit(&mut *pen, true);
-    assert!(pen.position() > 0 && !pen.is_kept());
+    let Opened { mut writer, .. } = store.unsaved(thread);
+    append_turn(&mut *writer, "one");
+    commit(&mut *writer, true);
+    assert!(writer.position() > 0 && !writer.is_kept());
     assert!(store.find(thread).expect("it can be looked for").is_none());
 }
 
 fn discarded_threads_leave_nothing(store: &dyn ThreadStore) {
-    let (thread, pen) = begin(store, &["one"]);
-    pen.discard();
+    let (thread, writer) = begin(store, &["one"]);
+    writer.discard();
     assert!(store.find(thread).expect("it can be looked for").is_none());
 }
 
 fn exports_can_be_imported(store: &dyn ThreadStore) {
-    let (thread, pen) = begin(store, &["one", "two"]);
-    drop(pen);
+    let (thread, writer) = begin(store, &["one", "two"]);
+    drop(writer);
     let text = texts(store, thread);
     let mut bundle = Vec::new();
     store.export(thread, Some("lamp"), &mut bundle).expect("it can be exported");
@@ -311,8 +315,8 @@ fn exports_can_be_imported(store: &dyn ThreadStore) {
 }
 
 fn notes_go_with_their_thread(store: &dyn ThreadStore) {
-    let (thread, pen) = begin(store, &["one"]);
-    drop(pen);
+    let (thread, writer) = begin(store, &["one"]);
+    drop(writer);
     let untouched = store.read_state(thread);
     let unread = store.turn_ended(thread, "turn").expect("it can be noted");
     assert_eq!(store.read_state(thread), unread);

@@ -6,15 +6,15 @@ mod error;
 #[cfg(feature = "testing")]
 pub mod laws;
 mod listing;
+mod log_writer;
 mod metadata;
-mod pen;
 mod summary;
 mod thread_store;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use listing::{ListQuery, Page, SearchHit, SearchResults, SectionFilter, SortKey};
+pub use log_writer::{Commit, LineError, LogWriter, Payload, UnsavedWriter, write_line, write_numbered_line};
 pub use metadata::{Appearance, Attachment, InSection, ReadMark, RepositoryChange, Section};
-pub use pen::{Commit, LineError, Payload, Pen, UnsavedPen, write_line};
 pub use summary::{SourceKind, ThreadSummary};
 pub use thread_store::{
     Entry, Imported, LineSource, Located, Opened, PromptHistory, PromptHistoryState, ReadFrom, ThreadMetadata,

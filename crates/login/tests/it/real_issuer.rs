@@ -1,5 +1,5 @@
-//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
-//! opens an address as a user would.
+//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program
+//! that opens an address as a user would.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ const MOST_TOKENS: u32 = 8192;
 /// The fewest tokens that a model may be given to think in.
 const LEAST_BUDGET: u32 = 1024;
 
-/// What is described where there are calls but no tools, which the wire does not take.
+/// A tool for requests that have calls but no tools, which the API rejects.
 const NO_TOOLS: &str =
     r#"[{"name":"none","description":"Not to be called.","input_schema":{"type":"object","properties":{}}}]"#;
 
@@ -47,7 +47,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     body
 }
 
-/// What the model is told first, and the schema where it cannot be held to it.
+/// The instructions, with the schema if the provider cannot enforce it.
 fn instructions(prompt: &Prompt, form: &Form<'_>) -> String {
     match &prompt.output_schema {
         Some(schema) if form.schemas != SchemaForm::Strict => {

@@ -41,7 +41,7 @@ fn tool(function: &Function<'_>) -> Value {
     json!({"type": "function", "function": function})
 }
 
-/// What follows the tools. What a provider is not known to take is left out.
+/// The members after the tools. Members that a provider is not known to accept are left out.
 fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
     let traits = form.traits;
     let mut tail = Map::new();

@@ -14,9 +14,9 @@ use tokio::sync::OnceCell;
 pub use self::link::http_client;
 use self::{link::Link, stream::Stage};
 use crate::encoding::Form;
-use crate::responses::ResponsesDecoder;
 use crate::{
-    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider, WireKind,
+    Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
+    ResponsesDecoder, WireKind,
 };
 
 /// A model of a provider that is reached by HTTP.
@@ -82,7 +82,7 @@ impl WireKind {
         }
     }
 
-    /// What is appended to the provider's URL.
+    /// The path that is appended to the provider's URL.
     pub(crate) fn path(self) -> &'static [&'static str] {
         match self {
             Self::Responses => &["responses"],

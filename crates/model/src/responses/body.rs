@@ -47,7 +47,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     body
 }
 
-/// What a provider that keeps items wants to find in each of its own.
+/// The id member that a provider with stored items expects in each of its own.
 fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
     match form.opaque(item).and_then(|opaque| opaque["id"].as_str()) {
         Some(id) if form.traits.store => format!("\"id\":{},", json(&id)),
@@ -55,7 +55,7 @@ fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
     }
 }
 
-/// What follows the tools.
+/// The members after the tools.
 #[derive(Serialize)]
 struct Tail<'a> {
     tool_choice: &'static str,
@@ -208,6 +208,21 @@ mod tests {
                 r#"{"model":"mock-model","instructions":"Be \"brief\".\n","input":[],"tools":[],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"effort":"high","summary":"auto"},"store":false,"stream":true,"include":["reasoning.encrypted_content"],"prompt_cache_key":"019a0000-0000-7000-8000-000000000001","text":{"verbosity":"low","format":{"type":"json_schema","strict":true,"name":"codex_output_schema","schema":{"type":"object"}}}}"#
             ]],
         );
+    }
+
+    #[test]
+    fn a_request_begins_with_the_bytes_of_the_one_before() {
+        let whole = crate::testing::conversation();
+        let traits = ProviderTraits::responses();
+        let bytes = |input: &[ConversationItem]| {
+            let prompt = Prompt { input: input.to_vec(), ..whole.clone() };
+            String::from_utf8(request_body(&prompt, &Form::new("responses", "mock", None, &traits))).unwrap()
+        };
+        for end in 1..whole.input.len() {
+            let before = bytes(&whole.input[..end]);
+            let shared = before.split_once(r#"],"tools""#).unwrap().0;
+            assert!(bytes(&whole.input).starts_with(shared), "{shared}");
+        }
     }
 
     #[test]

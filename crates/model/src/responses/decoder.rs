@@ -7,30 +7,83 @@ use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::response::ResponseItem;
 use serde_json::json;
 
+use crate::answer_tools::broken;
 use crate::decode::decode;
+use crate::refusal::shorten;
 use crate::{ModelError, ModelEvent};
 
-/// Reads one answer.
+/// The most calls of one answer.
+const MOST_CALLS: usize = 512;
+
+/// Reads one answer of the Responses API.
 #[derive(Debug)]
-pub(crate) struct ResponsesDecoder {
+pub struct ResponsesDecoder {
     maker: ItemOrigin,
     /// Whether the provider keeps items, which then go by their names.
     stores: bool,
+    /// The calls that have begun and are not whole: id and tool.
+    open: Vec<(String, String)>,
+    /// The ids of calls that are whole.
+    whole: Vec<String>,
 }
 
 impl ResponsesDecoder {
-    pub(crate) fn new(maker: ItemOrigin, stores: bool) -> Self {
-        Self { maker, stores }
+    /// A decoder for one answer.
+    #[must_use]
+    pub fn new(maker: ItemOrigin, stores: bool) -> Self {
+        Self { maker, stores, open: Vec::new(), whole: Vec::new() }
     }
 
-    pub(crate) fn decode(&self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+    /// Reads one event.
+    ///
+    /// # Errors
+    /// When it cannot be read, says that the answer failed, or makes a call ambiguous.
+    pub fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         match decode(data)? {
+            Some(ModelEvent::ItemAdded(item)) => {
+                self.begin_call(&item)?;
+                events.push_back(ModelEvent::ItemAdded(item));
+            }
             Some(ModelEvent::ItemDone(item, _)) => {
+                self.end_call(&item)?;
                 let origin = self.origin(&item);
                 events.push_back(ModelEvent::ItemDone(item, origin));
             }
+            Some(completed @ ModelEvent::Completed { .. }) => {
+                // An answer that lost a call is not whole, and the model would wait for an output that never comes.
+                if let Some((_, tool)) = self.open.first() {
+                    return Err(broken(format!("the call of {} never closes", shorten(tool, 80))));
+                }
+                events.push_back(completed);
+            }
             event => events.extend(event),
         }
+        Ok(())
+    }
+
+    fn begin_call(&mut self, item: &ResponseItem) -> Result<(), ModelError> {
+        let Some((id, tool)) = call(item) else { return Ok(()) };
+        if self.open.len() == MOST_CALLS {
+            return Err(broken(format!("the model made more than {MOST_CALLS} calls at once")));
+        }
+        self.open.push((id.to_owned(), tool.to_owned()));
+        Ok(())
+    }
+
+    fn end_call(&mut self, item: &ResponseItem) -> Result<(), ModelError> {
+        let Some((id, _)) = call(item) else { return Ok(()) };
+        if self.whole.iter().any(|known| known == id) {
+            return Err(broken(format!("the id {:?} is used for two calls", shorten(id, 80))));
+        }
+        if self.whole.len() == MOST_CALLS {
+            return Err(broken(format!("the model made more than {MOST_CALLS} calls at once")));
+        }
+        // Not every provider announces a call under the id that it has in the end.
+        let place = self.open.iter().position(|(open, _)| open == id);
+        if let Some(place) = place.or_else(|| self.open.len().checked_sub(1)) {
+            self.open.remove(place);
+        }
+        self.whole.push(id.to_owned());
         Ok(())
     }
 
@@ -42,6 +95,15 @@ impl ResponsesDecoder {
             _ => false,
         };
         (is_encrypted || opaque.is_some()).then(|| Arc::new(ItemOrigin { opaque, ..self.maker.clone() }))
+    }
+}
+
+/// The id and the tool of a call that this program answers.
+fn call(item: &ResponseItem) -> Option<(&str, &str)> {
+    match item {
+        ResponseItem::FunctionCall(call) => Some((&call.call_id, &call.name)),
+        ResponseItem::CustomToolCall(call) => Some((&call.call_id, &call.name)),
+        _ => None,
     }
 }
 
@@ -57,3 +119,6 @@ fn name(item: &ResponseItem) -> Option<&str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,4 +4,4 @@ mod body;
 mod decoder;
 
 pub(crate) use body::request_body;
-pub(crate) use decoder::ResponsesDecoder;
+pub use decoder::ResponsesDecoder;

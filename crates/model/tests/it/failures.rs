@@ -302,9 +302,9 @@ fn raw_server(answer: Vec<u8>) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (mut stream, answer) = (stream, answer.clone());
-            let mut request = [0; 65536];
+            let mut request = vec![0; 65536];
             let _ = stream.read(&mut request);
-            // Whoever has read enough hangs up.
+            // The client may disconnect early.
             let _ = stream.write_all(&answer);
         }
     });

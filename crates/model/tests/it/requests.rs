@@ -1,4 +1,4 @@
-//! What a provider is sent.
+//! Requests to a provider.
 
 use codex_model::{FixedKey, HttpModel, Model as _, Prompt, SharedCredentials, StreamExt as _};
 use codex_testkit::{FakeModel, Request};

@@ -1,4 +1,4 @@
-//! Which thread a request is about.
+//! The thread of a request.
 
 use std::path::Path;
 
@@ -14,7 +14,6 @@ use crate::v1::turn::{
 use crate::v2::attachment::{ThreadAttachmentAddParams, ThreadAttachmentListParams, ThreadAttachmentRemoveParams};
 use crate::v2::goal::{ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams};
 use crate::v2::metadata::ThreadMetadataUpdateParams;
-use crate::v2::pages::{ThreadInjectItemsParams, ThreadItemsListParams, ThreadTurnsListParams};
 use crate::v2::pending::ServerRequestListParams;
 use crate::v2::read_state::ThreadReadStateUpdateParams;
 use crate::v2::section::ThreadSectionMoveParams;
@@ -24,8 +23,9 @@ use crate::v2::thread::{
     ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams,
 };
 use crate::v2::turn::{ReviewStartParams, TurnInterruptParams, TurnStartParams, TurnSteerParams};
+use crate::v2::turn_list::{ThreadInjectItemsParams, ThreadItemsListParams, ThreadTurnsListParams};
 
-/// How a request says which thread it is about.
+/// The thread id of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadName<'a> {
     /// By an id that may not be one.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use crate::methods::{self, Row};
 use crate::v2::{notification, request};
 
-/// What is done with each row of the tables.
+/// Visits each row of the tables.
 pub trait Tables {
     /// Takes a method: its name as a type, what it takes, what it gives, and its row.
     fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>);

@@ -20,7 +20,7 @@ pub struct ThreadSubscribeParams {
     pub log_id: Option<String>,
 }
 
-/// What `thread/subscribe` answers.
+/// The response of `thread/subscribe`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::layout::{Kind, Layout};
 use crate::profile::Profile;
-use crate::search::{Point, Survey, What};
+use crate::search::{FindingKind, Survey, SurveyFinding};
 use codex_guard::git::sequencer::{self, Executed};
 use codex_guard::walk::Stamp;
 
@@ -113,7 +113,7 @@ impl Due {
 
     /// The bare git folders that existed before.
     pub(super) fn known_bare(&self) -> HashSet<PathBuf> {
-        self.before.points.iter().filter(|point| point.what == What::Bare).map(Point::path).collect()
+        self.before.points.iter().filter(|point| point.what == FindingKind::Bare).map(SurveyFinding::path).collect()
     }
 
     /// Whether one inspection can serve both.

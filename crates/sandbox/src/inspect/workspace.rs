@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::due::Due;
 use super::repository::Role;
 use crate::layout::is_placeholder_mode;
-use crate::search::{self, Point, Survey, What};
+use crate::search::{self, FindingKind, Survey, SurveyFinding};
 use codex_guard::disarm;
 use codex_guard::findings::{Finding, Report};
 use codex_guard::walk::{EntryKind, Folder, Root, Stamp};
@@ -95,7 +95,7 @@ impl Inspector<'_> {
     /// Makes folders readable that the command has made unreadable, and returns whether there were any.
     fn open_up(&mut self, survey: &Survey) -> bool {
         let mut opened = false;
-        let unreadable = survey.points.iter().filter(|point| point.what == What::Unreadable);
+        let unreadable = survey.points.iter().filter(|point| point.what == FindingKind::Unreadable);
         for point in unreadable.filter(|point| self.due.is_since(&point.stamp)) {
             let Some((folder, name)) = around(point) else { continue };
             if disarm::make_readable(&folder, Path::new(name)).is_ok() {
@@ -106,24 +106,24 @@ impl Inspector<'_> {
         opened
     }
 
-    fn point(&mut self, point: &Point) {
+    fn point(&mut self, point: &SurveyFinding) {
         let path = point.path();
         let is_suspect = self.is_suspect(point) && !self.due.was_closed(&path);
         match point.what {
-            What::DotGit(EntryKind::Folder) => {
+            FindingKind::DotGit(EntryKind::Folder) => {
                 let is_new = is_suspect && !self.is_known(point);
                 self.git_folder(&path, Role::Checkout, is_new);
             }
-            What::DotGit(EntryKind::File) if is_suspect => self.git_file(point),
-            What::DotGit(_) if is_suspect => {
+            FindingKind::DotGit(EntryKind::File) if is_suspect => self.git_file(point),
+            FindingKind::DotGit(_) if is_suspect => {
                 self.move_point_aside(point, "a `.git` that is neither a folder nor a file");
             }
-            What::Bare => self.bare(point),
-            What::Setting if is_suspect && !is_placeholder(point) => {
+            FindingKind::Bare => self.bare(point),
+            FindingKind::Setting if is_suspect && !is_placeholder(point) => {
                 self.move_point_aside(point, "a protected name that a command created");
             }
-            What::Hook if is_suspect => self.hook(point),
-            What::Ordinary if self.due.is_since(&point.stamp) && self.report.changed.len() < MAX_CHANGED => {
+            FindingKind::Hook if is_suspect => self.hook(point),
+            FindingKind::Ordinary if self.due.is_since(&point.stamp) && self.report.changed.len() < MAX_CHANGED => {
                 self.report.changed.push(path);
             }
             _ => {}
@@ -131,17 +131,17 @@ impl Inspector<'_> {
     }
 
     /// Whether the command has changed it, or moved it here inside a folder.
-    fn is_suspect(&self, point: &Point) -> bool {
+    fn is_suspect(&self, point: &SurveyFinding) -> bool {
         self.due.is_since(&point.stamp) || self.due.is_time_since(point.folders_changed) && !self.is_known(point)
     }
 
     /// Whether it existed before. If the earlier survey is incomplete, it may have.
-    fn is_known(&self, point: &Point) -> bool {
+    fn is_known(&self, point: &SurveyFinding) -> bool {
         !self.due.knows_all() || self.known.contains(&(point.path(), point.stamp.identity()))
     }
 
     /// A file with the name of a hook, outside of git folders. A configuration may point git to it.
-    fn hook(&mut self, point: &Point) {
+    fn hook(&mut self, point: &SurveyFinding) {
         if point.stamp.kind() == EntryKind::Link {
             return self.move_point_aside(point, "a link with the name of a git hook");
         }
@@ -157,7 +157,7 @@ impl Inspector<'_> {
     }
 
     /// A folder that git recognises as a git folder although it is not called `.git`.
-    fn bare(&mut self, point: &Point) {
+    fn bare(&mut self, point: &SurveyFinding) {
         let path = point.path();
         let Some(folder) = Root::open(&path).and_then(|root| root.folder(Path::new(""))) else { return };
         let parts = ["HEAD", "objects", "refs", "commondir", "config"].map(|name| folder.stamp_of(name));
@@ -174,7 +174,7 @@ impl Inspector<'_> {
     }
 
     /// A `.git` file. If it points to a folder that commands can write, the two must belong together.
-    fn git_file(&mut self, point: &Point) {
+    fn git_file(&mut self, point: &SurveyFinding) {
         let path = point.path();
         let Some((folder, name)) = around(point) else { return };
         let Some(text) = disarm::read(&folder, name) else { return };
@@ -196,7 +196,7 @@ impl Inspector<'_> {
         }
     }
 
-    fn move_point_aside(&mut self, point: &Point, what: &str) {
+    fn move_point_aside(&mut self, point: &SurveyFinding, what: &str) {
         if let Some((folder, name)) = around(point) {
             let path = point.path();
             self.move_aside(&folder, path.parent().unwrap_or(&path), name, what);
@@ -239,13 +239,13 @@ impl Inspector<'_> {
 }
 
 /// The parent folder of a place, and its name in it.
-fn around(point: &Point) -> Option<(Folder, &OsStr)> {
+fn around(point: &SurveyFinding) -> Option<(Folder, &OsStr)> {
     let folder = Root::open(&point.root)?.folder(point.below.parent()?)?;
     Some((folder, point.below.file_name()?))
 }
 
 /// Whether this is a placeholder of another command.
-fn is_placeholder(point: &Point) -> bool {
+fn is_placeholder(point: &SurveyFinding) -> bool {
     let is_empty = || {
         let mut is_empty = true;
         if let Some(folder) = Root::open(&point.path()).and_then(|root| root.folder(Path::new(""))) {

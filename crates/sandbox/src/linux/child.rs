@@ -9,8 +9,8 @@
 //!
 //! Invariant: these processes run alongside the threads of a program or are copies of it, so they make plain system
 //! calls and nothing else: no allocation, no lock, no panic. All of them read the plan and none changes it; each
-//! changes only its own memory ([`Workings`]). None of them can be inspected from inside the sandbox, because they
-//! carry the server's memory.
+//! changes only its own memory ([`SupervisorMemory`]). None of them can be inspected from inside the sandbox, because
+//! they carry the server's memory.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -34,9 +34,9 @@ use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
 use super::placeholder::Placeholders;
-use super::plan::{Confined, FirstWorkings, Footing, Workings, World};
+use super::plan::{Confined, FirstProcessMemory, NamespacePlan, NamespaceSource, SupervisorMemory};
 use super::reap::{end_descendants, exit_of, reap};
-use super::scope::Ender;
+use super::scope::ScopeKiller;
 use super::stack::Stack;
 use super::start::{self, Started};
 use super::sys::{self, Strings};
@@ -83,14 +83,15 @@ pub(super) struct Pipes {
 }
 
 /// The supervisor. Runs in the process that the server has just cloned, with every signal blocked. Returns its status.
-pub(super) fn supervise(plan: &Plan, workings: &mut Workings) -> c_int {
+pub(super) fn supervise(plan: &Plan, workings: &mut SupervisorMemory) -> c_int {
     sys::reset_signals();
     close_all_but(&plan.keep);
     // Detaches from the server's process group, so that its signals and its terminal have no effect.
     let _ = setsid();
     sys::set_name(c"codex-command");
     let _ = rustix::process::chdir(c"/");
-    let Workings { placeholders, mountable, first, arguments, joining_stack, first_stack, command_stack } = workings;
+    let SupervisorMemory { placeholders, mountable, first, arguments, joining_stack, first_stack, command_stack } =
+        workings;
     let mut ender = None;
     let child = if let Some(Confined { world: Some(world), .. }) = &plan.confined {
         let run = move || first_process(plan, world, first, move || start_command(plan, arguments, command_stack, 0));
@@ -182,7 +183,7 @@ fn watch(
     placeholders: &Placeholders,
     (pid, child): (i32, &OwnedFd),
     listener: Option<OwnedFd>,
-    others: Option<Ender>,
+    others: Option<ScopeKiller>,
 ) {
     close_each(&plan.for_command);
     let judged = plan.confined.as_ref().and_then(|confined| confined.judged.as_deref()).unwrap_or_default();
@@ -259,8 +260,8 @@ fn finish(plan: &Plan, placeholders: &Placeholders, exit: Exit, has_first_proces
 /// The command starts first and leaves the network, which takes as long as all mounts together, while these are made.
 fn first_process(
     plan: &Plan,
-    world: &World,
-    workings: &mut FirstWorkings,
+    world: &NamespacePlan,
+    workings: &mut FirstProcessMemory,
     start_command: impl FnOnce() -> Started,
 ) -> c_int {
     let _ = sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
@@ -301,13 +302,13 @@ fn first_process(
 /// Starts the command and makes the mounts concurrently.
 fn build_world(
     plan: &Plan,
-    world: &World,
-    workings: &mut FirstWorkings,
+    world: &NamespacePlan,
+    workings: &mut FirstProcessMemory,
     start_command: impl FnOnce() -> Started,
 ) -> Result<i32, Failure> {
     // It leaves the network, which takes the longest and does not need the user mapping yet.
     let (pid, _) = start_command()?;
-    if let Footing::Own { maps, without_network } = &world.footing {
+    if let NamespaceSource::Own { maps, without_network } = &world.footing {
         if *without_network {
             start_elsewhere(pid);
         }
@@ -343,8 +344,8 @@ fn start_elsewhere(pid: i32) {
 
 /// Leaves the network, drops all privileges and applies the filter, then waits until the first process has made the
 /// mounts.
-fn enter_world(plan: &Plan, confined: &Confined, world: &World) -> Result<(), Failure> {
-    if let Footing::Own { without_network: true, .. } = world.footing {
+fn enter_world(plan: &Plan, confined: &Confined, world: &NamespacePlan) -> Result<(), Failure> {
+    if let NamespaceSource::Own { without_network: true, .. } = world.footing {
         sys::leave_network().map_err(Failure::of(Step::Namespaces))?;
     }
     give_up_privileges()?;

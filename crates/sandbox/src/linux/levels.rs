@@ -10,7 +10,7 @@ use codex_wire::policy::SandboxPolicy;
 use super::{landlock, spawn, sys};
 use crate::error::SpawnError;
 use crate::launch::SandboxLevel;
-use crate::profile::{Profile, Surroundings};
+use crate::profile::{Profile, SandboxContext};
 
 static LEVEL: OnceLock<SandboxLevel> = OnceLock::new();
 
@@ -53,7 +53,7 @@ pub fn landlock_level() -> SandboxLevel {
 
 fn find() -> SandboxLevel {
     let best = hoped_for();
-    let Some(profile) = Profile::new(&SandboxPolicy::ReadOnly, Path::new("/"), &Surroundings::default()) else {
+    let Some(profile) = Profile::new(&SandboxPolicy::ReadOnly, Path::new("/"), &SandboxContext::default()) else {
         return best;
     };
     let Err(no_namespaces) = spawn::rehearse(&profile, &best) else { return best };

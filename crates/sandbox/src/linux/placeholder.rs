@@ -135,7 +135,7 @@ impl Placeholders {
 /// Removes leftover placeholders from a folder while no command runs, for example after a power failure. Nothing else
 /// is touched.
 pub fn remove_left_placeholders(folder: &Path, names: &Names) {
-    for path in names.held().map(Path::new).chain([Path::new(DOT_GIT.path)]).map(|name| folder.join(name)) {
+    for path in names.reserved().map(Path::new).chain([Path::new(DOT_GIT.path)]).map(|name| folder.join(name)) {
         let is_placeholder = |found: &fs::Metadata| found.is_dir() && is_placeholder_mode(found.mode());
         if fs::symlink_metadata(&path).is_ok_and(|found| is_placeholder(&found)) {
             // A placeholder that is locked or not empty stays.

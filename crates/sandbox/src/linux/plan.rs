@@ -77,7 +77,7 @@ fn candidates(program: &OsString, env: &[(OsString, OsString)]) -> Result<Vec<CS
 /// How the command is confined.
 pub(super) struct Confined {
     /// The namespaces and mounts, on the first level.
-    pub(super) world: Option<World>,
+    pub(super) world: Option<NamespacePlan>,
     pub(super) ruleset: Option<OwnedFd>,
     /// The Landlock scope that groups the processes if there is no first one; see [`super::scope`].
     pub(super) scope: Option<OwnedFd>,
@@ -94,12 +94,12 @@ pub(super) struct Confined {
 ///
 /// Descriptors that a process opens are numbers here: in the process that frees this memory, those numbers belong to
 /// other descriptors.
-pub(super) struct Workings {
+pub(super) struct SupervisorMemory {
     /// Used by the supervisor.
     pub(super) placeholders: Placeholders,
     /// Used by the supervisor, one byte per place: 0 if it cannot exist, so nothing is mounted there.
     pub(super) mountable: Vec<u8>,
-    pub(super) first: FirstWorkings,
+    pub(super) first: FirstProcessMemory,
     /// Used by the command.
     pub(super) arguments: Strings,
     /// The stack of the process that joins namespaces for the first one, or enters a scope.
@@ -111,14 +111,14 @@ pub(super) struct Workings {
 }
 
 /// The memory that the first process of the sandbox changes.
-pub(super) struct FirstWorkings {
+pub(super) struct FirstProcessMemory {
     /// One slot per place, for folders that are opened before everything becomes read-only.
     pub(super) trees: Vec<Option<RawFd>>,
-    /// The supervisor's result; see [`Workings::mountable`].
+    /// The supervisor's result; see [`SupervisorMemory::mountable`].
     pub(super) mountable: Vec<u8>,
 }
 
-impl Workings {
+impl SupervisorMemory {
     pub(super) fn new(
         arguments: Strings,
         confined: Option<&Confined>,
@@ -126,7 +126,7 @@ impl Workings {
     ) -> Result<Self, Errno> {
         let places = confined.and_then(|it| it.world.as_ref()).map_or(0, |world| world.places.len());
         let mountable = vec![1; places];
-        let first = FirstWorkings { trees: vec![None; places], mountable: mountable.clone() };
+        let first = FirstProcessMemory { trees: vec![None; places], mountable: mountable.clone() };
         let stack_if = |needed: bool| if needed { Stack::new() } else { Ok(Stack::none()) };
         let is_scoped = confined.is_some_and(|it| it.scope.is_some());
         let footing = confined.and_then(|it| it.world.as_ref()).map(|world| &world.footing);
@@ -135,7 +135,7 @@ impl Workings {
             mountable,
             first,
             arguments,
-            joining_stack: stack_if(is_scoped || matches!(footing, Some(Footing::Shared(_))))?,
+            joining_stack: stack_if(is_scoped || matches!(footing, Some(NamespaceSource::Shared(_))))?,
             first_stack: stack_if(is_scoped || footing.is_some())?,
             command_stack: Stack::new()?,
         })
@@ -143,9 +143,9 @@ impl Workings {
 }
 
 /// The namespaces and their mounts.
-pub(super) struct World {
-    pub(super) footing: Footing,
-    pub(super) places: Vec<Spot>,
+pub(super) struct NamespacePlan {
+    pub(super) footing: NamespaceSource,
+    pub(super) places: Vec<MountPoint>,
     /// The overlay that hides the secrets of the home.
     pub(super) overlay: HomeOverlay,
     /// The root folder itself is writable.
@@ -155,7 +155,7 @@ pub(super) struct World {
 }
 
 /// One place to mount.
-pub(super) struct Spot {
+pub(super) struct MountPoint {
     pub(super) path: CString,
     pub(super) kind: Kind,
     /// The identity of the folder, if it is a root.
@@ -163,7 +163,7 @@ pub(super) struct Spot {
 }
 
 /// The user and network namespaces of a sandbox.
-pub(super) enum Footing {
+pub(super) enum NamespaceSource {
     /// Its own, created with it.
     Own {
         maps: Maps,
@@ -205,10 +205,10 @@ impl Confined {
         let places = mount_places(layout, profile, &mut placeholders)?;
         let with_network = profile.network();
         let footing = match shared_namespaces::get() {
-            Some(shared) => Footing::Shared(shared.descriptors(with_network)),
-            None => Footing::Own { maps: Maps::of_this_process(), without_network: !with_network },
+            Some(shared) => NamespaceSource::Shared(shared.descriptors(with_network)),
+            None => NamespaceSource::Own { maps: Maps::of_this_process(), without_network: !with_network },
         };
-        let world = World {
+        let world = NamespacePlan {
             footing,
             places,
             overlay: HomeOverlay::over(&profile.secrets()),
@@ -262,14 +262,14 @@ impl Confined {
 
     /// Whether its processes need not become accessible to others; see [`shared_namespaces`].
     pub(super) fn shares_namespaces(&self) -> bool {
-        self.world.as_ref().is_some_and(|world| matches!(world.footing, Footing::Shared(_)))
+        self.world.as_ref().is_some_and(|world| matches!(world.footing, NamespaceSource::Shared(_)))
     }
 
     /// The namespaces that are joined.
     pub(super) fn joined(&self) -> impl Iterator<Item = RawFd> {
         let shared = match self.world.as_ref().map(|world| &world.footing) {
-            Some(Footing::Shared(shared)) => *shared,
-            Some(Footing::Own { .. }) | None => [None; 2],
+            Some(NamespaceSource::Shared(shared)) => *shared,
+            Some(NamespaceSource::Own { .. }) | None => [None; 2],
         };
         shared.into_iter().flatten().map(|namespace| namespace.as_raw_fd())
     }
@@ -284,7 +284,11 @@ fn protected(layout: &Layout) -> Vec<PathBuf> {
 }
 
 /// The places to mount, after recording the placeholders that they need.
-fn mount_places(layout: Layout, profile: &Profile, placeholders: &mut Placeholders) -> Result<Vec<Spot>, SpawnError> {
+fn mount_places(
+    layout: Layout,
+    profile: &Profile,
+    placeholders: &mut Placeholders,
+) -> Result<Vec<MountPoint>, SpawnError> {
     let mut places = Vec::with_capacity(layout.places.len());
     for place in layout.places.into_iter().filter(|place| place.path != Path::new("/")) {
         if let Some(placeholder) = place.placeholder {
@@ -296,7 +300,7 @@ fn mount_places(layout: Layout, profile: &Profile, placeholders: &mut Placeholde
             })?;
         }
         let root = profile.roots().iter().find(|root| root.path == place.path).map(|root| root.identity);
-        places.push(Spot { path: c_string(place.path.as_os_str(), "a protected path")?, kind: place.kind, root });
+        places.push(MountPoint { path: c_string(place.path.as_os_str(), "a protected path")?, kind: place.kind, root });
     }
     Ok(places)
 }

@@ -27,14 +27,14 @@ const CHANGES: WatchFlags =
 
 /// The lifeline of a command.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct Lifeline {
     /// The end of a pipe; the supervisor kills the command when it closes.
     hold: Mutex<Option<OwnedFd>>,
     /// The replaced file, if the command was killed because of it.
     replaced: OnceLock<PathBuf>,
 }
 
-impl Life {
+impl Lifeline {
     pub(super) fn new(hold: OwnedFd) -> Arc<Self> {
         Arc::new(Self { hold: Mutex::new(Some(hold)), replaced: OnceLock::new() })
     }
@@ -69,7 +69,7 @@ impl Drop for Guarded {
 /// Kills the command that `life` belongs to when another file takes the name of one of these files.
 ///
 /// If the system has no room for another watch, nothing is noticed.
-pub(super) fn guard(files: &[PathBuf], life: &Arc<Life>, findings: &Findings) -> Option<Guarded> {
+pub(super) fn guard(files: &[PathBuf], life: &Arc<Lifeline>, findings: &Findings) -> Option<Guarded> {
     static WATCHER: OnceLock<Option<Watcher>> = OnceLock::new();
     if files.is_empty() {
         return None;
@@ -109,7 +109,7 @@ struct Entry {
     number: u64,
     name: OsString,
     path: PathBuf,
-    life: Arc<Life>,
+    life: Arc<Lifeline>,
     findings: Findings,
 }
 

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use super::cleanup::PendingCleanup;
 use super::messages::End;
 use super::pty::Pty;
-use super::replaced::{Guarded, Life};
+use super::replaced::{Guarded, Lifeline};
 use super::supervisor::Supervisor;
 use crate::inspect::{Due, inspect_aside};
 use crate::launch::Exit;
@@ -22,7 +22,7 @@ use crate::launch::Exit;
 /// The server's parts of a launch.
 pub(super) struct Parts {
     pub(super) supervisor: Supervisor,
-    pub(super) life: Arc<Life>,
+    pub(super) life: Arc<Lifeline>,
     pub(super) guarded: Option<Guarded>,
     pub(super) end: OwnedFd,
     pub(super) input: Option<OwnedFd>,
@@ -38,7 +38,7 @@ pub(super) struct Parts {
 pub struct Running {
     pid: u32,
     supervisor: Option<AsyncFd<Supervisor>>,
-    life: Arc<Life>,
+    life: Arc<Lifeline>,
     /// Kills the command when a protected file is replaced.
     _guarded: Option<Guarded>,
     end: Receiver,

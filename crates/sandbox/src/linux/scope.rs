@@ -24,7 +24,7 @@ use super::sys;
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// The process that waits to kill the others.
-pub(super) struct Ender {
+pub(super) struct ScopeKiller {
     process: OwnedFd,
     /// The end of the pipe that it waits on.
     hold: RawFd,
@@ -41,14 +41,14 @@ pub(super) unsafe fn enter<T>(
     pipe: [RawFd; 2],
     stack: &mut Stack,
     start: impl FnOnce(c_int) -> Result<T, Errno>,
-) -> Result<(T, Ender), Errno> {
+) -> Result<(T, ScopeKiller), Errno> {
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
     sys::landlock_restrict(ruleset)?;
     let [wait, hold] = pipe;
     // SAFETY: guaranteed by the caller.
     let (_, process) =
         unsafe { sys::clone_sharing(stack, libc::CLONE_PARENT | libc::SIGCHLD, move || end_others_after(wait))? };
-    let ender = Ender { process, hold };
+    let ender = ScopeKiller { process, hold };
     Ok((start(libc::CLONE_PARENT)?, ender))
 }
 
@@ -68,7 +68,7 @@ fn end_others_after(pipe: RawFd) -> c_int {
     0
 }
 
-impl Ender {
+impl ScopeKiller {
     /// Kills every process in the scope, and waits for that.
     pub(super) fn end_all(self) {
         let _ = sys::close_range(self.hold.unsigned_abs(), self.hold.unsigned_abs(), false);

@@ -16,8 +16,8 @@ use super::cgroup::{self, Group};
 use super::child::{Pipes, Plan};
 use super::messages::Failure;
 use super::placeholder::Placeholders;
-use super::plan::{Confined, Words, Workings};
-use super::replaced::{self, Life};
+use super::plan::{Confined, SupervisorMemory, Words};
+use super::replaced::{self, Lifeline};
 use super::running::{Parts, Running};
 use super::supervisor::Supervisor;
 use super::{levels, shared_namespaces};
@@ -93,7 +93,7 @@ struct Channels {
     ready: (OwnedFd, OwnedFd),
     end: (OwnedFd, OwnedFd),
     /// The end that the supervisor watches, and the holder of the other.
-    life: (OwnedFd, Arc<Life>),
+    life: (OwnedFd, Arc<Lifeline>),
     /// From the supervisor to the first process of the sandbox: which places can be mounted.
     places: (OwnedFd, OwnedFd),
     /// From the first process of the sandbox to the command: all mounts are made. Without one, from the supervisor to
@@ -151,7 +151,7 @@ impl Channels {
             end: pipe()?,
             life: {
                 let (watched, hold) = pipe()?;
-                (watched, Life::new(hold))
+                (watched, Lifeline::new(hold))
             },
             places: pipe()?,
             built: pipe()?,
@@ -238,7 +238,7 @@ fn launch_supervisor(
 ) -> Result<Parts, SpawnError> {
     let (confined, placeholders) = confined.unzip();
     let Words { candidates, arguments, environment, cwd } = words;
-    let workings = Workings::new(arguments, confined.as_ref(), placeholders.unwrap_or_default())
+    let workings = SupervisorMemory::new(arguments, confined.as_ref(), placeholders.unwrap_or_default())
         .map_err(start_failed(Step::Clone))?;
     let (keep, for_command) = channels.kept(confined.as_ref(), &workings.placeholders);
     let plan = Plan {

@@ -9,8 +9,8 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::child::{Plan, close_each};
 use super::messages::Failure;
-use super::plan::Footing;
-use super::scope::{self, Ender};
+use super::plan::NamespaceSource;
+use super::scope::{self, ScopeKiller};
 use super::stack::Stack;
 use super::sys;
 use crate::error::Step;
@@ -23,12 +23,12 @@ const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_N
 
 /// Starts the first process of the sandbox.
 pub(super) fn first_process(
-    footing: &Footing,
+    footing: &NamespaceSource,
     run: impl FnOnce() -> c_int,
     stack: &mut Stack,
     joining_stack: &mut Stack,
 ) -> Started<Errno> {
-    let Footing::Shared(shared) = footing else {
+    let NamespaceSource::Shared(shared) = footing else {
         // SAFETY: this process, and with it everything that is borrowed, outlives the other; nobody else uses that
         // memory.
         return unsafe { sys::clone_sharing(stack, NAMESPACES | libc::CLONE_NEWUSER | libc::SIGCHLD, run) };
@@ -60,7 +60,7 @@ pub(super) fn in_scope(
     start: impl FnOnce(c_int) -> Started,
     ender_stack: &mut Stack,
     joining_stack: &mut Stack,
-) -> Result<((i32, OwnedFd), Ender), Failure> {
+) -> Result<((i32, OwnedFd), ScopeKiller), Failure> {
     // The supervisor stays outside, so another process enters the scope, starts both as its siblings, and exits.
     let (mut failure, mut started) = (None, Err(Errno::CANCELED));
     let enter = || {

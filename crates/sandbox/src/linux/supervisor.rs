@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 
 use super::child::{Plan, supervise};
-use super::plan::Workings;
+use super::plan::SupervisorMemory;
 use super::stack::Stack;
 use super::sys::{self, Side};
 
@@ -38,7 +38,7 @@ pub(super) fn await_end(process: BorrowedFd<'_>) -> Result<(), Errno> {
 /// The memory that all processes of a command use.
 pub(super) struct Memory {
     pub(super) plan: Plan,
-    workings: Workings,
+    workings: SupervisorMemory,
     stack: Stack,
 }
 
@@ -67,7 +67,7 @@ impl Supervisor {
     /// Starts it, and returns the plan if the supervisor has a copy of it.
     ///
     /// Its exit sends no signal: code that waits for children in this process must not find it.
-    pub(super) fn start(plan: Plan, workings: Workings) -> Result<(Self, Option<Box<Memory>>), Errno> {
+    pub(super) fn start(plan: Plan, workings: SupervisorMemory) -> Result<(Self, Option<Box<Memory>>), Errno> {
         let is_copied = plan.confined.as_ref().is_some_and(|confined| !confined.shares_namespaces());
         let stack = if is_copied { Stack::none() } else { Stack::new()? };
         let memory = Box::new(Memory { plan, workings, stack });

@@ -18,7 +18,7 @@ use rustix::mount::{
 
 use super::landlock::DEVICES;
 use super::messages::Failure;
-use super::plan::{FirstWorkings, Spot, World};
+use super::plan::{FirstProcessMemory, MountPoint, NamespacePlan};
 use super::sys::{self, NO_DEV, NO_SUID, READ_ONLY};
 use crate::error::Step;
 use crate::layout::Kind;
@@ -35,8 +35,8 @@ const DEV_LINKS: [(&CStr, &CStr); 5] = [
 ///
 /// Through `placeholders`, the supervisor reports which places exist, once it has created the placeholders.
 pub(super) fn build(
-    world: &World,
-    workings: &mut FirstWorkings,
+    world: &NamespacePlan,
+    workings: &mut FirstProcessMemory,
     placeholders: Option<RawFd>,
     ruleset: Option<BorrowedFd<'_>>,
 ) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
 }
 
 /// Takes detached copies of the open folders while they are writable, including the mounts below them.
-fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> {
+fn take_open(world: &NamespacePlan, trees: &mut [Option<RawFd>]) -> Result<(), Failure> {
     for (index, (spot, slot)) in world.places.iter().zip(trees).enumerate() {
         if spot.kind == Kind::Open {
             let failed = Failure::at(Step::OpenFolder, index);
@@ -104,7 +104,7 @@ fn take_open(world: &World, trees: &mut [Option<RawFd>]) -> Result<(), Failure> 
 }
 
 /// Mounts every place, parents first. A pinned or closed place is a copy of its current state.
-fn put_places(world: &World, workings: &mut FirstWorkings) -> Result<(), Failure> {
+fn put_places(world: &NamespacePlan, workings: &mut FirstProcessMemory) -> Result<(), Failure> {
     for (index, (spot, slot)) in world.places.iter().zip(&mut workings.trees).enumerate() {
         if workings.mountable.get(index) == Some(&0) {
             continue;
@@ -165,7 +165,7 @@ pub(super) fn open_path(path: &CStr) -> Result<OwnedFd, Errno> {
 
 /// Opens a place. A root has to be the folder that the plan was made for: a running command may move it in the
 /// meantime.
-fn open_spot(spot: &Spot) -> Result<OwnedFd, Errno> {
+fn open_spot(spot: &MountPoint) -> Result<OwnedFd, Errno> {
     let place = open_path(&spot.path)?;
     let Some(root) = spot.root else { return Ok(place) };
     let found = fstat(&place)?;

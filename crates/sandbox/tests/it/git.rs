@@ -111,8 +111,8 @@ fn a_submodule_is_committed_from_inside_and_from_its_own_folder() {
     fails(&world, "echo 'gitdir: /tmp' > lib/.git");
     // The same submodule as a workspace: its git folder is outside and points back.
     let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c"]);
-    let surroundings = world.surroundings();
-    let profile = codex_sandbox::Profile::new(&workspace_write(), &world.ws("lib"), &surroundings);
+    let sandbox_context = world.sandbox_context();
+    let profile = codex_sandbox::Profile::new(&workspace_write(), &world.ws("lib"), &sandbox_context);
     launch.argv.push(format!("{IDENTITY} echo y > y; git add y; git commit -qm y; ! echo z > ../z").into());
     (launch.cwd, launch.confinement) = (world.ws("lib"), profile.into());
     let finished = crate::support::run(launch).expect("it starts");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use codex_sandbox::{Exit, Findings, Report, Surroundings};
+use codex_sandbox::{Exit, Findings, Report, SandboxContext};
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, entries, git, run, workspace_write};
@@ -17,12 +17,12 @@ fn policy() -> SandboxPolicy {
 
 /// Runs a script in the sandbox and returns the findings after it, and its outcome.
 fn left(world: &World, script: &str) -> (Report, Exit) {
-    left_under(world, &world.surroundings(), script)
+    left_under(world, &world.sandbox_context(), script)
 }
 
-fn left_under(world: &World, surroundings: &Surroundings, script: &str) -> (Report, Exit) {
+fn left_under(world: &World, sandbox_context: &SandboxContext, script: &str) -> (Report, Exit) {
     let findings = Findings::default();
-    let profile = codex_sandbox::Profile::new(&policy(), &world.ws(""), surroundings);
+    let profile = codex_sandbox::Profile::new(&policy(), &world.ws(""), sandbox_context);
     let profile = profile.map(|profile| profile.reporting_to(&findings));
     let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &format!("{IDENTITY} {script}")]);
     launch.confinement = profile.into();
@@ -416,9 +416,9 @@ fn users_choose_names() {
     crate::settle_level();
     let world = World::new();
     let names = codex_sandbox::Names::new(&["x.cfg".to_owned()], &[".idea".to_owned()]);
-    let surroundings = Surroundings { names, ..world.surroundings() };
+    let sandbox_context = SandboxContext { names, ..world.sandbox_context() };
     std::fs::create_dir(world.ws("a")).expect("mkdir");
-    let (report, _) = left_under(&world, &surroundings, "mkdir a/.idea; echo x > a/x.cfg; echo x > a/Makefile");
+    let (report, _) = left_under(&world, &sandbox_context, "mkdir a/.idea; echo x > a/x.cfg; echo x > a/Makefile");
     assert_eq!(places(&world, &report), ["a/x.cfg"]);
     assert_eq!(report.changed, [world.ws("a/Makefile")]);
     assert!(world.ws("a/.idea").is_dir());

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use codex_sandbox::{Confinement, Exit, Launch, Profile, SpawnError, Surroundings};
+use codex_sandbox::{Confinement, Exit, Launch, Profile, SandboxContext, SpawnError};
 use codex_wire::policy::{NetworkAccess, SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, has_namespaces, run, workspace_write};
@@ -116,7 +116,7 @@ fn policies_without_confinement_have_no_profile() {
     let cwd = std::path::Path::new("/");
     let external = SandboxPolicy::ExternalSandbox { network_access: NetworkAccess::Restricted };
     for policy in [SandboxPolicy::DangerFullAccess, external] {
-        assert!(Profile::new(&policy, cwd, &Surroundings::default()).is_none());
+        assert!(Profile::new(&policy, cwd, &SandboxContext::default()).is_none());
     }
 }
 
@@ -133,8 +133,8 @@ fn codex_home_is_closed_wherever_it_is() {
                 std::fs::create_dir_all(&home).expect("mkdir");
                 std::fs::write(home.join("auth.json"), "secret").expect("write");
             }
-            let surroundings = Surroundings { codex_home: home.clone(), ..world.surroundings() };
-            let profile = Profile::new(&workspace_write(), &world.ws(""), &surroundings);
+            let sandbox_context = SandboxContext { codex_home: home.clone(), ..world.sandbox_context() };
+            let profile = Profile::new(&workspace_write(), &world.ws(""), &sandbox_context);
             let parent = home.parent().expect("a parent").display().to_string();
             let script = format!(
                 "mkdir -p {parent}; mkdir {0}; echo x > {0}/config.toml; rm {0}/auth.json; mv {0} {0}2; mv {parent} {parent}2; echo x > {parent}/sibling; true",

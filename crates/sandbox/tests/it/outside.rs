@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use codex_sandbox::{Confinement, Launch, Profile, Surroundings, level};
+use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, level};
 
 use crate::support::{self, ROLE, role, role_argv, run, runtime, workspace_write};
 
@@ -58,7 +58,7 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
         }
         "without" => {
             refuse_system_calls(arguments[3]);
-            println!("\nrung {:?}", level());
+            println!("\nlevel {:?}", level());
             let finished = run(launch(arguments, &["/bin/sh", "-c", arguments[2]])).map_err(io::Error::other)?;
             println!("\nexit {:?} {}", finished.exit, finished.aggregated.text());
             Ok(())
@@ -68,8 +68,8 @@ pub(crate) fn play(name: &str, arguments: &[&str]) -> io::Result<()> {
 }
 
 fn launch(arguments: &[&str], argv: &[&str]) -> Launch {
-    let surroundings = Surroundings { codex_home: PathBuf::from(arguments[1]), ..Surroundings::default() };
-    let profile = Profile::new(&workspace_write(), Path::new(arguments[0]), &surroundings);
+    let sandbox_context = SandboxContext { codex_home: PathBuf::from(arguments[1]), ..SandboxContext::default() };
+    let profile = Profile::new(&workspace_write(), Path::new(arguments[0]), &sandbox_context);
     Launch {
         argv: argv.iter().map(Into::into).collect(),
         cwd: arguments[0].into(),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use codex_sandbox::{Confinement, HeldRoots, Launch, Profile, SpawnError, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, ResolvedRoots, SandboxContext, SpawnError};
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, has_namespaces, run, workspace_write};
@@ -12,17 +12,17 @@ use crate::support::{World, has_namespaces, run, workspace_write};
 struct Thread {
     world: World,
     policy: SandboxPolicy,
-    held: HeldRoots,
+    roots: ResolvedRoots,
 }
 
 impl Thread {
     fn new(policy: SandboxPolicy) -> Self {
-        Self { world: World::new(), policy, held: HeldRoots::default() }
+        Self { world: World::new(), policy, roots: ResolvedRoots::default() }
     }
 
     fn profile(&self) -> Profile {
-        let surroundings = Surroundings { held: self.held.clone(), ..self.world.surroundings() };
-        Profile::new(&self.policy, &self.world.ws(""), &surroundings).expect("the policy confines")
+        let sandbox_context = SandboxContext { roots: self.roots.clone(), ..self.world.sandbox_context() };
+        Profile::new(&self.policy, &self.world.ws(""), &sandbox_context).expect("the policy confines")
     }
 
     /// Runs a script; it starts in `/`, whatever happens to the workspace.

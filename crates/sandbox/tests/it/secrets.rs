@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_sandbox::{Confinement, Launch, Profile, Surroundings};
+use codex_sandbox::{Confinement, Launch, Profile, SandboxContext};
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 
 use crate::support::{World, git, run, workspace_write};
@@ -23,10 +23,10 @@ fn furnish(world: &World, home: &str) {
 
 /// The output of a script in a folder, with a home.
 fn printed(world: &World, policy: &SandboxPolicy, cwd: &Path, home: &Path, script: &str) -> String {
-    let surroundings = Surroundings { codex_home: home.to_owned(), ..Surroundings::default() };
+    let sandbox_context = SandboxContext { codex_home: home.to_owned(), ..SandboxContext::default() };
     let launch = Launch {
         cwd: cwd.to_owned(),
-        confinement: Confinement::from(Profile::new(policy, cwd, &surroundings)),
+        confinement: Confinement::from(Profile::new(policy, cwd, &sandbox_context)),
         ..world.launch(policy, &["/bin/sh", "-c", script])
     };
     run(launch).expect("it starts").aggregated.text()

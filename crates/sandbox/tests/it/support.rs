@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use codex_sandbox::{Confinement, Finished, Launch, Limits, Profile, SpawnError, Stdio, Surroundings};
+use codex_sandbox::{Confinement, Finished, Launch, Limits, Profile, SandboxContext, SpawnError, Stdio};
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -49,16 +49,16 @@ impl World {
         path
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    pub(crate) fn sandbox_context(&self) -> SandboxContext {
+        SandboxContext {
             codex_home: self.path("codex_home"),
             tmpdir: Some(self.path("tmpdir")),
-            ..Surroundings::default()
+            ..SandboxContext::default()
         }
     }
 
     pub(crate) fn profile(&self, policy: &SandboxPolicy) -> Option<Profile> {
-        Profile::new(policy, &self.ws(""), &self.surroundings())
+        Profile::new(policy, &self.ws(""), &self.sandbox_context())
     }
 
     pub(crate) fn launch(&self, policy: &SandboxPolicy, argv: &[&str]) -> Launch {

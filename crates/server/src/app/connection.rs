@@ -20,8 +20,8 @@ use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
-use crate::lines::{Line, LineReader, MAX_LINE_BYTES};
 use codex_dialects::ProtocolRelease;
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// How deep the objects of a message may lie within each other.
 const MAX_DEPTH: usize = 100;
@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 100;
 pub(crate) struct Connection {
     pub(crate) host: Arc<Host>,
     pub(crate) outbox: Outbox,
-    /// What goes on beside threads.
+    /// Running work that is not about threads.
     pub(crate) resources: ClientResources,
     pub(super) client: OnceLock<Client>,
     /// Where the requests about each thread go.
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     asked: Mutex<HashMap<i64, Asked>>,
     /// Requests of ours about no thread, and who waits for the answers.
     awaited: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
-    /// What it was told of the configuration.
+    /// The configuration warnings that it received.
     pub(crate) warned_of: Mutex<BTreeSet<String>>,
     /// Backlog by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
@@ -80,7 +80,8 @@ impl Client {
             || self.unwanted_groups.iter().any(|beginning| method.starts_with(beginning.as_str()))
     }
 
-    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for this.
+    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for
+    /// this.
     pub(crate) fn is_unwanted_event(&self, kind: &str) -> bool {
         let is_of_group = |group: &String| match group.strip_prefix(EVENT_PREFIX) {
             Some(beginning) => kind.starts_with(beginning),
@@ -90,7 +91,7 @@ impl Client {
     }
 }
 
-/// What the client says to a request of ours: its answer as JSON, or its error.
+/// The client's response to a server request: its result as JSON, or its error.
 pub(crate) type ClientAnswer = Result<String, ErrorObject>;
 
 /// A question to the client, and who wants to know.
@@ -102,21 +103,22 @@ pub(crate) struct Asked {
     pub(crate) question: QuestionId,
 }
 
-/// A request that must be answered. As long as one is held the connection does not end; one that is given up is refused.
+/// A request that must be answered. As long as one is held the connection does not end; one that is given up is
+/// refused.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
-    /// What the answer carries.
+    /// The id that the response repeats.
     pub(crate) id: RequestId,
     /// Who asks.
     pub(crate) connection: Arc<Connection>,
     is_answered: bool,
-    _held: Option<mpsc::Sender<()>>,
+    _open: Option<mpsc::Sender<()>>,
 }
 
 impl Unanswered {
     pub(crate) fn new(connection: &Arc<Connection>, id: RequestId) -> Self {
-        let held = lock(&connection.unanswered).clone();
-        Self { id, connection: Arc::clone(connection), is_answered: false, _held: held }
+        let open = lock(&connection.unanswered).clone();
+        Self { id, connection: Arc::clone(connection), is_answered: false, _open: open }
     }
 
     /// Answers it.
@@ -155,7 +157,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Connection {
     pub(crate) fn new(host: Arc<Host>, outbox: Outbox) -> (Self, mpsc::Receiver<()>) {
-        let (held, all_answered) = mpsc::channel(1);
+        let (open, all_answered) = mpsc::channel(1);
         let connection = Self {
             host,
             outbox,
@@ -167,7 +169,7 @@ impl Connection {
             awaited: Mutex::default(),
             left: Mutex::default(),
             warned_of: Mutex::default(),
-            unanswered: Mutex::new(Some(held)),
+            unanswered: Mutex::new(Some(open)),
             has_parted: AtomicBool::new(false),
         };
         (connection, all_answered)
@@ -213,12 +215,12 @@ impl Connection {
     /// Answers something that has no id.
     async fn complain(&self, error: ErrorObject) {
         #[derive(serde::Serialize)]
-        struct Complaint {
+        struct ErrorMessage {
             error: ErrorObject,
             id: Option<RequestId>,
         }
         let mut bytes = Vec::new();
-        super::outbox::add_line(&mut bytes, &Complaint { error, id: None });
+        super::outbox::add_line(&mut bytes, &ErrorMessage { error, id: None });
         let room = self.outbox.room(bytes.len()).await;
         self.outbox.send_notification(bytes, room);
     }
@@ -267,7 +269,7 @@ impl Connection {
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         if let Some(waiting) = lock(&self.awaited).remove(number) {
-            // Whoever asked may have given up.
+            // The requester may have given up.
             let _ = waiting.send(result.map(|answer| answer.map(|answer| answer.get().to_owned()).unwrap_or_default()));
             return;
         }
@@ -320,8 +322,8 @@ impl Connection {
         }
     }
 
-    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it has
-    /// one already, so that nobody is told anything twice.
+    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it
+    /// has one already, so that nobody is told anything twice.
     pub(crate) fn reserve_lane(&self, thread: ThreadId) -> Option<mpsc::Receiver<LaneRequest>> {
         let mut lanes = lock(&self.lanes);
         if lanes.get(&thread).is_some_and(|lane| !lane.is_closed()) {
@@ -349,10 +351,10 @@ impl Connection {
         lock(&self.left).insert(thread);
     }
 
-    /// What a client is told that wants to hear no more of a thread it does not listen to.
-    pub(crate) fn unheard(&self, thread: ThreadId) -> UnsubscribeStatus {
-        let was_heard = lock(&self.left).contains(&thread);
-        let is_loaded = was_heard || self.host.start.threads.get(thread).is_some();
+    /// The status for a client that unsubscribes from a thread without a subscription.
+    pub(crate) fn unsubscribed(&self, thread: ThreadId) -> UnsubscribeStatus {
+        let was_subscribed = lock(&self.left).contains(&thread);
+        let is_loaded = was_subscribed || self.host.start.threads.get(thread).is_some();
         if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded }
     }
 

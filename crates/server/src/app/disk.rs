@@ -1,7 +1,7 @@
 //! Work on files, off the async threads.
 //!
-//! Invariant: whoever asks gets an answer in time. Work that hangs, as it may on a file system that does not answer, keeps its
-//! thread until it ends; so whatever clients choose the files for has a bounded number of places.
+//! Invariant: whoever asks gets an answer in time. Work that hangs, as it may on a file system that does not answer,
+//! keeps its thread until it ends; so whatever clients choose the files for has a bounded number of places.
 
 use std::path::Path;
 use std::sync::Arc;

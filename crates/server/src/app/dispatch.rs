@@ -1,7 +1,7 @@
 //! From the table of methods to the code that serves each, in the order that its scope says.
 //!
-//! Every row of [`codex_protocol::for_each_method!`] has one handler: an `impl` of [`Serve`], or of [`ServeThread`] if its
-//! scope is a thread. A row without a handler does not compile:
+//! Every row of [`codex_protocol::for_each_method!`] has one handler: an `impl` of [`Serve`], or of [`ServeThread`] if
+//! its scope is a thread. A row without a handler does not compile:
 //!
 //! ```compile_fail,E0277
 //! use codex_protocol::methods::{Method, call};

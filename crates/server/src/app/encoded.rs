@@ -1,7 +1,7 @@
 //! Messages about a thread's events as lines, encoded once for all subscribers of one kind.
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::v2::project::{ProjectionOptions, Projector};
 use codex_log::{Event, TurnId};
 use codex_protocol::rpc::Notification;
 use codex_thread::encodings::{LineEnd, Lines};
@@ -17,14 +17,14 @@ pub(crate) const EVENTS: usize = 0;
 pub(crate) const NOTIFICATIONS_077: usize = 1;
 pub(crate) const NOTIFICATIONS_0166: usize = 2;
 
-/// What each line begins with, before the name of its method.
+/// The length of the prefix of each line, before the name of its method.
 const BEFORE_METHOD: usize = r#"{"method":""#.len();
-/// What the name of an event's method begins with.
+/// The prefix of the method of an event.
 pub(crate) const EVENT_PREFIX: &str = "codex/event/";
 
 /// The wishes of a client as bits.
-pub(crate) fn wishes(wishes: Wishes) -> u8 {
-    let Wishes { raw_items, raw_reasoning, goals } = wishes;
+pub(crate) fn wishes(wishes: ProjectionOptions) -> u8 {
+    let ProjectionOptions { raw_items, raw_reasoning, goals } = wishes;
     u8::from(raw_items) | u8::from(raw_reasoning) << 1 | u8::from(goals) << 2
 }
 

@@ -1,5 +1,5 @@
-//! `thread/goal/*`, and what a client is told of the goal when it opens a thread. Whoever asks about a goal knows of goals,
-//! and hears of it from there on.
+//! `thread/goal/*`, and what a client is told of the goal when it opens a thread. Whoever asks about a goal knows of
+//! goals, and hears of it from there on.
 
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::goal::{
@@ -51,12 +51,12 @@ async fn clear(
 /// Tells a client of the newest release how the goal stands of a thread that was there before; of one that was resumed
 /// also that it has none.
 pub(crate) async fn tell(subscriber: &mut ThreadSubscriber, is_resumed: bool) {
-    if let Some(goal) = standing(subscriber, is_resumed).await {
+    if let Some(goal) = current_goal(subscriber, is_resumed).await {
         subscriber.notify(&goal, super::now_ms());
     }
 }
 
-async fn standing(subscriber: &ThreadSubscriber, is_resumed: bool) -> Option<ServerNotification> {
+async fn current_goal(subscriber: &ThreadSubscriber, is_resumed: bool) -> Option<ServerNotification> {
     let may_have_one = is_resumed || subscriber.thread.started().is_resumed;
     if subscriber.connection.release() != ProtocolRelease::V0166 || !may_have_one {
         return None;

@@ -1,4 +1,4 @@
-//! What all connections share: the configuration, the threads on disk, and how the server was started.
+//! State that all connections share: the configuration, the stored threads, and the options of the server.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -7,7 +7,7 @@ use codex_config::{AccountHost, Config, ConfigSource};
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_thread::{Beginning, ClientProfile, StartThread, ThreadHost};
+use codex_thread::{ClientProfile, InitialHistory, StartThread, ThreadHost};
 use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};
@@ -24,7 +24,7 @@ pub struct Start {
     pub store: Arc<dyn ThreadStore>,
     /// Who keeps the login.
     pub accounts: Arc<dyn AccountHost>,
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<ConfigSource>,
     /// Where threads and commands work that name no folder.
     pub cwd: PathBuf,
@@ -38,7 +38,7 @@ pub struct Start {
     pub dialect: Option<Dialect>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) start: Start,
@@ -100,7 +100,7 @@ impl Host {
         if is_given { originator } else { client }
     }
 
-    /// What is asked of whoever runs threads when a client wants a new one.
+    /// The request to the host for a new thread.
     pub(crate) fn start_request(&self, options: &ThreadOptions, client: Option<&Client>) -> StartThread {
         StartThread {
             cwd: options.cwd.clone(),
@@ -108,12 +108,12 @@ impl Host {
             base_instructions: options.base_instructions.clone(),
             originator: client.map(|client| self.originator(&client.name).to_owned()),
             profile: profile(client.map(|client| client.release).unwrap_or_default()),
-            beginning: Beginning::New,
+            initial_history: InitialHistory::New,
         }
     }
 }
 
-/// What clients of a release expect.
+/// The expectations of clients of a release.
 fn profile(release: ProtocolRelease) -> ClientProfile {
     match release {
         ProtocolRelease::V077 => ClientProfile::V077,

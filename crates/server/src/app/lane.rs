@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use codex_dialects::v2::project::Wishes;
+use codex_dialects::v2::project::ProjectionOptions;
 use codex_log::QuestionId;
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
@@ -18,7 +18,7 @@ use super::connection::{Connection, Unanswered};
 use super::dispatch::{Request, ServeThread, contained, not_found};
 use super::event_filter::Subscriptions;
 use super::questions::Repeat;
-use super::subscriber::{Leaving, ThreadSubscriber};
+use super::subscriber::{AfterUnsubscribe, ThreadSubscriber};
 
 /// How many requests about a thread may wait; more are refused.
 pub(crate) const WAITING_REQUESTS: usize = 64;
@@ -28,11 +28,11 @@ pub(crate) trait Job: Send {
     /// Serves it.
     fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()>;
 
-    /// What is left of it when it is not served.
+    /// The pending response of a job that is not served.
     fn into_unanswered(self: Box<Self>) -> Unanswered;
 }
 
-/// What a lane is given to do.
+/// A request to a lane.
 pub(crate) enum LaneRequest {
     /// A request.
     Serve(Box<dyn Job>),
@@ -83,12 +83,13 @@ impl Lane {
             if subscriber.take_backlog() {
                 continue;
             }
-            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
+            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods
+            // it.
             tokio::select! {
                 biased;
                 request = self.requests.recv(), if self.is_open => match request {
                     Some(request) => self.perform(request).await,
-                    None if self.connection.has_parted() => self.end_subscription(Some(Leaving::Alive)).await,
+                    None if self.connection.has_parted() => self.end_subscription(Some(AfterUnsubscribe::Alive)).await,
                     None => self.is_open = false,
                 },
                 is_over = subscriber.forward() => if is_over {
@@ -100,7 +101,7 @@ impl Lane {
 
     async fn perform(&mut self, request: LaneRequest) {
         if self.subscriber.as_ref().is_some_and(|subscriber| subscriber.thread.has_ended()) {
-            // What it said to the end is told first; then it is as any thread that is not loaded.
+            // Its remaining messages are sent first; then it is like any thread that is not loaded.
             self.forward_to_end().await;
         }
         match request {
@@ -148,8 +149,9 @@ impl Lane {
             let thread = self.connection.host.start.threads.get(self.thread)?;
             let now = thread.subscribe().await.ok()?;
             let connection = Arc::clone(&self.connection);
-            let mut subscriber = ThreadSubscriber::new(connection, thread, now.feed, Wishes::default(), subscriptions);
-            subscriber.take_in(&now.standing, false);
+            let mut subscriber =
+                ThreadSubscriber::new(connection, thread, now.feed, ProjectionOptions::default(), subscriptions);
+            subscriber.take_in(&now.open_items, false);
             subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
             self.attach(subscriber);
         }
@@ -181,13 +183,13 @@ impl Lane {
     }
 
     /// Lets the client hear no more of the thread, because it has left or the thread has ended.
-    async fn end_subscription(&mut self, leaving: Option<Leaving>) {
+    async fn end_subscription(&mut self, leaving: Option<AfterUnsubscribe>) {
         let Some(mut subscriber) = self.subscriber.take() else { return };
         if self.is_open && leaving.is_none() {
             subscriber.tell_of_end();
         }
         subscriber.remove_listeners();
-        if leaving == Some(Leaving::Unloaded) {
+        if leaving == Some(AfterUnsubscribe::Unloaded) {
             subscriber.thread.close().await;
         }
         Box::pin(subscriber.flush()).await;
@@ -198,7 +200,7 @@ impl ServeThread for call::ThreadUnsubscribe {
     async fn serve(lane: &mut Lane, request: Request<Self>, _: ThreadParams) {
         let status = match &mut lane.subscriber {
             Some(subscriber) => subscriber.leave().await,
-            None => lane.connection.unheard(lane.thread),
+            None => lane.connection.unsubscribed(lane.thread),
         };
         request.answer(Ok(ThreadUnsubscribeResponse { status })).await;
     }

@@ -1,4 +1,4 @@
-//! What a client has missed of a thread that was loaded anew meanwhile, read back from its lines.
+//! Events that a client missed of a thread that was reloaded in the meantime, read from its lines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,20 +12,19 @@ use codex_wire::ids::ThreadId;
 /// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a client has missed.
+/// The events that a client missed.
 #[derive(Debug)]
 pub(crate) struct Missed {
-    /// What was open where the client stopped.
-    pub(crate) standing: Vec<Arc<Event>>,
-    /// What came after that.
+    /// The items that were open where the client stopped.
+    pub(crate) open_items: Vec<Arc<Event>>,
     pub(crate) events: Vec<Arc<Event>>,
 }
 
 /// Reads what came after a number, up to another. None if no line ends where the client stopped, so that it has read
 /// something else, or if it has missed too much.
 ///
-/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard some of
-/// it, and whole items come with all of it.
+/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard
+/// some of it, and whole items come with all of it.
 pub(crate) fn read(
     thread: ThreadId,
     store: &dyn ThreadStore,
@@ -36,7 +35,7 @@ pub(crate) fn read(
     // Where the thread is has been told before.
     let mut reader = Player::new(Path::new(""), None);
     let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
-    let (mut standing, mut events) = (OpenItems::default(), Vec::new());
+    let (mut open_items, mut events) = (OpenItems::default(), Vec::new());
     let mut end = 0;
     while end < upto.position() {
         // A line that cannot be read is passed over; what ends there counts for the next one.
@@ -47,7 +46,7 @@ pub(crate) fn read(
         for event in decoded.drain(..) {
             // A thought is decoded with a later line than its own.
             if end <= after.position() || (event.body.is_thought() && event.seq <= after) {
-                standing.take(&Arc::new(event));
+                open_items.take(&Arc::new(event));
             } else if !matches!(event.body, Body::ThreadStarted(_) | Body::ItemDelta { .. }) {
                 bytes += event.weight();
                 push(&mut events, event);
@@ -67,14 +66,14 @@ pub(crate) fn read(
         reader.finish(&mut decoded);
         events.extend(decoded.into_iter().filter(|event| event.turn.is_some()));
     }
-    // What follows from a thought that was told already has the number of the thought, which is behind the client.
+    // Events that follow from reasoning that was already sent have its number, which the client has passed.
     let mut least = Seq::at(after.position());
     let grown = |event: Event| {
         least = least.max(event.seq);
         Arc::new(Event { seq: least, ..event })
     };
     let events = events.into_iter().map(grown).collect();
-    is_boundary.then(|| Missed { standing: standing.into_events(), events })
+    is_boundary.then(|| Missed { open_items: open_items.into_events(), events })
 }
 
 /// Adds an event. Thoughts have a line for each part, and are one item.

@@ -22,7 +22,6 @@ mod missed;
 mod open_thread;
 mod outbox;
 mod outgoing;
-mod pages;
 mod questions;
 mod server_methods;
 mod shared;
@@ -31,6 +30,7 @@ mod stored_threads;
 mod subscriber;
 mod subscription;
 mod thread_metadata;
+mod turn_list;
 mod turns;
 mod v1;
 
@@ -112,8 +112,8 @@ impl AppServer {
         }
     }
 
-    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`] are
-    /// told what there is left to tell, and their connections end.
+    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`]
+    /// are told what there is left to tell, and their connections end.
     pub async fn close(&self) {
         self.host.start.threads.close().await;
         self.closing.send_replace(true);

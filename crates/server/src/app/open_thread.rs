@@ -9,11 +9,11 @@ use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::{
     ServerNotification, ThreadStarted, ThreadStatusChanged, ThreadTokenUsageUpdated,
 };
-use codex_protocol::v2::pages::InitialTurnsPageParams;
 use codex_protocol::v2::thread::{
     ThreadForkParams, ThreadOpened, ThreadOptions, ThreadResumeParams, ThreadStartParams, ThreadStatus,
 };
-use codex_thread::{Beginning, ExplicitOverrides, Fault, StartThread, StartedThread, Subscription, Thread};
+use codex_protocol::v2::turn_list::InitialTurnsPageParams;
+use codex_thread::{ExplicitOverrides, Fault, InitialHistory, StartThread, StartedThread, Subscription, Thread};
 use codex_wire::collaboration::CollaborationMode;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
@@ -30,7 +30,7 @@ use super::stored;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::ProtocolRelease;
-use codex_dialects::v2::project::Wishes;
+use codex_dialects::v2::project::ProjectionOptions;
 use codex_dialects::v2::thread;
 
 /// A thread that the client has just begun to listen to, and what it is told of it.
@@ -139,7 +139,7 @@ async fn resume_again(lane: &mut Lane, request: Request<call::ThreadResume>, wan
     subscriber.ask_again(Repeat::Yes).await;
 }
 
-/// What a thread that was there before has cost, which clients of the newest release are told at once.
+/// The token usage of an existing thread, which clients of the newest release get at once.
 async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> Option<ServerNotification> {
     let turn = answer.thread.turns.last().filter(|_| subscriber.connection.release() == ProtocolRelease::V0166)?;
     let tokens = subscriber.thread.subscribe().await.ok()?.tokens?;
@@ -150,7 +150,7 @@ async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> 
     }))
 }
 
-/// What is asked of whoever runs threads.
+/// The request to the host.
 pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) -> StartThread {
     connection.host.start_request(options, connection.client())
 }
@@ -171,7 +171,7 @@ pub(crate) async fn begin(
                 Fault::Request => ErrorObject::invalid(message),
             }
         })?;
-    let wishes = Wishes { raw_items, raw_reasoning: shows_raw_reasoning, goals: false };
+    let wishes = ProjectionOptions { raw_items, raw_reasoning: shows_raw_reasoning, goals: false };
     let subscriber = ThreadSubscriber::new(Arc::clone(connection), thread, feed, wishes, subscriptions);
     Ok(Begun { subscriber, shows_raw_reasoning })
 }
@@ -235,7 +235,7 @@ pub(crate) async fn resume(
     } else {
         Turns::Unwanted
     };
-    let request = StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request };
+    let request = StartThread { initial_history: InitialHistory::Resumed { thread: id, explicit }, ..request };
     let Begun { subscriber, .. } = begin(connection, request, false, Subscriptions::v2()).await?;
     let thread = &subscriber.thread;
     let mut answer = describe(connection, thread, turns).await?;
@@ -256,7 +256,7 @@ fn complete(
     page: Option<InitialTurnsPageParams>,
     exclude_turns: bool,
 ) -> Result<(), ErrorObject> {
-    answer.resumed = Some(Box::new(super::pages::resumed(&answer.thread.turns, page, mode)?));
+    answer.resumed = Some(Box::new(super::turn_list::resumed(&answer.thread.turns, page, mode)?));
     if exclude_turns {
         answer.thread.turns.clear();
     }
@@ -266,12 +266,12 @@ fn complete(
 /// Listens to a thread that is loaded already.
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| not_found(&thread.id().to_string());
-    let Subscription { feed, running, asked, standing, .. } = thread.subscribe().await.map_err(gone)?;
+    let Subscription { feed, running, asked, open_items, .. } = thread.subscribe().await.map_err(gone)?;
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns));
-    let wishes = Wishes::default();
+    let wishes = ProjectionOptions::default();
     let mut subscriber =
         ThreadSubscriber::new(Arc::clone(connection), thread.clone(), feed, wishes, Subscriptions::v2());
-    subscriber.take_in(&standing, false);
+    subscriber.take_in(&open_items, false);
     subscriber.repeat(running.as_ref(), &asked, Repeat::No);
     Ok(Opened { answer: answer.await?, subscriber })
 }
@@ -292,7 +292,7 @@ async fn hand_over(
 ) -> Result<New, ErrorObject> {
     let items = read_history(items)?;
     let request = start_request(connection, &options);
-    let request = StartThread { beginning: Beginning::Given(items), ..request };
+    let request = StartThread { initial_history: InitialHistory::Given(items), ..request };
     let begun = begin(connection, request, false, Subscriptions::v2()).await?;
     let requests = begun.reserve_lane()?;
     let answer = describe(connection, &begun.subscriber.thread, Turns::Wanted).await?;
@@ -326,7 +326,7 @@ async fn fork(connection: &Arc<Connection>, id: ThreadId, params: ThreadForkPara
     };
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
-    let request = StartThread { beginning: Beginning::Forked { thread: id, point, explicit }, ..request };
+    let request = StartThread { initial_history: InitialHistory::Forked { thread: id, point, explicit }, ..request };
     let begun = begin(connection, request, false, Subscriptions::v2()).await?;
     let requests = begun.reserve_lane()?;
     let mut answer = describe(connection, &begun.subscriber.thread, Turns::wanted(!exclude_turns)).await?;
@@ -390,7 +390,7 @@ pub(crate) async fn find(connection: &Arc<Connection>, id: ThreadId) -> Result<(
     found.map(drop).ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 
-/// What a client is told of a thread that was there before.
+/// The description of an existing thread for a client.
 pub(crate) async fn describe(
     connection: &Arc<Connection>,
     thread: &Thread,

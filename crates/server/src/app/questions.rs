@@ -55,7 +55,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// What the client was asked and has not answered, oldest first.
+    /// The open requests to the client, oldest first.
     pub(crate) async fn pending(&self) -> Vec<PendingServerRequest> {
         let Ok(now) = self.thread.subscribe().await else { return Vec::new() };
         let turn = now.running.as_ref().map(TurnId::as_str).unwrap_or_default();

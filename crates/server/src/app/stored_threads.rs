@@ -8,7 +8,6 @@ use codex_protocol::methods::call;
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed, ThreadStatusChanged};
-use codex_protocol::v2::pages::SortDirection;
 use codex_protocol::v2::read_state::ThreadReadResponse;
 use codex_protocol::v2::thread::{
     ActiveFlag, LoadedListResponse, PageParams, Thread as ShownThread, ThreadNameSetParams, ThreadParams,
@@ -16,6 +15,7 @@ use codex_protocol::v2::thread::{
 };
 use codex_protocol::v2::thread_list::{OneOrMany, ThreadListParams, ThreadListResponse, ThreadSortKey};
 use codex_protocol::v2::turn::{Turn, TurnStatus};
+use codex_protocol::v2::turn_list::SortDirection;
 use codex_thread::Thread;
 use codex_wire::ids::ThreadId;
 use tokio::task::JoinHandle;
@@ -26,9 +26,9 @@ use super::disk::{self, blocking};
 use super::dispatch::{Request, ServeThread, serve};
 use super::lane::Lane;
 use super::outbox::add_line;
-use super::pages;
 use super::stored;
 use super::thread_metadata::{self, WithNotification};
+use super::turn_list;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::thread;
 
@@ -42,8 +42,8 @@ serve! {
     waits { ThreadList => list, }
     stored {
         ThreadRead => read,
-        ThreadTurnsList => pages::list_turns,
-        ThreadItemsList => pages::list_items,
+        ThreadTurnsList => turn_list::list_turns,
+        ThreadItemsList => turn_list::list_items,
     }
     stored_tells {
         ThreadUnarchive => unarchive,
@@ -140,7 +140,7 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
     .await
 }
 
-/// What a list is asked for.
+/// The query of a list.
 pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
     // Nothing said means the threads that a person would go on with.
     let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
@@ -312,7 +312,7 @@ pub(crate) async fn archive(connection: &Arc<Connection>, id: ThreadId) -> Resul
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);
     blocking(move || {
-        // What is away already cannot be put away: releases say so, and clients look for it.
+        // Archiving an archived thread is an error: other releases report it, and clients expect it.
         match host.store.find(id).map_err(ErrorObject::internal_from)? {
             Some(found) if found.archived => Err(missing(id)),
             _ => host.store.archive(id).map(|_| Empty {}).map_err(|error| refusal(id, &error)),

@@ -19,10 +19,10 @@ use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use super::outbox::add_line;
 use super::outgoing::Outgoing;
 use super::questions::{Questions, Repeat};
-use super::subscription::Numbering;
+use super::subscription::EventNumbers;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::CreatedItems;
-use codex_dialects::v2::project::{Projector, Wishes};
+use codex_dialects::v2::project::{ProjectionOptions, Projector};
 
 /// How many bytes of notifications are gathered before they are sent, while more is at hand.
 const GATHERED_BYTES: usize = 32 * 1024;
@@ -34,14 +34,14 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
     feed: Feed,
-    /// What came while the client did not listen.
+    /// Messages that arrived while the client did not listen.
     pub(crate) backlog: Backlog,
     /// Questions that waited for an answer before the client listened, or before it has caught up.
     pub(crate) unasked: Vec<(String, Arc<Question>)>,
     /// How the client has asked to hear of the thread, and what it hears.
     pub(crate) subscriptions: Subscriptions,
     pub(crate) filter: EventFilter,
-    wishes: Wishes,
+    wishes: ProjectionOptions,
     projector: Projector,
     created: CreatedItems,
     /// The questions that the client was asked, by call.
@@ -49,10 +49,10 @@ pub(crate) struct ThreadSubscriber {
     /// Interrupts that are answered when the client has heard of the turn's end.
     pub(crate) interrupts: Vec<Unanswered>,
     /// How far the client has come, if it listens by numbers.
-    pub(crate) numbering: Option<Numbering>,
+    pub(crate) numbering: Option<EventNumbers>,
     /// Whether the client listens no more, and whether the thread ends with that.
-    leaving: Option<Leaving>,
-    /// What waits for room.
+    leaving: Option<AfterUnsubscribe>,
+    /// Messages that wait for room.
     pub(crate) outgoing: Outgoing,
     /// About how many bytes the event in hand has.
     weight: usize,
@@ -60,9 +60,9 @@ pub(crate) struct ThreadSubscriber {
     events: Vec<EventMsg>,
 }
 
-/// What becomes of a thread whose client listens no more.
+/// The fate of a thread after its client has unsubscribed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
+pub(crate) enum AfterUnsubscribe {
     /// It goes on.
     Alive,
     /// It ends: nobody else listens, and nothing runs.
@@ -75,7 +75,7 @@ impl ThreadSubscriber {
         connection: Arc<Connection>,
         thread: Thread,
         feed: Feed,
-        wishes: Wishes,
+        wishes: ProjectionOptions,
         subscriptions: Subscriptions,
     ) -> Self {
         Self {
@@ -100,7 +100,8 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to them.
+    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to
+    /// them.
     pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for question in asked {
@@ -124,12 +125,12 @@ impl ThreadSubscriber {
         self.unasked.clear();
     }
 
-    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off has
-    /// heard of it; another hears of an item first when that goes on.
-    pub(crate) fn take_in(&mut self, standing: &[Arc<Event>], is_unbroken: bool) {
+    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off
+    /// has heard of it; another hears of an item first when that goes on.
+    pub(crate) fn take_in(&mut self, open_items: &[Arc<Event>], is_unbroken: bool) {
         self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
         self.created = CreatedItems::default();
-        for event in standing {
+        for event in open_items {
             self.projector.project(event, &mut Vec::new());
             if is_unbroken {
                 self.created.project(event);
@@ -146,7 +147,7 @@ impl ThreadSubscriber {
     }
 
     fn is_behind(&self) -> bool {
-        self.numbering.as_ref().is_some_and(Numbering::is_behind)
+        self.numbering.as_ref().is_some_and(EventNumbers::is_behind)
     }
 
     /// Tells a client that listens by numbers if it was behind and is not any more.
@@ -191,7 +192,8 @@ impl ThreadSubscriber {
         is_any
     }
 
-    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses nothing.
+    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses
+    /// nothing.
     pub(crate) async fn forward(&mut self) -> bool {
         if !self.outgoing.is_empty() {
             let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
@@ -206,8 +208,8 @@ impl ThreadSubscriber {
         false
     }
 
-    /// What becomes of the thread, once the client listens no more.
-    pub(crate) fn leaving(&self) -> Option<Leaving> {
+    /// The fate of the thread, once the client has unsubscribed.
+    pub(crate) fn leaving(&self) -> Option<AfterUnsubscribe> {
         self.leaving
     }
 
@@ -226,8 +228,8 @@ impl ThreadSubscriber {
         self.connection.note_left(id);
         let is_alone = self.thread.listeners().await.is_ok_and(|count| count <= 1);
         let is_idle = matches!(self.thread.running().await, Ok(None));
-        self.leaving = Some(if is_alone && is_idle { Leaving::Unloaded } else { Leaving::Alive });
-        if self.leaving == Some(Leaving::Unloaded) {
+        self.leaving = Some(if is_alone && is_idle { AfterUnsubscribe::Unloaded } else { AfterUnsubscribe::Alive });
+        if self.leaving == Some(AfterUnsubscribe::Unloaded) {
             self.connection.host.start.threads.release(id);
             let closed = ThreadNamed { thread_id: id.to_string() };
             self.notify(&ServerNotification::ThreadClosed(closed), super::now_ms());

@@ -1,8 +1,8 @@
 //! Subscriptions by numbers: a client that was cut off goes on where it stopped.
 //!
 //! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
-//! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from the
-//! thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is told so.
+//! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from
+//! the thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is told so.
 
 use std::sync::Arc;
 
@@ -24,23 +24,23 @@ use super::open_thread::{self, Opened};
 use super::questions::Repeat;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
-use codex_dialects::v2::project::Wishes;
+use codex_dialects::v2::project::ProjectionOptions;
 
 /// How far a client that listens by numbers has come.
 #[derive(Debug)]
-pub(crate) struct Numbering {
+pub(crate) struct EventNumbers {
     log: LogName,
     /// The event after which the client has caught up; none once it has.
     mark: Option<Seq>,
 }
 
-impl Numbering {
+impl EventNumbers {
     /// Of a client that has been told everything up to `told` when `last` was the last event.
     fn new(log: LogName, told: Option<Seq>, last: Seq) -> Self {
         Self { log, mark: Some(last).filter(|last| told.is_none_or(|told| told < *last)) }
     }
 
-    /// What the client is told, if it has caught up now that it was told of this event.
+    /// The notification for the client, if it has caught up with this event.
     pub(crate) fn caught_up(&mut self, thread: ThreadId, told: Option<Seq>) -> Option<ServerNotification> {
         let has_caught_up = self.mark.is_none_or(|mark| told.is_some_and(|told| told >= mark));
         has_caught_up.then(|| {
@@ -97,10 +97,10 @@ async fn open(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
         return load(connection, id, params).await;
     };
     let subscription = subscribe(connection, &thread, params).await.map_err(|_| not_found(&params.thread_id))?;
-    let Subscription { feed, running, asked, standing, begins, .. } = subscription;
-    let (connection, wishes) = (Arc::clone(connection), Wishes::default());
+    let Subscription { feed, running, asked, open_items, begins, .. } = subscription;
+    let (connection, wishes) = (Arc::clone(connection), ProjectionOptions::default());
     let mut subscriber = ThreadSubscriber::new(connection, thread, feed, wishes, Subscriptions::v2());
-    subscriber.take_in(&standing, begins.is_unbroken);
+    subscriber.take_in(&open_items, begins.is_unbroken);
     let (answer, told) = begin(&mut subscriber, params, begins).await?;
     subscriber.repeat(running.as_ref(), &asked, Repeat::No);
     Ok(New { subscriber, answer, told })
@@ -120,15 +120,15 @@ async fn load(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
     let gone = |_| not_found(&params.thread_id);
     let subscription = subscribe(connection, &subscriber.thread, params).await.map_err(gone)?;
     if subscription.begins.is_unbroken {
-        let Subscription { feed, running, asked, standing, begins, .. } = subscription;
+        let Subscription { feed, running, asked, open_items, begins, .. } = subscription;
         subscriber.read_from(feed);
-        subscriber.take_in(&standing, true);
+        subscriber.take_in(&open_items, true);
         let (answer, told) = begin(&mut subscriber, params, begins).await?;
         subscriber.repeat(running.as_ref(), &asked, Repeat::No);
         return Ok(New { subscriber, answer, told });
     }
     let now = subscriber.thread.subscribe().await.map_err(gone)?;
-    subscriber.numbering = Some(Numbering::new(now.begins.log, None, now.begins.last));
+    subscriber.numbering = Some(EventNumbers::new(now.begins.log, None, now.begins.last));
     subscriber.repeat(now.running.as_ref(), &now.asked, Repeat::No);
     let (log_id, seq) = (now.begins.log.to_string(), Some(now.begins.last.number()));
     let answer = ThreadSubscribeResponse { thread: answer.thread, log_id, seq, reset: true };
@@ -146,9 +146,9 @@ async fn subscribe(
     let Some(upto) = subscription.begins.lines_upto else { return Ok(subscription) };
     let (id, store, is_running) = (thread.id(), Arc::clone(&connection.host.store), subscription.running.is_some());
     let read = tokio::task::spawn_blocking(move || missed::read(id, &*store, (after, upto), is_running)).await;
-    let Ok(Some(Missed { standing, events })) = read else { return thread.subscribe().await };
+    let Ok(Some(Missed { open_items, events })) = read else { return thread.subscribe().await };
     subscription.feed.put_before(events);
-    subscription.standing = standing;
+    subscription.open_items = open_items;
     subscription.begins.is_unbroken = true;
     Ok(subscription)
 }
@@ -161,7 +161,7 @@ async fn begin(
 ) -> Result<(ThreadSubscribeResponse, Option<Seq>), ErrorObject> {
     let FeedStart { log, last, is_unbroken, .. } = begins;
     let told = if is_unbroken { params.after.map(Seq::new) } else { Some(last) };
-    subscriber.numbering = Some(Numbering::new(log, told, last));
+    subscriber.numbering = Some(EventNumbers::new(log, told, last));
     let opened = open_thread::describe(&subscriber.connection, &subscriber.thread, Turns::wanted(!is_unbroken)).await?;
     let (log_id, seq) = (log.to_string(), Some(last.number()));
     let answer = ThreadSubscribeResponse { thread: opened.thread, log_id, seq, reset: !is_unbroken };
@@ -174,16 +174,16 @@ async fn subscribe_again(
     request: Request<call::ThreadSubscribe>,
     params: ThreadSubscribeParams,
 ) {
-    // What was told before the answer is told before it, for it is told again after it.
+    // Earlier messages go before the response, because they are repeated after it.
     subscriber.flush().await;
     let begun = match subscribe(&request.connection, &subscriber.thread, &params).await {
         Ok(subscription) => begin(subscriber, &params, subscription.begins).await.map(|begun| (begun, subscription)),
         Err(_) => Err(not_found(&params.thread_id)),
     };
     match begun {
-        Ok(((answer, told), Subscription { feed, running, asked, standing, begins, .. })) => {
+        Ok(((answer, told), Subscription { feed, running, asked, open_items, begins, .. })) => {
             subscriber.read_from(feed);
-            subscriber.take_in(&standing, begins.is_unbroken);
+            subscriber.take_in(&open_items, begins.is_unbroken);
             request.answer(Ok(answer)).await;
             subscriber.repeat(running.as_ref(), &asked, Repeat::Yes);
             subscriber.mark_if_caught_up(told);
@@ -214,11 +214,11 @@ mod tests {
     fn a_client_has_caught_up_once_it_was_told_of_the_last_event() {
         let thread = ThreadId::fresh();
         let (log, [three, four, five]) = (LogName::new(thread, thread), [3, 4, 5].map(Seq::new));
-        let mut numbering = Numbering::new(log, Some(three), five);
+        let mut numbering = EventNumbers::new(log, Some(three), five);
         assert!(numbering.caught_up(thread, Some(four)).is_none());
         assert!(numbering.is_behind());
         assert!(numbering.caught_up(thread, Some(five)).is_some());
         assert!(!numbering.is_behind());
-        assert!(!Numbering::new(log, Some(five), five).is_behind());
+        assert!(!EventNumbers::new(log, Some(five), five).is_behind());
     }
 }

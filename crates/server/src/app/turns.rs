@@ -9,7 +9,6 @@ use codex_log::settings::SettingsChange;
 use codex_protocol::methods::{Method, call};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
-use codex_protocol::v2::pages::ThreadInjectItemsParams;
 use codex_protocol::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use codex_protocol::v2::thread::{
     ThreadParams, ThreadResponse, ThreadRevertParams, ThreadRollbackParams, ThreadSettingsUpdateParams,
@@ -19,6 +18,7 @@ use codex_protocol::v2::turn::{
     ReviewDelivery, ReviewStartParams, ReviewStartResponse, Turn, TurnInterruptParams, TurnStartParams,
     TurnStartResponse, TurnSteerParams, TurnSteerResponse,
 };
+use codex_protocol::v2::turn_list::ThreadInjectItemsParams;
 use codex_thread::{TurnInput, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -126,7 +126,7 @@ pub(crate) async fn check_turn(
     super::disk::check_turn(places, change.cwd.as_deref(), &subscriber.thread.started().settings.cwd, input).await
 }
 
-/// What became of something that was said.
+/// The result of accepting input.
 struct Taken {
     /// The turn that takes it in.
     turn: String,
@@ -197,7 +197,7 @@ async fn start_review(
     Ok(ReviewStartResponse { turn: review_turn(turn.as_str(), text), review_thread_id: thread.id().to_string() })
 }
 
-/// What a review is about, without white space around names. One that names nothing is refused.
+/// The target of a review, without white space around names. An empty one is refused.
 fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
     let said = |what: &str, text: &str| {
         let text = text.trim();

@@ -1,4 +1,4 @@
-//! What clients see of answers that broke off.
+//! Interrupted answers as clients see them.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ struct Interrupted {
     thread: String,
     turn: String,
     path: PathBuf,
-    /// What the client was told of, but for pieces.
+    /// The messages to the client, without deltas.
     told: Vec<String>,
 }
 
@@ -71,7 +71,8 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!("rollout-{}.partial", stem.rsplit('-').next().expect("an id has parts")))
 }
 
-/// Leaves a thread as it was when its answer broke off: without the lines that came after, and with what is kept beside it.
+/// Leaves a thread as it was when its answer broke off: without the lines that came after, and with what is kept beside
+/// it.
 fn kill(path: &Path, turn: &str) {
     let text = std::fs::read_to_string(path).expect("it can be read");
     let end = text.find("\"item_interrupted\"").and_then(|place| text[..place].rfind('\n')).expect("it broke off") + 1;

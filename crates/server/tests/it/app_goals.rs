@@ -27,9 +27,9 @@ async fn scripted_old(script: &Value) -> AppClient {
 async fn goals_until(client: &mut AppClient, status: &str) -> Vec<Value> {
     let mut told = Vec::new();
     loop {
-        let news = client.next_notification("thread/goal/updated").await;
-        let is_wanted = news["goal"]["status"] == status;
-        told.push(news);
+        let notification = client.next_notification("thread/goal/updated").await;
+        let is_wanted = notification["goal"]["status"] == status;
+        told.push(notification);
         if is_wanted {
             return told;
         }

@@ -58,7 +58,7 @@ async fn spans_of_what_was_said_are_given_back_and_kept() {
     assert_eq!(said["content"][0]["text_elements"], json!([span(4, 6)]));
     client.next_notification("turn/completed").await;
     let mut client = client.start_again().await;
-    // What was said is one text in the file, so the second span has moved.
+    // The input is one text in the file, so the second span has moved.
     let both = json!([span(4, 6), {"byteRange": {"start": 6, "end": 8}, "placeholder": null}]);
     let resumed = client.ok("thread/resume", json!({"threadId": thread})).await;
     let content = &resumed["thread"]["turns"][0]["items"][0]["content"];

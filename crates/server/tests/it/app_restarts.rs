@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// What a client that listens by numbers knows of a thread.
+/// The view of a thread of a client that subscribes by numbers.
 struct View {
     thread: String,
     path: PathBuf,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
 
-/// What a client of 0.77 must have seen at the end.
+/// The methods that a client of 0.77 must have seen at the end.
 const SEEN: &[&str] = &[
     "account/rateLimits/updated",
     "codex/event/agent_message",

@@ -1,4 +1,4 @@
-//! What clients note about threads.
+//! Metadata that clients store about threads.
 
 use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ async fn what_cannot_be_attached_is_refused_in_words() {
     let path = client.home(format!("thread-notes/{thread}.attachments.json"));
     std::fs::write(&path, "{").expect("a file can be written");
     let (code, message) = client.refused("thread/attachment/add", add(&thread, "k", json!(1))).await;
-    assert!(code == -32603 && message.contains("does not hold what is noted there"), "{message}");
+    assert!(code == -32603 && message.contains("has unexpected content"), "{message}");
     assert_eq!(std::fs::read_to_string(&path).expect("it is left alone"), "{");
     client.end().await;
 }

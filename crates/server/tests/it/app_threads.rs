@@ -17,8 +17,8 @@ pub(crate) async fn scripted(config: &str, script: &Value) -> AppClient {
 pub(crate) async fn start(client: &mut AppClient) -> String {
     let started = client.ok("thread/start", json!({})).await;
     let name = started["thread"]["id"].as_str().expect("a name").to_owned();
-    let news = client.next_notification("thread/started").await;
-    assert_eq!(news["thread"]["id"], json!(name));
+    let notification = client.next_notification("thread/started").await;
+    assert_eq!(notification["thread"]["id"], json!(name));
     name
 }
 

@@ -1,5 +1,4 @@
-//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock; and the app-server as a client
-//! sees it.
+//! The app-server as a client sees it, in process and on a paused clock.
 //!
 //! Every test looks at all that came out, so a message too many fails as well as one too few.
 
@@ -21,7 +20,6 @@ mod app_known_ways;
 mod app_limits;
 mod app_methods;
 mod app_order;
-mod app_pages;
 mod app_restarts;
 mod app_revived;
 mod app_shapes;
@@ -29,15 +27,9 @@ mod app_skills;
 mod app_subscribe;
 mod app_thread_metadata;
 mod app_threads;
+mod app_turn_list;
 mod app_turns;
-mod approvals;
-mod bad_lines;
-mod bookmarks;
-mod client;
-mod ending;
-mod settings;
 mod shapes;
-mod turns;
 mod v1_approvals;
 mod v1_conversations;
 mod v1_dialects;

@@ -8,7 +8,7 @@ use codex_protocol::schema::BUNDLE;
 use serde_json::Value;
 
 static OURS: LazyLock<Checker> = LazyLock::new(|| Checker::of(BUNDLE));
-/// What `codex app-server generate-json-schema` of 0.77 wrote, cut down to what a server sends.
+/// The output of `codex app-server generate-json-schema` of 0.77, reduced to messages of the server.
 static OF_077: LazyLock<Checker> = LazyLock::new(|| Checker::of(include_str!("protocol-0.77.json")));
 
 /// Fails if the server sends something that its own schema does not allow, or that a client of 0.77 cannot read.
@@ -23,13 +23,6 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelea
     {
         panic!("a client of 0.77 cannot read this: {message}\n{complaint}");
     }
-}
-
-/// Fails if an event of the queue is something that our schema does not allow.
-#[track_caller]
-pub(crate) fn check_event(event: &Value) {
-    let checked = OURS.schemas.validate(&event["msg"], OURS.event);
-    assert!(checked.is_ok(), "our schema does not allow this: {event}\n{:#}", checked.expect_err("it is not ok"));
 }
 
 /// Whether the schemas of 0.77 say something else than its binary sends, so that we follow the binary: the output of a
@@ -78,7 +71,7 @@ impl Checker {
         Self { schemas, told, asked, answered, event, error }
     }
 
-    /// What is wrong with a message. Nothing is with one that the bundle does not know.
+    /// The fault of a message. A message that the bundle does not know has none.
     fn complaint(&self, message: &Value, asked: Option<&str>) -> Option<String> {
         let (definition, body) = match (message["method"].as_str(), message.get("id"), message.get("result")) {
             (Some(method), None, _) if method.starts_with("codex/event/") => (self.event, &message["params"]["msg"]),
@@ -91,7 +84,7 @@ impl Checker {
     }
 }
 
-/// What each method of a table refers to.
+/// The type of each method of a table.
 fn rows(bundle: &Value, table: &str, place: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for row in bundle["definitions"][table]["oneOf"].as_array().into_iter().flatten() {

@@ -47,7 +47,7 @@ pub(crate) async fn event(client: &mut AppClient, conversation: &str, kind: &str
     event["msg"].take()
 }
 
-/// What a turn ends with.
+/// The last message of a turn.
 pub(crate) async fn last_words(client: &mut AppClient, conversation: &str) -> Value {
     event(client, conversation, "task_complete").await["last_agent_message"].take()
 }

@@ -1,4 +1,4 @@
-//! What clients of 2025 ask beside conversations: login, configuration, searches, commands of their own.
+//! Methods of 2025 that are not about conversations: login, configuration, searches, client commands.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -14,7 +14,7 @@ async fn spoken(client: &mut AppClient, words: &str) -> (String, String) {
     (conversation, path)
 }
 
-/// What the messages of a conversation say.
+/// The texts of the messages of a conversation.
 fn said(messages: &Value) -> Vec<&str> {
     let messages = messages.as_array().into_iter().flatten();
     messages.filter_map(|message| message["message"].as_str()).collect()

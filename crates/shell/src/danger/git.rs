@@ -1,7 +1,7 @@
 //! Destructive `git` commands.
 
 use super::Arguments;
-use crate::sight::Word;
+use crate::script::Word;
 
 /// Judges a git command after its global options.
 pub(super) fn git(words: &[Word]) -> Option<&'static str> {

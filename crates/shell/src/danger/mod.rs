@@ -14,7 +14,7 @@ pub use moves::{Move, moves};
 use codex_wire::command_line::display;
 
 use crate::reach::{Reach, Reached, reach, reads_commands};
-use crate::sight::Word;
+use crate::script::Word;
 use crate::understand::{base_name, is_shell};
 
 /// The reason why a command line is dangerous.

@@ -1,7 +1,7 @@
 //! Moves, which replace existing files silently.
 
 use crate::reach::{Reached, reach};
-use crate::sight::Word;
+use crate::script::Word;
 
 /// A move of some files, as far as it can be determined. The caller has to check the disk for what it replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::rule::CONFINED;
 use super::{FILE_BYTES, Rules, RulesError, Scope};
 use crate::danger::danger;
 use crate::reach::is_wrapper;
-use crate::sight::Word;
+use crate::script::Word;
 use crate::understand::{base_name, is_shell, script};
 
 /// The maximum wait for another process's lock, and the polling interval.

@@ -9,7 +9,7 @@ use super::rule::{Fit, Rule};
 use super::{Decision, Rules, Scope};
 use crate::reach::{Reach, reach};
 use crate::safe::{Checkout, command_is_safe, obeys};
-use crate::sight::Word;
+use crate::script::Word;
 use crate::understand::{Understood, base_name, script, understand};
 use crate::unwrap::unwrap;
 
@@ -69,7 +69,7 @@ impl Verdict {
 
 /// The circumstances of a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Circumstances {
+pub(crate) struct RunContext {
     /// Whether it runs in the sandbox.
     pub(crate) confined: bool,
     /// Whether the settings around the working directory belong to the thread's own checkout.
@@ -80,11 +80,11 @@ impl Rules {
     /// Evaluates the rules for a command line that runs in the sandbox.
     #[must_use]
     pub fn check(&self, argv: &[String]) -> Verdict {
-        self.check_in(argv, Circumstances { confined: true, checkout: Checkout::Own })
+        self.check_in(argv, RunContext { confined: true, checkout: Checkout::Own })
     }
 
     /// Evaluates the rules for a command line. A rule that allows only sandboxed runs does not apply to others.
-    pub(crate) fn check_in(&self, argv: &[String], circumstances: Circumstances) -> Verdict {
+    pub(crate) fn check_in(&self, argv: &[String], circumstances: RunContext) -> Verdict {
         if self.is_empty() {
             return Verdict::default();
         }
@@ -119,8 +119,8 @@ impl Rules {
     }
 
     /// Rules that allow, and whether they allow the whole command line.
-    fn allows(&self, argv: &[String], circumstances: Circumstances) -> (bool, Vec<Match>) {
-        let Circumstances { confined, checkout } = circumstances;
+    fn allows(&self, argv: &[String], circumstances: RunContext) -> (bool, Vec<Match>) {
+        let RunContext { confined, checkout } = circumstances;
         let counts = |rule: &&Rule| rule.decision == Decision::Allow && (confined || rule.scope == Scope::Anywhere);
         let commands = match understand(argv) {
             Understood::Commands(commands) => commands,

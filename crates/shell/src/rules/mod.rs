@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 pub use append::append_allow;
 pub(crate) use append::too_broad;
-pub(crate) use check::Circumstances;
+pub(crate) use check::RunContext;
 pub use check::{Match, Verdict};
 
 use codex_files::FileError;

@@ -7,7 +7,7 @@ use codex_wire::command_line::join;
 use super::syntax::{Call, Located, Place, SyntaxError, Value};
 use super::{Decision, Scope};
 use crate::plain;
-use crate::sight::Word;
+use crate::script::Word;
 use crate::understand::base_name;
 
 /// The trailing comment of a rule for sandboxed runs only. Other programs that read the file ignore it.

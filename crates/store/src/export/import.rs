@@ -10,7 +10,7 @@ use codex_wire::rollout::SessionMeta;
 use serde_json::{Map, Value, json};
 
 use super::bundle::{BUNDLE, Manifest, VERSION};
-use crate::index::{IndexError, ShelfError, ThreadIndex};
+use crate::index::{IndexError, StoredThreadError, ThreadIndex};
 use crate::rollout::LONGEST_LINE;
 use crate::rollout_file::{RolloutError, RolloutFile};
 use crate::threads::{RolloutName, SESSIONS, day_folder};
@@ -50,7 +50,7 @@ pub enum ImportError {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error(transparent)]
-    Name(#[from] ShelfError),
+    Name(#[from] StoredThreadError),
 }
 
 impl ThreadIndex {
@@ -72,7 +72,7 @@ impl ThreadIndex {
             drop(std::fs::remove_file(&part));
         }
         copied?;
-        self.note(&path)?;
+        self.record(&path)?;
         if let Some(name) = &manifest.name {
             self.rename(id, name)?;
         }

@@ -12,14 +12,14 @@ use codex_log::history::{ForkPoint, History};
 use codex_log::state::Interrupted;
 use codex_log::store::{
     Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchResults,
-    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedPen,
+    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedWriter,
 };
 use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 
 use crate::export::export_bundle;
-use crate::index::{ShelfError, ThreadIndex};
+use crate::index::{StoredThreadError, ThreadIndex};
 use crate::partial_file;
 use crate::prompt_file::PromptFile;
 use crate::rollout::{RolloutLines, ends_line, fork, history_after_answer, read_history, read_meta};
@@ -70,13 +70,13 @@ impl FileStore {
         if let Some(path) = &found {
             self.known.found(thread, path);
         }
-        Ok(found.or(known).ok_or(ShelfError::Missing { thread })?)
+        Ok(found.or(known).ok_or(StoredThreadError::Missing { thread })?)
     }
 
     /// Adds a thread that was created here to the index.
     fn announce(&self, thread: ThreadId) -> Result<(), StoreError> {
         if let Some(path) = self.known.take_unannounced(thread) {
-            self.index.note(&path)?;
+            self.index.record(&path)?;
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl FileStore {
 
 fn opened(file: RolloutFile) -> Opened {
     let (place, cut_bytes) = (file.path().to_owned(), file.cut_bytes());
-    Opened { pen: Box::new(file), place, cut_bytes }
+    Opened { writer: Box::new(file), place, cut_bytes }
 }
 
 impl ThreadStore for FileStore {
@@ -115,7 +115,7 @@ impl ThreadStore for FileStore {
     }
 
     fn unsaved(&self, thread: ThreadId) -> Opened {
-        Opened { pen: Box::new(UnsavedPen::default()), place: self.new_path(thread), cut_bytes: 0 }
+        Opened { writer: Box::new(UnsavedWriter::default()), place: self.new_path(thread), cut_bytes: 0 }
     }
 
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError> {

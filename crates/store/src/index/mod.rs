@@ -9,7 +9,7 @@ mod listing;
 mod rows;
 mod search;
 mod sectioned;
-mod shelf;
+mod stored_thread;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,9 +19,9 @@ use std::time::Duration;
 use codex_log::store::{ListQuery, Page, SearchResults, SectionFilter, ThreadSummary};
 use codex_wire::ids::ThreadId;
 
-pub use shelf::ShelfError;
+pub use stored_thread::StoredThreadError;
 
-use crate::notes::{NoteError, Notes};
+use crate::thread_metadata::{MetadataError, MetadataFolder};
 use database::Database;
 use sectioned::Members;
 
@@ -44,7 +44,7 @@ pub enum IndexError {
     Cursor { cursor: String },
     /// The sections could not be read, or the section does not exist.
     #[error(transparent)]
-    Note(#[from] NoteError),
+    Metadata(#[from] MetadataError),
 }
 
 /// The index of all threads of a home. Clones share it. Its calls block; make them off the async threads.
@@ -71,30 +71,30 @@ impl ThreadIndex {
         &self.shared.home
     }
 
-    /// The clients' notes about the threads.
+    /// The metadata that clients store about the threads.
     #[must_use]
-    pub fn notes(&self) -> Notes {
-        Notes::of(&self.shared.home)
+    pub fn metadata(&self) -> MetadataFolder {
+        MetadataFolder::of(&self.shared.home)
     }
 
     /// A page of threads, including changes that other processes have made by now.
     pub fn list(&self, query: &ListQuery) -> Result<Page, IndexError> {
-        let notes = self.notes();
+        let metadata = self.metadata();
         let sections = match query.section {
             // If the sections cannot be read, the threads are listed anyway.
-            SectionFilter::Any => notes.sorted().unwrap_or_default(),
-            SectionFilter::Outside | SectionFilter::In(_) => notes.sorted()?,
+            SectionFilter::Any => metadata.sorted().unwrap_or_default(),
+            SectionFilter::Outside | SectionFilter::In(_) => metadata.sorted()?,
         };
         let members = Members::of(&query.section, &sections)?;
         let mut page = self.with(|database| listing::list(database, query, &members))?;
         for thread in &mut page.threads {
-            notes.add_to(thread, &sections);
+            metadata.add_to(thread, &sections);
         }
         Ok(page)
     }
 
     /// Threads that contain the words, best first. Additions of another release to a known thread may be found some
-    /// seconds later; noted files are found at once.
+    /// seconds later; recorded files are found at once.
     pub fn search(&self, words: &str, limit: usize) -> Result<SearchResults, IndexError> {
         self.with(|database| {
             freshen::folders(database)?;
@@ -114,15 +114,15 @@ impl ThreadIndex {
             freshen::folders(database)?;
             listing::find(database, thread)
         })?;
-        let notes = self.notes();
+        let metadata = self.metadata();
         if let Some(thread) = &mut found {
-            notes.add_to(thread, &notes.sorted().unwrap_or_default());
+            metadata.add_to(thread, &metadata.sorted().unwrap_or_default());
         }
         Ok(found)
     }
 
     /// Updates a rollout that was created or written.
-    pub fn note(&self, path: &Path) -> Result<(), IndexError> {
+    pub fn record(&self, path: &Path) -> Result<(), IndexError> {
         self.with(|database| freshen::file(database, path))
     }
 

@@ -5,7 +5,7 @@ use codex_wire::ids::ThreadId;
 
 use super::IndexError;
 use super::rows::Listed;
-use crate::notes::{NoteError, Sections};
+use crate::thread_metadata::{MetadataError, Sections};
 
 /// The threads that a section filter selects.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) enum Members {
 }
 
 impl Members {
-    pub(crate) fn of(filter: &SectionFilter, sections: &Sections) -> Result<Self, NoteError> {
+    pub(crate) fn of(filter: &SectionFilter, sections: &Sections) -> Result<Self, MetadataError> {
         Ok(match filter {
             SectionFilter::Any => Self::All,
             SectionFilter::Outside => Self::AllBut(sections.all_threads()),

@@ -2,6 +2,7 @@
 
 use codex_protocol::methods::{ClientRequest, METHODS};
 use codex_protocol::schema::Definitions;
+use codex_protocol::v2::account::AuthTokensLogin;
 use codex_protocol::v2::request::ApprovalResponse;
 use codex_wire::op::{Op, Submission};
 use serde_json::Value;
@@ -54,9 +55,13 @@ fn every_submission_that_the_schema_allows_is_read() {
 fn every_answer_that_the_schema_allows_is_read() {
     let definitions = Definitions::built_in().unwrap();
     for request in definitions.get("ServerRequest").unwrap()["oneOf"].as_array().unwrap() {
+        let method = request["properties"]["method"]["enum"][0].as_str().unwrap();
         each_of(&definitions, &request["x-response"], |answer| {
-            let read = serde_json::from_value::<ApprovalResponse>(answer.clone());
-            assert!(read.is_ok(), "{read:?}\n{answer}");
+            let read = match method {
+                "account/chatgptAuthTokens/refresh" => serde_json::from_value::<AuthTokensLogin>(answer.clone()).err(),
+                _ => serde_json::from_value::<ApprovalResponse>(answer.clone()).err(),
+            };
+            assert!(read.is_none(), "{method}: {read:?}\n{answer}");
         });
     }
 }

@@ -16,9 +16,9 @@ const ROOT: &str = "cli";
 /// The crates from the bottom up. A crate may depend only on those on lower levels.
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
-    &["guard", "log", "protocol", "transport"],
+    &["guard", "lines", "log", "protocol", "transport"],
     &["client", "config", "dialects", "mcp", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
-    &["login", "tools", "tui"],
+    &["login", "pipe", "tools", "tui"],
     &["engine", "server"],
     &[ROOT],
 ];
@@ -32,6 +32,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("tui", &["engine", "server"]),
     ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
+    ("pipe", &["engine", "model", "server", "store", "rusqlite"]),
+    ("lines", &["protocol", "log", "reqwest", "rusqlite"]),
     ("server", &["engine", "model", "store", "rusqlite"]),
     ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),
     ("log", &["protocol", "tokio", "reqwest", "rusqlite", "tree-sitter"]),

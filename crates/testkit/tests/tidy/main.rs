@@ -28,7 +28,9 @@ struct Source {
 impl Source {
     /// Whether the whole file is test code.
     fn is_test(&self) -> bool {
-        self.name.contains("/tests/") || self.name.ends_with("/tests.rs") || self.name.starts_with("crates/testkit/")
+        ["/tests/", "/benches/"].iter().any(|folder| self.name.contains(folder))
+            || self.name.ends_with("/tests.rs")
+            || self.name.starts_with("crates/testkit/")
     }
 }
 

@@ -14,7 +14,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/sandbox/src/linux/spawn.rs", "/proc/loadavg", "a file of the kernel"),
     ("crates/sandbox/src/linux/cgroup/place.rs", "read_to_string(path)", "a file of the kernel"),
     ("crates/transport/src/descriptors.rs", "/dev/null", "a descriptor is kept, not read"),
-    ("crates/store/src/notes/file.rs", "sync_all()", "a folder is synced, not read"),
+    ("crates/store/src/thread_metadata/file.rs", "sync_all()", "a folder is synced, not read"),
     ("crates/store/src/holder.rs", "/proc/locks", "a file of the kernel"),
     ("crates/store/examples/figures.rs", "/proc/self/status", "a file of the kernel"),
     ("crates/config/src/user_agent.rs", "/etc/os-release", "a file of the system, which only root writes"),

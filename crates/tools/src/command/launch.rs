@@ -8,15 +8,15 @@ use std::sync::Arc;
 use codex_config::{Config, Runner};
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
-    Captured, Chunk, Confinement, Findings, Finished, HeldRoots, Launch, Limits, Names, Profile, SpawnError, Stdio,
-    Stream, Surroundings,
+    Captured, Chunk, Confinement, Findings, Finished, Launch, Limits, Names, Profile, ResolvedRoots, SandboxContext,
+    SpawnError, Stdio, Stream,
 };
 use codex_wire::event::ExecOutputStream;
 use codex_wire::policy::SandboxPolicy;
 use tokio::sync::mpsc;
 
 use super::terminal::Starting;
-use super::{CommandRequest, Input, Permit, Ran};
+use super::{CommandOutcome, CommandRequest, Input, Permit};
 use crate::context::ToolContext;
 
 /// The number of bytes of each stream kept for the client and the model.
@@ -67,7 +67,7 @@ pub(crate) struct LaunchContext {
     pub(crate) most_memory: Option<u64>,
     pub(crate) env: Vec<(OsString, OsString)>,
     /// The writable folders as they were when the thread named them.
-    pub(crate) held: HeldRoots,
+    pub(crate) roots: ResolvedRoots,
     pub(crate) terminals: Arc<Terminals>,
     pub(crate) names: Names,
     /// The collector for findings after commands.
@@ -77,9 +77,9 @@ pub(crate) struct LaunchContext {
 impl LaunchContext {
     /// The sandbox profile; `None` if the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let (held, names) = (self.held.clone(), self.names.clone());
-        let surroundings = Surroundings { held, names, ..Surroundings::of(&self.codex_home, &self.env) };
-        let profile = Profile::new(&self.policy, &self.workspace, &surroundings)?;
+        let (roots, names) = (self.roots.clone(), self.names.clone());
+        let sandbox_context = SandboxContext { roots, names, ..SandboxContext::of(&self.codex_home, &self.env) };
+        let profile = Profile::new(&self.policy, &self.workspace, &sandbox_context)?;
         Some(profile.reporting_to(&self.findings))
     }
 }
@@ -96,7 +96,7 @@ pub(crate) enum Process {
 pub(crate) struct Piped {
     run: Pin<Box<dyn Future<Output = Result<Finished, SpawnError>> + Send>>,
     chunks: mpsc::Receiver<Chunk>,
-    ran: Option<Ran>,
+    ran: Option<CommandOutcome>,
 }
 
 impl Process {
@@ -132,8 +132,8 @@ impl Process {
         match self {
             Self::Piped(piped) => piped.next().await,
             Self::Terminal(starting) => match starting.next().await {
-                Ok(shown) => Input::Shown(shown),
-                Err(error) => Input::Ended(Ran::not_started(crate::full_message(&error))),
+                Ok(shown) => Input::PollOutput(shown),
+                Err(error) => Input::Ended(CommandOutcome::not_started(crate::full_message(&error))),
             },
         }
     }
@@ -157,7 +157,9 @@ impl Piped {
                 else => break,
             }
         }
-        Input::Ended(self.ran.take().unwrap_or_else(|| Ran::not_started("the command has ended before".to_owned())))
+        Input::Ended(
+            self.ran.take().unwrap_or_else(|| CommandOutcome::not_started("the command has ended before".to_owned())),
+        )
     }
 }
 
@@ -175,9 +177,9 @@ fn lines(captured: &Captured) -> usize {
     ends + usize::from(kept().last().is_some_and(|byte| *byte != b'\n'))
 }
 
-fn ran(finished: Result<Finished, SpawnError>) -> Ran {
+fn ran(finished: Result<Finished, SpawnError>) -> CommandOutcome {
     match finished {
-        Ok(finished) => Ran {
+        Ok(finished) => CommandOutcome {
             exit_code: finished.exit.shell_code(),
             is_timeout: finished.timed_out,
             duration: finished.duration,
@@ -187,6 +189,6 @@ fn ran(finished: Result<Finished, SpawnError>) -> Ran {
             lines: lines(&finished.aggregated),
             aggregated: finished.aggregated.text(),
         },
-        Err(error) => Ran::not_started(crate::full_message(&error)),
+        Err(error) => CommandOutcome::not_started(crate::full_message(&error)),
     }
 }

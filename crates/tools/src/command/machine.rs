@@ -21,9 +21,9 @@ use codex_log::{
 };
 
 use super::CallLimits;
-use super::output::{self, Ran};
+use super::output::{self, CommandOutcome};
 use super::request::{CommandRequest, Confinement, Typed};
-use super::terminal::Shown;
+use super::terminal::PollOutput;
 
 const REJECTED: &str = "exec command rejected by user";
 const RETRY_QUESTION: &str = "command failed; retry without sandbox?";
@@ -36,9 +36,9 @@ pub(crate) enum Input {
     /// The command has printed something.
     Printed(OutputStream, Vec<u8>),
     /// The command has ended, or could not be started.
-    Ended(Ran),
+    Ended(CommandOutcome),
     /// The command's terminal was polled for the first time.
-    Shown(Shown),
+    PollOutput(PollOutput),
 }
 
 /// The effects to perform, in order.
@@ -61,7 +61,7 @@ pub(crate) enum Effect {
     /// Type the approved text.
     Type(Typed),
     /// The command continues in its terminal after its call is over. Its output so far is included.
-    KeepTerminal(Arc<CommandItem>, Shown),
+    KeepTerminal(Arc<CommandItem>, PollOutput),
     /// The call is over; this goes to the model.
     End(FunctionCallOutputPayload),
     /// The call is over, and so is the turn.
@@ -103,7 +103,7 @@ pub(crate) struct CommandCall {
     /// Whether a rule or a person has allowed it.
     is_vouched: bool,
     /// The outcome of the sandboxed run, while a person is asked about another one.
-    first: Option<Ran>,
+    first: Option<CommandOutcome>,
     /// The id of the current question, or of the next one.
     question: QuestionId,
     limits: CallLimits,
@@ -182,10 +182,12 @@ impl CommandCall {
                 effects.push(Effect::Emit(Body::ItemDelta { item, delta }));
             }
             (Phase::Running { is_sandboxed }, Input::Ended(ran)) => self.ended(ran, is_sandboxed, &mut effects),
-            (Phase::Running { is_sandboxed }, Input::Shown(shown)) => self.shown(shown, is_sandboxed, &mut effects),
+            (Phase::Running { is_sandboxed }, Input::PollOutput(shown)) => {
+                self.shown(shown, is_sandboxed, &mut effects);
+            }
             // An unsolicited answer, or the end of a run that was cancelled.
             (Phase::Running { .. }, Input::Answered(_))
-            | (Phase::Asked | Phase::AskedAgain, Input::Printed(..) | Input::Ended(_) | Input::Shown(_)) => {}
+            | (Phase::Asked | Phase::AskedAgain, Input::Printed(..) | Input::Ended(_) | Input::PollOutput(_)) => {}
         }
         effects
     }
@@ -198,14 +200,14 @@ impl CommandCall {
         let was_asking = self.is_asking();
         self.phase = Phase::Over;
         let status = if was_asking { CommandStatus::Declined } else { CommandStatus::Failed };
-        let ran = self.first.take().unwrap_or_else(|| Ran::aborted(duration));
+        let ran = self.first.take().unwrap_or_else(|| CommandOutcome::aborted(duration));
         vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(ran.end(self.limits.output_bytes)))))]
     }
 
     fn run(&mut self, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         if let Some(typed) = self.request.typed.clone() {
             self.phase = Phase::Over;
-            let end = Ran::silent().end(self.limits.output_bytes);
+            let end = CommandOutcome::silent().end(self.limits.output_bytes);
             effects.push(Effect::Emit(Body::ItemCompleted(self.item(CommandStatus::Completed, Some(end)))));
             return effects.push(Effect::Type(typed));
         }
@@ -272,7 +274,7 @@ impl CommandCall {
         effects.push(Effect::End(FunctionCallOutputPayload::Text(why.to_owned())));
     }
 
-    fn ended(&mut self, ran: Ran, is_sandboxed: bool, effects: &mut Vec<Effect>) {
+    fn ended(&mut self, ran: CommandOutcome, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         let asks_again = match self.policy {
             AskForApproval::OnFailure | AskForApproval::UnlessTrusted => is_sandboxed && ran.looks_denied(),
             AskForApproval::OnRequest | AskForApproval::Never => false,
@@ -285,13 +287,13 @@ impl CommandCall {
     }
 
     /// Handles the first poll of a terminal: the end of a short command, or the start of a long one.
-    fn shown(&mut self, shown: Shown, is_sandboxed: bool, effects: &mut Vec<Effect>) {
+    fn shown(&mut self, shown: PollOutput, is_sandboxed: bool, effects: &mut Vec<Effect>) {
         if !shown.bytes.is_empty() {
             let delta = Delta::Output { stream: OutputStream::Stdout, bytes: shown.bytes.clone() };
             effects.push(Effect::Emit(Body::ItemDelta { item: self.request.call.clone(), delta }));
         }
         if shown.exit_code.is_some() {
-            return self.ended(Ran::shown(&shown), is_sandboxed, effects);
+            return self.ended(CommandOutcome::shown(&shown), is_sandboxed, effects);
         }
         self.phase = Phase::Over;
         let text = self.request.terminal.map(|look| shown.for_model(look)).unwrap_or_default();
@@ -299,7 +301,7 @@ impl CommandCall {
         effects.push(Effect::End(FunctionCallOutputPayload::Text(text)));
     }
 
-    fn finish(&mut self, ran: Ran, effects: &mut Vec<Effect>) {
+    fn finish(&mut self, ran: CommandOutcome, effects: &mut Vec<Effect>) {
         self.phase = Phase::Over;
         let status = if ran.exit_code == 0 { CommandStatus::Completed } else { CommandStatus::Failed };
         let terminal_output = self.request.terminal.map(|look| ran.for_model(look));

@@ -16,10 +16,10 @@ use std::time::Duration;
 pub(crate) use self::launch::{LaunchContext, Process, variables};
 pub(crate) use self::machine::{CommandCall, Input, Permit};
 pub use self::open_terminal::OpenTerminal;
-pub(crate) use self::output::{Ran, aborted_text};
-pub(crate) use self::request::{CommandRequest, Confinement, Place};
+pub(crate) use self::output::{CommandOutcome, aborted_text};
+pub(crate) use self::request::{CommandRequest, Confinement, ParseContext};
 pub(crate) use self::run::{CommandTool, UserShellTool};
-pub use self::terminal::Shown;
+pub use self::terminal::PollOutput;
 pub(crate) use self::typing::WriteStdinTool;
 
 /// The limits of a call.

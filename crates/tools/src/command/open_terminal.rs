@@ -9,7 +9,7 @@ use codex_log::{Body, CommandEnd, CommandItem, CommandStatus, Delta, Item};
 use codex_wire::event::ExecOutputStream;
 use tokio::time::Instant;
 
-use super::terminal::{Shown, TerminalPoll, look};
+use super::terminal::{PollOutput, TerminalPoll, look};
 use crate::context::ThreadTools;
 use crate::grants::Grants;
 
@@ -48,7 +48,7 @@ impl OpenTerminal {
     }
 
     /// Keeps its output, up to the limit.
-    pub(super) fn keep(&mut self, shown: &Shown) {
+    pub(super) fn keep(&mut self, shown: &PollOutput) {
         let text = String::from_utf8_lossy(&shown.bytes);
         let room = KEPT_BYTES.saturating_sub(self.shown.len());
         let fits = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -57,7 +57,7 @@ impl OpenTerminal {
     }
 
     /// Adds its output, and returns the event for the log.
-    pub(crate) fn take(&mut self, shown: &Shown) -> Option<Body> {
+    pub(crate) fn take(&mut self, shown: &PollOutput) -> Option<Body> {
         self.keep(shown);
         let delta = Delta::Output { stream: ExecOutputStream::Stdout, bytes: shown.bytes.clone() };
         (!shown.bytes.is_empty()).then(|| Body::ItemDelta { item: self.item.id.clone(), delta })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use codex_log::CommandEnd;
 use serde_json::json;
 
-use super::terminal::{Shown, TerminalPoll};
+use super::terminal::{PollOutput, TerminalPoll};
 
 /// The exit status of a command that timed out, as in `timeout(1)`.
 const TIMED_OUT: i32 = 124;
@@ -23,7 +23,7 @@ const DENIALS: &[&str] = &[
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutcome {
     /// The exit status; 128 plus the signal number for a signal.
     pub(crate) exit_code: i32,
     pub(crate) is_timeout: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Ran {
     pub(crate) lines: usize,
 }
 
-impl Ran {
+impl CommandOutcome {
     /// A run that could not start.
     pub(crate) fn not_started(why: String) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Ran {
     }
 
     /// A command whose terminal has reported its end.
-    pub(super) fn shown(shown: &Shown) -> Self {
+    pub(super) fn shown(shown: &PollOutput) -> Self {
         let text = String::from_utf8_lossy(&shown.bytes).into_owned();
         Self {
             exit_code: shown.exit_code.unwrap_or_default(),
@@ -81,7 +81,7 @@ impl Ran {
 
     /// The report for the model about a command that has ended in its terminal.
     pub(super) fn for_model(&self, look: TerminalPoll) -> String {
-        let shown = Shown {
+        let shown = PollOutput {
             bytes: self.aggregated.clone().into_bytes(),
             total_bytes: self.total_bytes,
             exit_code: Some(self.exit_code),
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_denial_is_told_from_an_ordinary_failure() {
-        let ran = |exit_code, text: &str| Ran { exit_code, ..Ran::not_started(text.to_owned()) };
+        let ran = |exit_code, text: &str| CommandOutcome { exit_code, ..CommandOutcome::not_started(text.to_owned()) };
         assert!(ran(1, "touch: cannot touch 'x': Read-only file system").looks_denied());
         assert!(!ran(1, "assertion failed").looks_denied());
         assert!(!ran(0, "permission denied, but it went on").looks_denied());

@@ -123,7 +123,7 @@ struct SharedArguments {
 
 /// The context for parsing a call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ParseContext<'a> {
     /// The working directory of the turn.
     pub(crate) cwd: &'a Path,
     pub(crate) shell: &'a str,
@@ -142,7 +142,7 @@ struct Parts {
 
 impl CommandRequest {
     /// Parses a call of a tool that runs commands; `None` for other tools.
-    pub(crate) fn read(call: &ToolCall, place: Place<'_>) -> Option<Result<Self, RequestError>> {
+    pub(crate) fn read(call: &ToolCall, place: ParseContext<'_>) -> Option<Result<Self, RequestError>> {
         let read = match call.tool.as_str() {
             "shell" | "container.exec" | "local_shell" => read_argv,
             "shell_command" => read_script,
@@ -195,17 +195,17 @@ impl CommandRequest {
     }
 }
 
-fn read_argv(arguments: &str, _: Place<'_>) -> Result<Parts, RequestError> {
+fn read_argv(arguments: &str, _: ParseContext<'_>) -> Result<Parts, RequestError> {
     let ShellArguments { command, shared } = serde_json::from_str(arguments)?;
     Ok(Parts { argv: command, shared, terminal: None })
 }
 
-fn read_script(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError> {
+fn read_script(arguments: &str, place: ParseContext<'_>) -> Result<Parts, RequestError> {
     let ScriptArguments { command, shared } = serde_json::from_str(arguments)?;
     Ok(Parts { argv: script(place.shell, true, command)?, shared, terminal: None })
 }
 
-fn read_terminal(arguments: &str, place: Place<'_>) -> Result<Parts, RequestError> {
+fn read_terminal(arguments: &str, place: ParseContext<'_>) -> Result<Parts, RequestError> {
     let TerminalArguments { cmd, shell, login, yield_time_ms, max_output_tokens, tty, shared } =
         serde_json::from_str(arguments)?;
     let shell = shell.as_deref().unwrap_or(place.shell);

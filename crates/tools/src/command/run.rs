@@ -14,7 +14,9 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::typing::Polling;
-use super::{CommandCall, CommandRequest, Confinement, Input, OpenTerminal, Place, Process, aborted_text, machine};
+use super::{
+    CommandCall, CommandRequest, Confinement, Input, OpenTerminal, ParseContext, Process, aborted_text, machine,
+};
 use crate::call::{Concurrency, ToolCall, ToolInput};
 use crate::context::ToolContext;
 use crate::grants::{Approved, Background, Grant, Grants};
@@ -58,7 +60,7 @@ impl Tool for CommandTool {
     /// A patch in a command affects later calls.
     fn concurrency(&self, call: &ToolCall) -> Concurrency {
         // Neither the folder nor the shell matters for whether a command is a patch.
-        let anywhere = Place { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
+        let anywhere = ParseContext { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
         match CommandRequest::read(call, anywhere) {
             Some(Ok(command)) if PatchRequest::find(&command).is_some() => Concurrency::Alone,
             Some(_) | None => Concurrency::Beside,
@@ -66,7 +68,7 @@ impl Tool for CommandTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
-        let place = Place {
+        let place = ParseContext {
             cwd: cx.cwd(),
             shell: &cx.shell,
             next_process: cx.thread.next_terminal(),
@@ -238,7 +240,7 @@ impl CommandRun {
     async fn input(&mut self) -> Input {
         let Some(process) = &mut self.process else { return std::future::pending().await };
         let input = process.next().await;
-        if matches!(input, Input::Ended(_) | Input::Shown(_)) {
+        if matches!(input, Input::Ended(_) | Input::PollOutput(_)) {
             self.process = None;
         }
         input

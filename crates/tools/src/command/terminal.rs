@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_sandbox::Launch;
-use codex_sandbox::terminal::{Glance, Screen, TerminalError, Terminals};
+use codex_sandbox::terminal::{Screen, TerminalError, TerminalOutput, Terminals};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -85,7 +85,7 @@ impl WriteRequest {
 
 /// The result of a poll.
 #[derive(Debug)]
-pub struct Shown {
+pub struct PollOutput {
     /// The output since the last poll.
     pub(crate) bytes: Vec<u8>,
     /// Its total number of bytes.
@@ -96,8 +96,8 @@ pub struct Shown {
     pub(crate) duration: Duration,
 }
 
-impl Shown {
-    fn new(glance: Glance, duration: Duration) -> Self {
+impl PollOutput {
+    fn new(glance: TerminalOutput, duration: Duration) -> Self {
         Self {
             total_bytes: glance.output.total_bytes,
             bytes: glance.output.text().into_bytes(),
@@ -125,14 +125,14 @@ impl Shown {
 }
 
 /// A poll in progress.
-pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<Shown, TerminalError>> + Send>>;
+pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<PollOutput, TerminalError>> + Send>>;
 
 /// Polls a terminal.
 pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
     Box::pin(async move {
         let since = Instant::now();
         let glance = terminals.poll(terminal, look.patience, look.limit).await?;
-        Ok(Shown::new(glance, since.elapsed()))
+        Ok(PollOutput::new(glance, since.elapsed()))
     })
 }
 
@@ -152,7 +152,7 @@ impl Starting {
     }
 
     /// Waits for the first poll. Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Shown, TerminalError> {
+    pub(super) async fn next(&mut self) -> Result<PollOutput, TerminalError> {
         if let Err(error) = &mut self.terminal
             && let Some(error) = error.take()
         {

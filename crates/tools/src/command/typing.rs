@@ -103,7 +103,7 @@ impl Polling {
         match (&mut self.looking).await {
             Ok(shown) => {
                 let text = shown.for_model(self.at);
-                let shown = Background::Shown { process: self.at.process, shown };
+                let shown = Background::PollOutput { process: self.at.process, shown };
                 vec![Effect::Keep(shown), Effect::End(ToolOutput::Text(text))]
             }
             Err(error) => vec![Effect::End(ToolOutput::Text(full_message(&error)))],

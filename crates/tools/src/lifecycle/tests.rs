@@ -107,7 +107,7 @@ fn context(calls: &Lifecycle) -> (tempfile::TempDir, Arc<ToolContext>) {
         approval_policy: AskForApproval::OnRequest,
         reviewer: ApprovalsReviewer::User,
         sandbox_policy: SandboxPolicy::DangerFullAccess,
-        held_back: None,
+        withheld: None,
         model: "m".to_owned(),
         effort: None,
         summary: ReasoningSummary::Auto,
@@ -132,6 +132,7 @@ fn call(id: &str, tool: &str) -> ToolCall {
 
 fn shown(events: &[CallEvent]) -> String {
     let lines = events.iter().map(|event| match event {
+        CallEvent::GoalReported(status) => format!("goal {status:?}"),
         CallEvent::Emit(Body::Asked(question)) => format!("asked {}", question.id),
         CallEvent::Emit(Body::Warning { message }) => message.clone(),
         CallEvent::Emit(Body::ItemCompleted(Item::Command(command))) => format!("completed {}", command.id.as_str()),

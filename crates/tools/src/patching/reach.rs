@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use codex_patch::{Guard, Plan};
-use codex_sandbox::{Profile, Surroundings};
+use codex_sandbox::{Profile, SandboxContext};
 use codex_wire::policy::{AskForApproval, SandboxPolicy, WorkspaceWrite};
 
 use crate::command::LaunchContext;
@@ -122,8 +122,8 @@ fn protected_below(granted: &[PathBuf], codex_home: &Path) -> Vec<PathBuf> {
         exclude_tmpdir_env_var: true,
         ..WorkspaceWrite::default()
     };
-    let surroundings = Surroundings { codex_home: codex_home.to_owned(), ..Surroundings::default() };
-    let profile = Profile::new(&SandboxPolicy::WorkspaceWrite(limits), first, &surroundings);
+    let sandbox_context = SandboxContext { codex_home: codex_home.to_owned(), ..SandboxContext::default() };
+    let profile = Profile::new(&SandboxPolicy::WorkspaceWrite(limits), first, &sandbox_context);
     profile.map(|profile| profile.protected()).unwrap_or_default()
 }
 

@@ -17,19 +17,19 @@ pub(crate) struct PatchRequest {
     pub(crate) text: String,
     /// The base of its relative paths.
     pub(crate) cwd: PathBuf,
-    pub(crate) voice: Voice,
+    pub(crate) voice: ReportFormat,
 }
 
 /// The format of the report for the model: that of the tool it used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Voice {
+pub(crate) enum ReportFormat {
     /// As a command.
     Command,
     /// As the tool for patches.
     Tool,
 }
 
-impl Voice {
+impl ReportFormat {
     /// The report for the model.
     pub(super) fn say(self, exit_code: i32, duration: Duration, text: &str) -> String {
         let seconds = (duration.as_secs_f64() * 10.0).round() / 10.0;
@@ -61,13 +61,13 @@ impl PatchRequest {
             ToolInput::UserShell { .. } => return None,
         };
         let call = call.id.clone();
-        Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: Voice::Tool }))
+        Some(text.map(|text| Self { call, text, cwd: cwd.to_owned(), voice: ReportFormat::Tool }))
     }
 
     /// Finds a patch in a command; `None` for any other command.
     pub(crate) fn find(command: &CommandRequest) -> Option<Self> {
         let found = codex_patch::from_command(&command.argv)?;
         let cwd = found.cwd.map_or_else(|| command.cwd.clone(), |folder| command.cwd.join(folder));
-        Some(Self { call: command.call.clone(), text: found.text, cwd, voice: Voice::Command })
+        Some(Self { call: command.call.clone(), text: found.text, cwd, voice: ReportFormat::Command })
     }
 }

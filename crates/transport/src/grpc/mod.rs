@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use self::stream::{receive, send_lines};
-use crate::limits::{Limits, Place, Slots, Way};
+use crate::limits::{Limits, Slot, Slots, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::pipe::{LAST_WORDS, PIPE_BYTES, together};
 use crate::token::Token;
@@ -48,7 +48,7 @@ pub(crate) enum Status {
 }
 
 /// The data for authenticating calls.
-struct Reception {
+struct Admission {
     token: Option<Token>,
     door: Option<std::net::SocketAddr>,
     slots: Slots,
@@ -66,7 +66,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
     };
     let Ok(Ok(mut connection)) = shaken else { return };
     let mut gone = std::pin::pin!(find_silent(connection.ping_pong(), limits));
-    let reception = Reception { token, door, slots };
+    let reception = Admission { token, door, slots };
     let mut calls = JoinSet::new();
     // The calls of a connection are clients, the connection itself is not. It is unauthenticated until the first call
     // is accepted.
@@ -100,7 +100,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
 }
 
 /// Resolves when an unauthenticated connection has lost its place.
-async fn lost(waiting: Option<&mut Place>) {
+async fn lost(waiting: Option<&mut Slot>) {
     match waiting {
         Some(place) => place.lost().await,
         None => std::future::pending().await,
@@ -123,9 +123,9 @@ async fn find_silent(pings: Option<PingPong>, limits: Limits) {
 type Refusal = (Status, Cow<'static, str>);
 
 /// Room for a call that is allowed, or the refusal.
-fn admit(request: &Request<RecvStream>, reception: &Reception, limits: Limits) -> Result<Place, Refusal> {
+fn admit(request: &Request<RecvStream>, reception: &Admission, limits: Limits) -> Result<Slot, Refusal> {
     check(request, reception).map_err(|(status, text)| (status, Cow::Borrowed(text)))?;
-    let place = reception.slots.serve(Way::Ip, limits.quiet);
+    let place = reception.slots.serve(TransportKind::Ip, limits.quiet);
     place.map_err(|full| (Status::ResourceExhausted, Cow::Owned(full.to_string())))
 }
 
@@ -133,7 +133,7 @@ fn admit(request: &Request<RecvStream>, reception: &Reception, limits: Limits) -
 async fn call<S: Service>(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    entry: Result<Place, Refusal>,
+    entry: Result<Slot, Refusal>,
     limits: Limits,
     service: S,
 ) {
@@ -188,7 +188,7 @@ fn put_status(headers: &mut HeaderMap, status: Status, text: &str) {
 }
 
 /// Whether a call is accepted, or how it is refused.
-fn check(request: &Request<RecvStream>, reception: &Reception) -> Result<(), (Status, &'static str)> {
+fn check(request: &Request<RecvStream>, reception: &Admission) -> Result<(), (Status, &'static str)> {
     let headers = request.headers();
     if headers.contains_key(ORIGIN) {
         return Err((Status::PermissionDenied, "requests of web pages are refused"));

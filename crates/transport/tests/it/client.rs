@@ -134,7 +134,7 @@ impl Client {
     }
 
     /// The next notification with this name about a thread.
-    pub(crate) async fn news_of(&mut self, thread: &str, method: &str) -> Value {
+    pub(crate) async fn notification_of(&mut self, thread: &str, method: &str) -> Value {
         let is_wanted = |message: &Value| message["method"] == method && message["params"]["threadId"] == thread;
         self.next_of(is_wanted).await["params"].take()
     }

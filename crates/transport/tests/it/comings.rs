@@ -47,7 +47,7 @@ async fn ended_turns(client: &mut Client, thread: &str) -> Vec<(String, String)>
     let known = client.resume(thread).await;
     let is_running = known["status"]["type"] == "active";
     if is_running {
-        client.news_of(thread, "turn/completed").await;
+        client.notification_of(thread, "turn/completed").await;
     }
     let known = client.resume(thread).await;
     let turns = known["turns"].as_array().expect("turns").iter();

@@ -51,10 +51,10 @@ async fn a_turn_that_nobody_listens_to_goes_on() {
     client.thread().await;
     drop(client);
     // The other one is idle.
-    while world.server.unload_unheard().await == 0 {
+    while world.server.unload_unsubscribed().await == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.server.unload_unheard().await, 0);
+    assert_eq!(world.server.unload_unsubscribed().await, 0);
     let mut client = Client::within(world.server.connect()).await;
     assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
     world.end().await;
@@ -70,11 +70,11 @@ async fn check_abandoned(decision: &str, at_once: bool) {
     let thread = client.thread().await;
     let turn = client.say(&thread, "hello").await;
     client.request("item/commandExecution/requestApproval").await;
-    assert_eq!(world.server.unload_unheard().await, 0, "somebody listens");
+    assert_eq!(world.server.unload_unsubscribed().await, 0, "somebody listens");
     drop(client);
     if at_once {
         // The subscriber takes a moment to close.
-        while world.server.unload_unheard().await == 0 {
+        while world.server.unload_unsubscribed().await == 0 {
             tokio::task::yield_now().await;
         }
     } else {
@@ -123,7 +123,7 @@ async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
     client.say(&thread, "hello").await;
     while client.notification("item/completed").await["item"]["id"] != "runs" {}
     drop(client);
-    while world.server.unload_unheard().await == 0 {
+    while world.server.unload_unsubscribed().await == 0 {
         tokio::task::yield_now().await;
     }
     std::fs::write(world.path("home/script.json"), json!([{"items": [{"text": "At last."}]}]).to_string())
@@ -152,7 +152,7 @@ async fn check_interrupted(config: &str, script: &Value, ask: impl AsyncFnOnce(&
     let turn = ask(&mut client, &thread).await;
     drop(client);
     let mut client = Client::within(world.server.connect()).await;
-    assert_eq!(world.server.unload_unheard().await, 0, "it would be lost");
+    assert_eq!(world.server.unload_unsubscribed().await, 0, "it would be lost");
     assert_eq!(client.ok("thread/loaded/list", json!({})).await["data"], json!([thread]));
     drop(client);
     tokio::time::pause();

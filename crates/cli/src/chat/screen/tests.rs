@@ -7,14 +7,14 @@ use unicode_width::UnicodeWidthChar;
 use super::*;
 
 /// A terminal that wraps lines at its right edge, as real ones do: with the next character.
-struct Emulated {
+struct EmulatedTerminal {
     width: usize,
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
 }
 
-impl Emulated {
+impl EmulatedTerminal {
     fn new(width: usize) -> Self {
         Self { width, lines: vec![Vec::new()], row: 0, column: 0 }
     }
@@ -90,13 +90,13 @@ impl Emulated {
 /// A screen on such a terminal.
 struct Shown {
     screen: Screen<Vec<u8>>,
-    terminal: Emulated,
+    terminal: EmulatedTerminal,
 }
 
 impl Shown {
     fn new(width: u16, height: u16) -> Self {
-        let screen = Screen::new(Vec::new(), Look { colour: true, is_dumb: false }, (width, height));
-        Self { screen, terminal: Emulated::new(usize::from(width)) }
+        let screen = Screen::new(Vec::new(), Capabilities { colour: true, is_dumb: false }, (width, height));
+        Self { screen, terminal: EmulatedTerminal::new(usize::from(width)) }
     }
 
     fn show(&mut self, text: &str, typed: &str) -> &mut Self {
@@ -110,7 +110,7 @@ impl Shown {
 
     #[track_caller]
     fn check(&self, expected: Expect) {
-        let Emulated { row, column, .. } = self.terminal;
+        let EmulatedTerminal { row, column, .. } = self.terminal;
         expected.assert_eq(&format!("{}\ncursor {row} {column}\n", self.terminal.shown()));
     }
 }
@@ -186,7 +186,7 @@ fn somebody_else_may_have_the_terminal_for_a_while() {
 
 #[test]
 fn a_dumb_terminal_gets_text_once() {
-    let mut screen = Screen::new(Vec::new(), Look { colour: false, is_dumb: true }, (0, 0));
+    let mut screen = Screen::new(Vec::new(), Capabilities { colour: false, is_dumb: true }, (0, 0));
     let footer = |typed: &str| Footer { typed: Some((typed.to_owned(), typed.len())), ..Footer::default() };
     for typed in ["", "h", "he", "hx", "hello"] {
         screen.show(Vec::new(), footer(typed)).unwrap();

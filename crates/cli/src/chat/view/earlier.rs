@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::View;
-use crate::page::{Style, Within};
+use crate::transcript::{Style, TextKind};
 
 /// The maximum number of bytes shown of earlier turns; the newest ones are kept.
 const EARLIER_BYTES: usize = 8 * 1024 * 1024;
@@ -34,8 +34,8 @@ impl View {
 
     fn earlier_item(&mut self, item: &ThreadItem) {
         match item {
-            ThreadItem::AgentMessage { text, .. } => self.more(Within::Message, text),
-            ThreadItem::Reasoning { summary, .. } => self.more(Within::Reasoning, &summary.join("\n")),
+            ThreadItem::AgentMessage { text, .. } => self.more(TextKind::Message, text),
+            ThreadItem::Reasoning { summary, .. } => self.more(TextKind::Reasoning, &summary.join("\n")),
             ThreadItem::CommandExecution(command) => {
                 self.started(item);
                 let output = command.aggregated_output.as_deref().unwrap_or_default();
@@ -49,6 +49,6 @@ impl View {
                 return;
             }
         }
-        self.write(|page| page.enter(Within::Nothing));
+        self.write(|transcript| transcript.enter(TextKind::Nothing));
     }
 }

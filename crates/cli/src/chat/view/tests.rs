@@ -7,11 +7,11 @@ use super::*;
 
 /// Plays notifications, one method and its parameters per line, and compares the text. Styles are letters in braces.
 #[track_caller]
-fn check(news: &[(&str, Value)], expected: Expect) {
+fn check(notification: &[(&str, Value)], expected: Expect) {
     let mut view = View::new(true);
     view.cwd = "/w".into();
-    for (method, params) in news {
-        view.news(method, params);
+    for (method, params) in notification {
+        view.notification(method, params);
     }
     let letter = |style| match style {
         Style::Plain => 'p',
@@ -100,11 +100,11 @@ fn a_command_has_a_status_and_a_duration() {
 fn of_much_output_the_beginning_and_the_end_are_shown() {
     let output = (1..=100).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
     let mut view = View::new(true);
-    view.news("item/started", &command("inProgress", None, None));
+    view.notification("item/started", &command("inProgress", None, None));
     for line in output.split_inclusive('\n') {
-        view.news("item/commandExecution/outputDelta", &delta(line));
+        view.notification("item/commandExecution/outputDelta", &delta(line));
     }
-    view.news("item/completed", &command("completed", Some(&output), Some(0)));
+    view.notification("item/completed", &command("completed", Some(&output), Some(0)));
     let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
     assert!(
         shown.contains("\n  │ 20\n  │ … 75 more lines …\n  │ 96\n  │ 97\n  │ 98\n  │ 99\n  │ 100\n  exit 0"),
@@ -142,7 +142,7 @@ fn changes_plans_and_trouble() {
             {d}  applied{p}
 
             {b}Plan{p}
-            {g}  [x] Look{p}
+            {g}  [x] Capabilities{p}
             {b}  [>] Do{p}
 
             {y}retry: {p}it broke off
@@ -190,8 +190,8 @@ fn a_change_too_long_to_be_shown_is_known_to_be() {
         let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "x".repeat(length)}]);
         json!({"item": {"type": "fileChange", "id": id, "changes": changes, "status": "inProgress"}})
     };
-    view.news("item/started", &patch("short", CHANGE_BYTES));
-    view.news("item/started", &patch("long", CHANGE_BYTES + 1));
+    view.notification("item/started", &patch("short", CHANGE_BYTES));
+    view.notification("item/started", &patch("long", CHANGE_BYTES + 1));
     assert!(view.is_whole("short"));
     assert!(!view.is_whole("long"));
 }
@@ -202,12 +202,12 @@ fn failures_in_a_row_are_counted_and_told_once() {
         |message: &str| json!({"error": {"message": message}, "willRetry": true, "threadId": "t", "turnId": "0"});
     let mut view = View::new(true);
     let unreachable = "could not get an answer from a.invalid:443: error sending request: dns error: no such name";
-    view.news("error", &error(unreachable));
-    view.news("error", &error(unreachable));
-    view.news("error", &error("slow down"));
+    view.notification("error", &error(unreachable));
+    view.notification("error", &error(unreachable));
+    view.notification("error", &error("slow down"));
     assert_eq!(view.retries(), 3);
     let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
     assert_eq!(shown, "retry: cannot reach a.invalid: name not found\nretry: slow down\n");
-    view.news("item/agentMessage/delta", &delta("at last"));
+    view.notification("item/agentMessage/delta", &delta("at last"));
     assert_eq!(view.retries(), 0);
 }

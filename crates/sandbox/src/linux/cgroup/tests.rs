@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::launch::{Confinement, Exit, Launch, Stdio};
-use crate::profile::{Profile, Surroundings};
+use crate::profile::{Profile, SandboxContext};
 use crate::run::{Limits, run};
 
 const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -140,7 +140,7 @@ async fn a_command_that_uses_too_much_is_told_so() {
     let base = Base::at(&unit, is_unit, std::process::id(), FAKE).map_err(|why| panic!("{why}")).unwrap();
     *BASE.lock().unwrap() = Some(base);
     assert_eq!(unenforced_memory_limit(Some(1)), None);
-    let profile = Profile::new(&SandboxPolicy::ReadOnly, temp.path(), &Surroundings::default());
+    let profile = Profile::new(&SandboxPolicy::ReadOnly, temp.path(), &SandboxContext::default());
     for confinement in [Confinement::None, Confinement::from(profile)] {
         let launch = Launch {
             argv: ["/bin/sh", "-c", "echo hi"].map(Into::into).to_vec(),

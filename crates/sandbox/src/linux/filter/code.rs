@@ -100,17 +100,17 @@ pub(super) mod tests {
 
     /// Runs a program as the kernel does, and returns its answer.
     pub(in super::super) fn run(program: &[Instruction], load: impl Fn(u32) -> u32, loaded: u32) -> u32 {
-        let (mut at, mut held) = (0, loaded);
+        let (mut at, mut register) = (0, loaded);
         loop {
             let Instruction { code, jt, jf, k } = program[at];
             at += 1;
             let branch = |holds| usize::from(if holds { jt } else { jf });
             match code {
-                LOAD => held = load(k),
-                AND => held &= k,
+                LOAD => register = load(k),
+                AND => register &= k,
                 JUMP => at += k as usize,
-                IF_EQUAL => at += branch(held == k),
-                IF_AT_LEAST => at += branch(held >= k),
+                IF_EQUAL => at += branch(register == k),
+                IF_AT_LEAST => at += branch(register >= k),
                 RETURN => return k,
                 other => panic!("unknown instruction {other}"),
             }

@@ -158,7 +158,7 @@ fn admit(connection: &Arc<Connection>, params: CommandExecParams) -> Result<Admi
         controls,
         stop,
         timeout: (!params.disable_timeout).then_some(limit),
-        // What waits for the client to say something, or has no other end, waits in vain once the client hangs up.
+        // A command that waits for input, or has no timeout, would never end once the client disconnects.
         ends_at: if has_input || params.disable_timeout { Phase::HungUp } else { Phase::Gone },
         _place: place,
     })

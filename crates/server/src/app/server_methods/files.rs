@@ -46,7 +46,7 @@ pub(super) fn absolute(path: PathBuf) -> Result<PathBuf, ErrorObject> {
     Err(ErrorObject::invalid(format!("the path must be absolute: {}", path.display())))
 }
 
-/// What went wrong with a path. Most of it lies with what the client asked for.
+/// The error about a path. Most such errors are the client's.
 pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObject {
     let text = format!("could not {what} {}", path.display());
     move |error| match error.kind() {
@@ -57,7 +57,7 @@ pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObje
     }
 }
 
-/// What is wrong with a file that is opened.
+/// The error about a file that cannot be opened.
 fn refused(what: &'static str, path: &Path) -> impl Fn(FileError) -> ErrorObject {
     let path = path.to_owned();
     move |error| match error {

@@ -1,7 +1,7 @@
 //! Requests that lie beside threads: configuration, models, skills, the login, searches, files, commands of the client.
 //!
-//! What reads or changes settings is answered before the next line is read, so a client that does not wait for answers
-//! finds its own writes; what may take long runs beside everything else. The table of methods says which.
+//! Methods that read or change settings are answered before the next line is read, so a client that does not wait for
+//! responses sees its own writes; slow methods run concurrently. The table of methods says which.
 
 mod account;
 mod catalogue;
@@ -9,7 +9,7 @@ mod commands;
 mod config;
 mod feedback;
 mod files;
-mod page;
+mod pagination;
 mod repository;
 mod running_command;
 mod search;
@@ -24,7 +24,7 @@ use super::connection::Connection;
 use super::disk::blocking;
 use super::host::Host;
 
-/// What a client has going on beside threads.
+/// Running work of a client that is not about threads.
 #[derive(Debug, Default)]
 pub(crate) struct ClientResources {
     commands: commands::Commands,

@@ -38,7 +38,7 @@ pub(super) struct Searches {
 #[derive(Debug)]
 struct Place<T> {
     of: T,
-    _held: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// A single search: the token that the client gave it, and the flag that ends it.
@@ -117,7 +117,7 @@ fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
     FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
 }
 
-/// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
+/// The latest results of a session. Earlier ones are dropped, so a client that does not read costs nothing.
 #[derive(Debug, Default)]
 struct SearchState {
     updates: u64,
@@ -148,7 +148,7 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     };
     let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
     // A session of the same name ends here.
-    lock(sessions).insert(session_id.clone(), Place { of: session, _held: place });
+    lock(sessions).insert(session_id.clone(), Place { of: session, _permit: place });
     tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
     Ok(Empty {})
 }

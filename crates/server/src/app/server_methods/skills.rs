@@ -97,7 +97,7 @@ async fn switch(
     config::write(connection, move |config| config.switch_skill(&written, enabled)).await?;
     with_host(connection, move |host| {
         let config = host.config()?;
-        // What the command line says goes before what was written.
+        // The command line takes precedence over the written value.
         let effective_enabled = match &which {
             SkillSelector::Name(name) => config.skills.is_enabled(name, Path::new("")),
             SkillSelector::Path(path) => config.skills.is_enabled("", path),

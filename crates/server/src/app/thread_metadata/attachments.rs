@@ -1,4 +1,4 @@
-//! What clients attach to threads.
+//! Attachments of threads.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What of threads the user has read.
+//! The read states of threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn is_read_by_itself(summary: &ThreadSummary) -> bool {
     summary.parent.is_none() && !matches!(summary.source, Some(SessionSource::SubAgent(_)))
 }
 
-/// What was not read of the threads of a list. Clients of older releases are told nothing.
+/// The read states of the threads of a list. Clients of older releases get none.
 pub(crate) fn read_states(
     store: &(impl ThreadMetadata + ?Sized),
     threads: &[ThreadSummary],
@@ -34,7 +34,7 @@ pub(crate) fn read_states(
         .collect()
 }
 
-/// What was not read of a thread, where the client is told and it is kept.
+/// The read state of a saved thread, if the client knows read states.
 pub(crate) async fn read_state(connection: &Connection, id: ThreadId) -> Option<ThreadReadState> {
     if connection.release() != ProtocolRelease::V0166 {
         return None;

@@ -44,7 +44,7 @@ impl ThreadSubscriber {
         let before = self.filter;
         self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
         if !before.is_muted() {
-            // What was asked in one dialect is asked in the other too.
+            // Open requests of one dialect are sent in the other too.
             if before != self.filter {
                 self.ask_again(Repeat::No).await;
             }

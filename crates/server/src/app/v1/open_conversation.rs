@@ -13,7 +13,7 @@ use codex_protocol::v1::conversation::{
 };
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_thread::{Beginning, StartThread, Thread};
+use codex_thread::{InitialHistory, StartThread, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::sync::mpsc;
 
@@ -27,7 +27,7 @@ use crate::app::stored::messages;
 use crate::app::stored_threads::tell;
 use crate::app::subscriber::ThreadSubscriber;
 
-/// What waits for a conversation that is new.
+/// Requests that wait for a new conversation.
 type Waiting = mpsc::Receiver<LaneRequest>;
 
 /// A conversation that was there before, or is a copy of one.
@@ -110,9 +110,9 @@ async fn start(
     Ok((begun.subscriber, requests, answer))
 }
 
-/// What stays the same when a client brings a conversation along, or names one.
+/// The common part of opening a given and a stored conversation.
 async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
-    let is_new = !matches!(request.beginning, Beginning::Resumed { .. });
+    let is_new = !matches!(request.initial_history, InitialHistory::Resumed { .. });
     let begun = begin(connection, request, false, Subscriptions::default()).await?;
     let requests = is_new.then(|| begun.reserve_lane()).transpose()?;
     let Begun { subscriber, shows_raw_reasoning } = begun;
@@ -130,7 +130,7 @@ async fn resume(
     if let Some(items) = history {
         let items = read_history(items)?;
         let request = start_request(connection, &options);
-        return open(connection, StartThread { beginning: Beginning::Given(items), ..request }).await;
+        return open(connection, StartThread { initial_history: InitialHistory::Given(items), ..request }).await;
     }
     check_named(connection, id, conversation_id, path).await?;
     let _turn = connection.host.start.threads.turn_to_open(id).await;
@@ -143,7 +143,7 @@ async fn resume(
     }
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
-    open(connection, StartThread { beginning: Beginning::Resumed { thread: id, explicit }, ..request }).await
+    open(connection, StartThread { initial_history: InitialHistory::Resumed { thread: id, explicit }, ..request }).await
 }
 
 async fn fork(
@@ -156,8 +156,8 @@ async fn fork(
     check_named(connection, id, conversation_id, path).await?;
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
-    let beginning = Beginning::Forked { thread: id, point: ForkPoint::End, explicit };
-    open(connection, StartThread { beginning, ..request }).await
+    let initial_history = InitialHistory::Forked { thread: id, point: ForkPoint::End, explicit };
+    open(connection, StartThread { initial_history, ..request }).await
 }
 
 /// Makes sure that a client means a conversation, and that it is there. One that was found by its file is.
@@ -174,7 +174,7 @@ async fn check_named(
     }
 }
 
-/// What a client is told of a conversation that was there before.
+/// The description of an existing conversation for a client.
 async fn describe(
     connection: &Connection,
     thread: &Thread,

@@ -31,7 +31,7 @@ pub(crate) fn bundle<T: JsonSchema>() -> Value {
     let mut definitions = Collected::filled().definitions();
     let mut written = SchemaSettings::draft07().for_serialize().into_generator();
     written.subschema_for::<T>();
-    for (name, definition) in references::tidied(written.take_definitions(true)) {
+    for (name, definition) in references::normalized(written.take_definitions(true)) {
         let definition = references::renamed(definition, &|name| format!("exec/{name}"));
         definitions.insert(format!("exec/{name}"), definition);
     }
@@ -96,8 +96,8 @@ impl Collected {
             ("ServerNotification", "What the server tells a client.", self.notifications),
             ("ServerRequest", "What the server asks of a client.", self.server_requests),
         ];
-        let read = references::tidied(self.read.take_definitions(true));
-        let written = references::tidied(self.written.take_definitions(true));
+        let read = references::normalized(self.read.take_definitions(true));
+        let written = references::normalized(self.written.take_definitions(true));
         let mut definitions = references::merged(read, written, &mut self.uses);
         for (name, description, choices) in messages {
             definitions.insert(name.to_owned(), json!({"description": description, "oneOf": choices}));

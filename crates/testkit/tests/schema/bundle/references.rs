@@ -55,7 +55,7 @@ pub(super) fn renamed(schema: Value, name: &impl Fn(&str) -> String) -> Value {
 }
 
 /// Removes details that help nobody outside: default values of omitted members, and links of Rust's documentation.
-pub(super) fn tidied(definitions: Map<String, Value>) -> Definitions {
+pub(super) fn normalized(definitions: Map<String, Value>) -> Definitions {
     fn tidy(schema: &mut Value, is_member_list: bool) {
         match schema {
             Value::Object(members) => {

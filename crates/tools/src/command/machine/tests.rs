@@ -30,8 +30,8 @@ fn requested(words: &[&str]) -> CommandRequest {
     CommandRequest { terminal, ..request(words.contains(&"escalated")) }
 }
 
-fn ran(exit_code: i32, text: &str) -> Ran {
-    Ran {
+fn ran(exit_code: i32, text: &str) -> CommandOutcome {
+    CommandOutcome {
         exit_code,
         is_timeout: false,
         duration: Duration::from_millis(1234),
@@ -43,8 +43,8 @@ fn ran(exit_code: i32, text: &str) -> Ran {
     }
 }
 
-fn shown(exit_code: Option<i32>) -> Shown {
-    Shown { bytes: b"hello".to_vec(), total_bytes: 5, exit_code, duration: Duration::from_millis(500) }
+fn shown(exit_code: Option<i32>) -> PollOutput {
+    PollOutput { bytes: b"hello".to_vec(), total_bytes: 5, exit_code, duration: Duration::from_millis(500) }
 }
 
 fn judged(word: &str) -> Judgement {
@@ -71,8 +71,8 @@ fn input(line: &str) -> Input {
         "ok" => Input::Ended(ran(0, "done")),
         "fail" => Input::Ended(ran(1, "wrong")),
         "denied" => Input::Ended(ran(1, "x: Permission denied")),
-        "shown" => Input::Shown(shown(None)),
-        "shown-end" => Input::Shown(shown(Some(0))),
+        "shown" => Input::PollOutput(shown(None)),
+        "shown-end" => Input::PollOutput(shown(Some(0))),
         other => panic!("no such input: {other}"),
     }
 }

@@ -2,11 +2,12 @@ use codex_log::ItemId;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::super::request::Voice;
+use super::super::request::ReportFormat;
 use super::*;
 
 fn call(policy: &str) -> PatchCall {
-    let request = PatchRequest { call: ItemId::new("c"), text: String::new(), cwd: "/w".into(), voice: Voice::Tool };
+    let request =
+        PatchRequest { call: ItemId::new("c"), text: String::new(), cwd: "/w".into(), voice: ReportFormat::Tool };
     PatchCall::new(request, policy.parse().unwrap(), None, None)
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Guest {
     /// Its view of each thread.
     pub(super) views: BTreeMap<String, View>,
     /// Input that may not have arrived: the thread and the client's key.
-    unheard: Option<(String, String)>,
+    unsubscribed: Option<(String, String)>,
     /// Input that has arrived: the thread, the client's key, and the turn.
     pub(super) heard: Vec<(String, String, String)>,
     said: usize,
@@ -77,7 +77,7 @@ impl Guest {
             name,
             chance: fastrand::Rng::with_seed(seed),
             views: threads.iter().map(|thread| (thread.clone(), View::default())).collect(),
-            unheard: None,
+            unsubscribed: None,
             heard: Vec::new(),
             said: 0,
             went_on: 0,
@@ -132,7 +132,7 @@ impl Guest {
 
     /// Repeats input that may not have arrived.
     async fn repeat(&mut self, line: &mut Line) {
-        if let Some((thread, key)) = &self.unheard {
+        if let Some((thread, key)) = &self.unsubscribed {
             let input = json!([{"type": "text", "text": format!("This is {key}.")}]);
             let params = json!({"threadId": thread, "input": input, "clientUserMessageId": key});
             line.ask(Asked::Say, "turn/start", params).await;
@@ -143,10 +143,10 @@ impl Guest {
     async fn say_if_idle(&mut self, line: &mut Line) {
         let listens = self.views.values().all(|view| view.is_listening && view.has_caught_up);
         let is_idle = self.views.values().all(View::is_idle);
-        if self.unheard.is_none() && listens && (is_idle || self.chance.u8(..100) == 0) {
+        if self.unsubscribed.is_none() && listens && (is_idle || self.chance.u8(..100) == 0) {
             let thread = self.chance.choice(self.views.keys()).expect("there are threads").clone();
             self.said += 1;
-            self.unheard = Some((thread, format!("{}-{}", self.name, self.said)));
+            self.unsubscribed = Some((thread, format!("{}-{}", self.name, self.said)));
             self.repeat(line).await;
         }
     }
@@ -180,7 +180,7 @@ impl Guest {
                 *(if answer["reset"] == false { &mut self.went_on } else { &mut self.began_anew }) += 1;
             }
             Asked::Say => {
-                let (thread, key) = self.unheard.take().expect("something was said");
+                let (thread, key) = self.unsubscribed.take().expect("something was said");
                 self.heard.push((thread, key, answer["turn"]["id"].as_str().expect("a name").to_owned()));
             }
             Asked::Turns(thread) => {
@@ -196,7 +196,7 @@ impl Guest {
     pub(super) async fn conclude(&mut self, cutter: &Cutter, all_said: &tokio::sync::Barrier) {
         cutter.allow(Allowance::ALL);
         let mut line = self.arrive(cutter).await.expect("the server is there");
-        while self.unheard.is_some() || !self.views.values().all(|view| view.has_caught_up) {
+        while self.unsubscribed.is_some() || !self.views.values().all(|view| view.has_caught_up) {
             self.take_next(&mut line).await;
         }
         all_said.wait().await;

@@ -57,24 +57,24 @@ fn theirs(refusal: &Refusal) -> BpfProgram {
 
 /// Runs a program as the kernel would.
 fn run(program: &[(u16, u8, u8, u32)], call: u32, arguments: [u64; 6]) -> u32 {
-    let (mut at, mut held) = (0, 0);
+    let (mut at, mut register) = (0, 0);
     loop {
         let (code, yes, no, k) = program[at];
         at += 1;
         let branch = |holds| usize::from(if holds { yes } else { no });
         match code {
             0x20 => {
-                held = match k {
+                register = match k {
                     CALL => call,
                     ARCHITECTURE => NATIVE,
                     k => (arguments[((k - ARGUMENTS) / 8) as usize] >> (8 * (k % 8))) as u32,
                 }
             }
-            0x54 => held &= k,
+            0x54 => register &= k,
             0x05 => at += k as usize,
-            0x15 => at += branch(held == k),
-            0x25 => at += branch(held > k),
-            0x35 => at += branch(held >= k),
+            0x15 => at += branch(register == k),
+            0x25 => at += branch(register > k),
+            0x35 => at += branch(register >= k),
             0x06 => return k,
             other => panic!("unknown instruction {other:#x}"),
         }

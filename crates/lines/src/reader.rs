@@ -1,0 +1,216 @@
+//! Lines of bytes from any stream, however it is cut into reads.
+//!
+//! Invariant: memory is bounded. A line over the limit is skipped as it arrives and reported with its length.
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// The longest line a connection takes.
+pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
+
+const READ_BYTES: usize = 64 * 1024;
+/// How much of a line that is too long is kept, to tell whose it was.
+const HEAD_BYTES: usize = 1024;
+
+/// A received line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line without its end.
+    Whole(Vec<u8>),
+    /// A line that was too long to keep.
+    TooLong {
+        /// How many bytes it had.
+        bytes: u64,
+        /// Its first bytes.
+        head: Vec<u8>,
+    },
+}
+
+/// Reads lines.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    input: R,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// Where the part of the buffer begins that was not handed out yet.
+    start: usize,
+    /// How far that part was searched for a line's end.
+    searched: usize,
+    /// How many bytes of an overlong line were dropped and what it began with, while one is being skipped.
+    skipped: Option<(u64, Vec<u8>)>,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Reads lines of up to [`MAX_LINE_BYTES`].
+    pub fn new(input: R) -> Self {
+        Self::with_limit(input, MAX_LINE_BYTES)
+    }
+
+    /// Reads lines of up to so many bytes.
+    pub fn with_limit(input: R, limit: usize) -> Self {
+        Self { input, limit, buffer: Vec::new(), start: 0, searched: 0, skipped: None }
+    }
+
+    /// Waits for the next line; none at the end of the input. A last line without an end counts.
+    ///
+    /// Cancelling it loses nothing.
+    pub async fn next(&mut self) -> std::io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            self.make_room();
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                return Ok(self.take_rest());
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
+        let Some(offset) = found else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let end = self.searched + offset;
+        let line = self.cut(end);
+        self.start = end + 1;
+        self.searched = self.start;
+        Some(line)
+    }
+
+    fn take_rest(&mut self) -> Option<Line> {
+        if self.start == self.buffer.len() && self.skipped.is_none() {
+            return None;
+        }
+        let line = self.cut(self.buffer.len());
+        self.start = self.buffer.len();
+        self.searched = self.start;
+        Some(line)
+    }
+
+    /// The bytes up to `end` as a line.
+    fn cut(&mut self, end: usize) -> Line {
+        let line = &self.buffer[self.start..end];
+        if let Some((skipped, head)) = self.skipped.take() {
+            return Line::TooLong { bytes: skipped + line.len() as u64, head };
+        }
+        if line.len() > self.limit {
+            return Line::TooLong { bytes: line.len() as u64, head: head_of(line) };
+        }
+        Line::Whole(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+    }
+
+    /// Forgets what was handed out, and what is left of a line that is too long already.
+    fn make_room(&mut self) {
+        let left = self.buffer.len() - self.start;
+        if self.skipped.is_some() || left > self.limit {
+            let rest = &self.buffer[self.start..];
+            self.skipped.get_or_insert_with(|| (0, head_of(rest))).0 += left as u64;
+            self.start = self.buffer.len();
+        }
+        self.buffer.drain(..self.start);
+        if self.buffer.is_empty() {
+            // A long line must not cost its memory for ever.
+            self.buffer.shrink_to(READ_BYTES);
+        }
+        self.searched = self.buffer.len();
+        self.start = 0;
+        self.buffer.reserve(READ_BYTES);
+    }
+}
+
+fn head_of(line: &[u8]) -> Vec<u8> {
+    line[..line.len().min(HEAD_BYTES)].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use proptest::prelude::*;
+    use tokio::io::ReadBuf;
+
+    use super::*;
+
+    /// Gives its bytes in pieces of the given sizes.
+    struct Pieces {
+        bytes: Vec<u8>,
+        sizes: Vec<usize>,
+        at: usize,
+    }
+
+    impl AsyncRead for Pieces {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<std::io::Result<()>> {
+            let size = self.sizes.pop().unwrap_or(usize::MAX).min(self.bytes.len() - self.at).min(buffer.remaining());
+            buffer.put_slice(&self.bytes[self.at..self.at + size]);
+            self.at += size;
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn read_all(bytes: &[u8], sizes: Vec<usize>, limit: usize) -> Vec<Line> {
+        let mut reader = LineReader::with_limit(Pieces { bytes: bytes.to_vec(), sizes, at: 0 }, limit);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut lines = Vec::new();
+            while let Some(line) = reader.next().await.unwrap() {
+                lines.push(line);
+            }
+            lines
+        })
+    }
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn ends_of_all_kinds() {
+        assert_eq!(read_all(b"a\r\n\nb", vec![], 10), [whole("a"), whole(""), whole("b")]);
+        assert_eq!(read_all(b"", vec![], 10), []);
+        assert_eq!(read_all(b"a\n", vec![], 10), [whole("a")]);
+    }
+
+    #[test]
+    fn a_long_line_is_skipped_and_the_next_one_read() {
+        let bytes = [vec![b'x'; 1000], b"\nok\n".to_vec()].concat();
+        let long = |line: Line| match line {
+            Line::TooLong { bytes, head } => (bytes, head.iter().all(|byte| *byte == b'x') && !head.is_empty()),
+            Line::Whole(_) => (0, false),
+        };
+        let mut lines = read_all(&bytes, vec![7; 200], 10);
+        assert_eq!(lines.pop(), Some(whole("ok")));
+        assert_eq!(lines.pop().map(long), Some((1000, true)));
+        assert_eq!(read_all(&bytes[..1000], vec![7; 200], 10).pop().map(long), Some((1000, true)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_split_gives_the_same_lines(
+            lines in prop::collection::vec("[ -~]{0,30}", 0..8),
+            sizes in prop::collection::vec(1usize..9, 0..60),
+        ) {
+            let text = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect::<String>();
+            let expected: Vec<Line> = lines
+                .iter()
+                .map(|line| match line.len() {
+                    0..=20 => whole(line.strip_suffix('\r').unwrap_or(line)),
+                    bytes => Line::TooLong { bytes: bytes as u64, head: Vec::new() },
+                })
+                .collect();
+            let mut read = read_all(text.as_bytes(), sizes, 20);
+            for (line, source) in read.iter_mut().zip(&lines) {
+                if let Line::TooLong { head, .. } = line {
+                    prop_assert!(source.as_bytes().starts_with(head));
+                    head.clear();
+                }
+            }
+            prop_assert_eq!(read, expected);
+        }
+    }
+}

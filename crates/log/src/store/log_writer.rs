@@ -1,0 +1,211 @@
+//! Pens: what the one writer of a thread's log writes with.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use chrono::{DateTime, SecondsFormat};
+use codex_wire::conversation_item::ItemOrigin;
+use serde::Serialize;
+
+use super::error::StoreError;
+use crate::encode::LineSink;
+
+/// Writes the payload of a line.
+pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<()>;
+
+/// Appends to the log of a thread. A thread has at most one writer at a time.
+///
+/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and
+/// after a durable one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants
+/// it there appends it again.
+pub trait LogWriter: fmt::Debug + Send {
+    /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
+    ///
+    /// # Errors
+    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any
+    /// more.
+    fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError>;
+
+    /// How long the log is in bytes, with what waits.
+    fn position(&self) -> u64;
+
+    /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
+    fn commit(&mut self, durably: bool) -> Commit;
+
+    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for
+    /// them; a store may leave them out.
+    fn partial(&mut self, _lines: &[u8]) {}
+
+    /// Throws away what was kept beside the log.
+    fn clear_partial(&mut self) {}
+
+    /// A warning about the log, such as that another process has written to it. It is returned once.
+    fn take_warning(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Whether what is written is kept.
+    fn is_kept(&self) -> bool {
+        true
+    }
+
+    /// Gives up a thread that has come to nothing, with what was kept of it.
+    fn discard(self: Box<Self>);
+}
+
+/// The result of a commit.
+pub enum Commit {
+    /// It is done, or nothing of it is.
+    Done(Result<(), StoreError>),
+    /// It was written, and survives the death of the machine once this has returned. It blocks.
+    Sync(Box<dyn FnOnce() -> Result<(), StoreError> + Send>),
+}
+
+impl fmt::Debug for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(result) => f.debug_tuple("Done").field(result).finish(),
+            Self::Sync(_) => f.write_str("Sync"),
+        }
+    }
+}
+
+impl LineSink for dyn LogWriter + '_ {
+    type Error = StoreError;
+
+    fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), StoreError> {
+        self.append(at_ms, kind, &mut |out| serde_json::to_writer(out, payload))
+    }
+
+    fn line_made_by<P: Serialize + ?Sized>(
+        &mut self,
+        at_ms: i64,
+        kind: &str,
+        payload: &P,
+        origin: &ItemOrigin,
+    ) -> Result<(), StoreError> {
+        self.append(at_ms, kind, &mut |out| {
+            serde_json::to_writer(&mut *out, payload)?;
+            out.write_all(b",\"origin\":").map_err(serde_json::Error::io)?;
+            serde_json::to_writer(out, origin)
+        })
+    }
+}
+
+/// Why a line was not written.
+#[derive(Debug)]
+pub enum LineError {
+    /// It cannot be encoded.
+    Encode(serde_json::Error),
+    /// Nothing more can be written.
+    Write(io::Error),
+}
+
+impl From<serde_json::Error> for LineError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { Self::Write(error.into()) } else { Self::Encode(error) }
+    }
+}
+
+/// Writes a line in the one form that lines have, with its end.
+///
+/// # Errors
+/// When the payload cannot be encoded, or nothing more can be written.
+pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), LineError> {
+    write_numbered_line(out, at_ms, None, kind, payload)
+}
+
+/// Writes a line with its number among the lines of the file. Files of release 0.166 have such numbers, and that release
+/// does not index a line that lacks one.
+///
+/// # Errors
+/// When the payload cannot be encoded, or nothing more can be written.
+pub fn write_numbered_line(
+    out: &mut dyn Write,
+    at_ms: i64,
+    ordinal: Option<u64>,
+    kind: &str,
+    payload: Payload<'_>,
+) -> Result<(), LineError> {
+    let time = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
+    let time = time.to_rfc3339_opts(SecondsFormat::Millis, true);
+    write!(out, "{{\"timestamp\":\"{time}\",").map_err(LineError::Write)?;
+    if let Some(ordinal) = ordinal {
+        write!(out, "\"ordinal\":{ordinal},").map_err(LineError::Write)?;
+    }
+    out.write_all(b"\"type\":").map_err(LineError::Write)?;
+    serde_json::to_writer(&mut *out, kind)?;
+    out.write_all(b",\"payload\":").map_err(LineError::Write)?;
+    payload(out)?;
+    out.write_all(b"}\n").map_err(LineError::Write)
+}
+
+/// The pen of a thread that is not kept: it only counts.
+#[derive(Debug, Default)]
+pub struct UnsavedWriter {
+    position: u64,
+}
+
+impl LogWriter for UnsavedWriter {
+    fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
+        let mut counted = Counted { bytes: 0 };
+        // Nobody needs a line that cannot be encoded.
+        if write_line(&mut counted, at_ms, kind, payload).is_ok() {
+            self.position += counted.bytes;
+        }
+        Ok(())
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn commit(&mut self, _durably: bool) -> Commit {
+        Commit::Done(Ok(()))
+    }
+
+    fn is_kept(&self) -> bool {
+        false
+    }
+
+    fn discard(self: Box<Self>) {}
+}
+
+/// Counts what is written.
+struct Counted {
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_form_that_all_releases_write() {
+        let mut line = Vec::new();
+        write_line(&mut line, 1_767_323_045_678, "a\"b", &mut |out| serde_json::to_writer(out, &["c"])).unwrap();
+        let expected = r#"{"timestamp":"2026-01-02T03:04:05.678Z","type":"a\"b","payload":["c"]}"#;
+        assert_eq!(String::from_utf8(line).unwrap(), format!("{expected}\n"));
+    }
+
+    #[test]
+    fn a_pen_that_keeps_nothing_counts_what_it_would_have_written() {
+        let mut writer = UnsavedWriter::default();
+        let writer: &mut dyn LogWriter = &mut writer;
+        writer.line(1_767_323_045_678, "event_msg", &["c"]).unwrap();
+        let line = r#"{"timestamp":"2026-01-02T03:04:05.678Z","type":"event_msg","payload":["c"]}"#;
+        assert_eq!(writer.position(), line.len() as u64 + 1);
+        assert!(matches!(writer.commit(true), Commit::Done(Ok(()))));
+    }
+}

@@ -1,0 +1,5 @@
+//! Front doors that speak lines over one pair of streams, for one client that ends with them.
+//!
+//! Invariant: a door reads a thread's log and sends it commands. It keeps no state of a thread of its own.
+
+pub mod proto;

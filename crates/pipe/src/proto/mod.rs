@@ -1,0 +1,89 @@
+//! The submission and event queues as JSON lines: `{"id", "op"}` in, `{"id", "msg"}` out.
+//!
+//! One task reads and obeys, another writes, so a client that is slow to read can still interrupt. A line that is no
+//! submission is answered with a `warning` that says what is wrong with it, and the stream goes on.
+
+mod prompts;
+mod reader;
+mod writer;
+
+use std::sync::Arc;
+
+use codex_config::{Config, Home};
+use codex_dialects::eq::Vocabulary;
+use codex_thread::{Feed, Thread};
+use codex_wire::event::EventMsg;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+
+pub use self::prompts::Prompts;
+use self::reader::Reader;
+use self::writer::Writer;
+use codex_lines::LineReader;
+
+/// How many direct answers may wait to be written; more make the reading side wait.
+const WAITING_ANSWERS: usize = 64;
+
+/// The thread that is served, and the user's settings.
+#[derive(Debug)]
+pub struct Served {
+    /// The thread.
+    pub thread: Thread,
+    /// Its log.
+    pub feed: Feed,
+    /// Which messages the client wants.
+    pub vocabulary: Vocabulary,
+    pub user: User,
+}
+
+/// The user's data, independent of the thread: requests about it wait for no turn.
+#[derive(Debug)]
+pub struct User {
+    /// The user's configuration.
+    pub config: Arc<Config>,
+    /// The home folder.
+    pub home: Home,
+    /// The prompts.
+    pub prompts: Prompts,
+}
+
+/// Serves one thread to one client until it shuts down, its input ends, or its output is gone.
+///
+/// At the end of the input a running turn is finished first, so that `codex proto < file` gives all answers.
+///
+/// # Errors
+/// When input or output fails for another reason than that the client has left.
+pub async fn serve<R, W>(served: Served, input: R, output: W) -> std::io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
+    let Served { thread, feed, vocabulary, user } = served;
+    let reader = Reader::new(thread.clone(), user, answers);
+    let mut writer = Writer::new(output, vocabulary);
+    let write = writer.run(feed, waiting);
+    tokio::pin!(write);
+    let read = reader.run(LineReader::new(input));
+    tokio::pin!(read);
+    let written = tokio::select! {
+        written = &mut write => {
+            thread.close().await;
+            written
+        }
+        read = &mut read => {
+            let written = write.await;
+            read.and(written)
+        }
+    };
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// A message that answers a submission directly.
+struct Answer {
+    id: String,
+    msg: EventMsg,
+}

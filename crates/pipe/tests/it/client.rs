@@ -1,0 +1,214 @@
+//! A client of `codex proto` with a scripted model.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codex_config::{Config, Env, Home, Overrides};
+use codex_dialects::eq::Vocabulary;
+use codex_engine::Setup;
+use codex_model::ScriptedModel;
+use codex_pipe::proto::{Prompts, Served, User, serve};
+use codex_store::FileStore;
+use codex_thread::{ClientProfile, InitialHistory, Thread};
+use codex_wire::rollout::SessionSource;
+use expect_test::Expect;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, duplex};
+use tokio::task::JoinHandle;
+
+/// How many bytes a pipe holds.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// A text that does not fit a pipe. In transcripts it is `LONG`.
+pub(crate) fn long_text() -> String {
+    "x".repeat(4 * PIPE_BYTES)
+}
+
+/// A connection, and everything that came over it so far.
+pub(crate) struct Client {
+    folder: TempDir,
+    thread: Thread,
+    input: DuplexStream,
+    output: Lines<BufReader<DuplexStream>>,
+    served: JoinHandle<std::io::Result<()>>,
+    transcript: String,
+    /// Whether long messages are shown in full.
+    in_full: bool,
+}
+
+/// The non-default options of a client.
+pub(crate) struct Options {
+    pub(crate) vocabulary: Vocabulary,
+    /// How many bytes the pipes hold.
+    pub(crate) pipe: usize,
+    pub(crate) in_full: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { vocabulary: Vocabulary::default(), pipe: PIPE_BYTES, in_full: false }
+    }
+}
+
+/// A submission with a text.
+pub(crate) fn say(id: &str, text: &str) -> String {
+    format!(r#"{{"id":"{id}","op":{{"type":"user_input","items":[{{"type":"text","text":"{text}"}}]}}}}"#)
+}
+
+/// A submission without anything but its kind.
+pub(crate) fn op(id: &str, kind: &str) -> String {
+    format!(r#"{{"id":"{id}","op":{{"type":"{kind}"}}}}"#)
+}
+
+/// Sends lines to a thread whose model has nothing to say, and compares all that comes out after the greeting.
+pub(crate) async fn check_answers(lines: &[&str], expected: Expect) {
+    let mut client = Client::start("[]").await;
+    client.forget_greeting().await;
+    for line in lines {
+        client.send(line).await;
+    }
+    client.send(&op("last", "get_path")).await;
+    client.end_and_check(expected).await;
+}
+
+impl Client {
+    /// Connects to a thread whose model plays a script.
+    pub(crate) async fn start(script: &str) -> Self {
+        Self::start_with(script, Options::default()).await
+    }
+
+    pub(crate) async fn start_with(script: &str, options: Options) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let [home, project] = ["home", "project"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&home).and_then(|()| std::fs::create_dir(&project)).expect("folders can be made");
+        let home = Home::at(home);
+        let env = Env::from_iter::<[(&str, &str); 0]>([]);
+        let overrides = Overrides { values: vec!["model_provider=scripted".to_owned()], ..Overrides::default() };
+        let setup = Setup {
+            config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
+            home: home.clone(),
+            store: Arc::new(FileStore::of(home.path())),
+            cwd: project,
+            model: Arc::new(ScriptedModel::from_json(script).expect("the test's script is right")),
+            originator: "tests".to_owned(),
+            source: SessionSource::Cli,
+            shell: None,
+            programs: None,
+            profile: ClientProfile::QUEUE,
+            base_instructions: None,
+            initial_history: InitialHistory::New,
+            recent_bytes: 0,
+        };
+        let config = Arc::clone(&setup.config);
+        let (thread, feed) = setup.start().await.expect("the thread starts");
+        let (input, server_input) = duplex(options.pipe);
+        let (server_output, output) = duplex(options.pipe);
+        let prompts = Prompts::new(None, None, home.prompts());
+        let user = User { config, home, prompts };
+        let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, user };
+        let served = tokio::spawn(serve(served, server_input, server_output));
+        let output = BufReader::new(output).lines();
+        Self { folder, thread, input, output, served, transcript: String::new(), in_full: options.in_full }
+    }
+
+    /// The file of the thread.
+    pub(crate) fn rollout(&self) -> String {
+        std::fs::read_to_string(&self.thread.started().rollout).expect("the thread has a file")
+    }
+
+    /// Waits until the file of the thread has a text in it, without reading what the server says.
+    pub(crate) async fn until_saved(&self, text: &str) {
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !self.rollout().contains(text) {
+            assert!(Instant::now() < patience, "waited in vain for {text}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// A path in the client's folder.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Sends a line.
+    pub(crate) async fn send(&mut self, line: &str) {
+        self.send_bytes(format!("{line}\n").as_bytes()).await;
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.input.write_all(bytes).await.expect("the server reads");
+    }
+
+    /// Reads up to and with the first message of a kind.
+    pub(crate) async fn until(&mut self, kind: &str) {
+        while self.read().await.expect("the server says something more") != kind {}
+    }
+
+    /// Reads the message that comes first, and checks that it is the right one, without keeping it.
+    pub(crate) async fn forget_greeting(&mut self) {
+        assert_eq!(self.read().await.as_deref(), Some("session_configured"));
+        self.transcript.clear();
+    }
+
+    /// Ends the input and compares everything that came out.
+    pub(crate) async fn end_and_check(mut self, expected: Expect) {
+        self.input.shutdown().await.expect("the pipe can be closed");
+        self.check(expected).await;
+    }
+
+    /// Reads to the end and compares everything that came out. The server must end well, and its thread with it.
+    pub(crate) async fn check(mut self, expected: Expect) {
+        while self.read().await.is_some() {}
+        self.served.await.expect("the server does not panic").expect("the connection ends well");
+        assert!(self.thread.interrupt().await.is_err(), "the thread is still open");
+        expected.assert_eq(&self.transcript);
+    }
+
+    /// Stops reading.
+    pub(crate) fn stop_reading(self) -> Deaf {
+        let Self { folder, thread, input, served, .. } = self;
+        Deaf { _folder: folder, thread, input, served }
+    }
+
+    /// Reads a message and gives its kind.
+    async fn read(&mut self) -> Option<String> {
+        let line = self.output.next_line().await.expect("lines can be read")?;
+        let message: Value = serde_json::from_str(&line).expect("every line is JSON");
+        crate::shapes::check_event(&message);
+        let kind = message["msg"]["type"].as_str().expect("every message has a type").to_owned();
+        let shown = match kind.as_str() {
+            "token_count" | "session_configured" if !self.in_full => {
+                format!(r#"{{"id":{},"msg":{{"type":"{kind}",…}}}}"#, message["id"])
+            }
+            _ => self.filter(&line),
+        };
+        self.transcript.push_str(&shown);
+        self.transcript.push('\n');
+        Some(kind)
+    }
+
+    /// A line without what differs from run to run.
+    fn filter(&self, line: &str) -> String {
+        let line = line
+            .replace(&self.thread.started().rollout.display().to_string(), "ROLLOUT")
+            .replace(&self.thread.id().to_string(), "THREAD")
+            .replace(&self.folder.path().display().to_string(), "TEMP")
+            .replace(&long_text(), "LONG");
+        match line.split_once(" in ") {
+            Some((before, after)) if before.contains("retrying") => match after.split_once("ms") {
+                Some((_, rest)) => format!("{before} in MS{rest}"),
+                None => line,
+            },
+            _ => line,
+        }
+    }
+}
+
+/// A client that no longer reads.
+pub(crate) struct Deaf {
+    _folder: TempDir,
+    pub(crate) thread: Thread,
+    pub(crate) input: DuplexStream,
+    pub(crate) served: JoinHandle<std::io::Result<()>>,
+}

@@ -1,0 +1,14 @@
+//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock.
+//!
+//! Every test looks at all that came out, so a message too many fails as well as one too few.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod approvals;
+mod bad_lines;
+mod bookmarks;
+mod client;
+mod ending;
+mod settings;
+mod shapes;
+mod turns;
