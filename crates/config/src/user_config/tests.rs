@@ -159,7 +159,7 @@ fn what_would_make_the_configuration_unreadable_is_refused() {
         json!("none"),
         expect![[r#"
             Invalid: the configuration would be invalid
-            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted"#]],
+            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm"#]],
     );
     check_refused(
         "",
