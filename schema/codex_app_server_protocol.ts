@@ -23,15 +23,15 @@ export type AddToHistory = {
 /** The number of an agent in its tree, counted up and never used twice. */
 export type AgentId = number;
 
-/** How much waits for an agent. */
+/** The pending input of an agent. */
 export type AgentInboxEvent = {
   /** The agent. */
   agent_id: AgentId;
   /** Its thread. */
   session_id: ThreadId;
-  /** How many messages wait. */
+  /** The number of pending messages. */
   pending_messages: number;
-  /** How many interrupts wait. */
+  /** The number of pending interrupts. */
   pending_interrupts: number;
 };
 
@@ -66,7 +66,7 @@ export type AgentMessageEvent = {
   message: string;
 };
 
-/** What the model said. */
+/** A message of the model. */
 export type AgentMessageItem = {
   /** The item. */
   id: string;
@@ -108,7 +108,7 @@ export type AgentReasoningRawContentEvent = {
 export type AgentReasoningSectionBreakEvent = {
   /** The item; empty in messages of old releases. */
   item_id: string;
-  /** Which part begins. */
+  /** The index of the part. */
   summary_index: number;
 };
 
@@ -118,9 +118,9 @@ export type ApplyPatchApprovalParams = {
   conversationId: ThreadId;
   /** The call. */
   callId: string;
-  /** What would happen to each file. */
+  /** The proposed change of each file. */
   fileChanges: { [key: string]: FileChange };
-  /** Why a person is asked. */
+  /** The reason for the request. */
   reason: string | null;
   /** A folder that would be writable for the rest of the session. */
   grantRoot: string | null;
@@ -134,7 +134,7 @@ export type ApplyPatchApprovalRequestEvent = {
   turn_id?: string | null;
   /** The changes, by file. */
   changes: { [key: string]: FileChange };
-  /** Why it is asked. */
+  /** The reason for the request. */
   reason?: string | null;
   /** The folder that a yes would open for the rest of the session. */
   grant_root?: string | null;
@@ -162,7 +162,7 @@ export type ArchiveConversationParams = {
 
 export type ArchiveConversationResponse = Empty;
 
-/** When the engine stops and asks before it acts. */
+/** The policy for asking before acting. */
 export type AskForApproval =
   /** Only commands known to be harmless run unasked. */
   | "untrusted"
@@ -173,7 +173,7 @@ export type AskForApproval =
   /** Nobody is asked; failures go back to the model. */
   | "never";
 
-/** How the user is logged in. */
+/** The kind of login. */
 export type AuthMode =
   /** With an API key. */
   | "apikey"
@@ -186,13 +186,12 @@ export type AuthMode =
 
 /** `authStatusChange`. */
 export type AuthStatusChangeNotification = {
-  /** How the user is logged in now. */
+  /** The current kind of login. */
   authMethod: AuthMode | null;
 };
 
 /** Progress that belongs to no item. */
 export type BackgroundEventEvent = {
-  /** What is going on. */
   message: string;
 };
 
@@ -210,7 +209,7 @@ export type ByteRange = {
   end: number;
 };
 
-/** What a tool of an MCP server handed back. */
+/** The result of a tool call on an MCP server. */
 export type CallToolResult = {
   /** The parts, in order. */
   content: Array<unknown>;
@@ -1022,7 +1021,7 @@ export type CommitTargetInput = {
   title?: string | null;
 };
 
-/** A conversation summed up by the provider itself. */
+/** A conversation compacted by the provider itself. */
 export type Compaction = {
   /** The summary in a form that only the provider reads. */
   encrypted_content: string;
@@ -1039,7 +1038,7 @@ export type ContentItem =
   /** A picture for the model. */
   | {
     type: "input_image";
-    /** Where it is, usually a `data:` URL. */
+    /** Its address, usually a `data:` URL. */
     image_url: string;
   }
   /** Text of the model. */
@@ -1048,7 +1047,7 @@ export type ContentItem =
     /** The text. */
     text: string;
   }
-  /** What the model says instead of an answer when it will not give one. */
+  /** The model's explanation when it declines to answer. */
   | {
     type: "refusal";
     /** The text. */
@@ -1067,11 +1066,11 @@ export type ConversationGitInfo = {
   sha: string | null;
   /** The branch. */
   branch: string | null;
-  /** Where it came from. */
+  /** Its source. */
   origin_url: string | null;
 };
 
-/** Where the rollout file is. */
+/** The path of the rollout file. */
 export type ConversationPathEvent = {
   /** The thread. */
   conversation_id: ThreadId;
@@ -1085,13 +1084,13 @@ export type ConversationResumed = {
   conversationId: ThreadId;
   /** Its model. */
   model: string;
-  /** What was said before. */
+  /** The earlier messages. */
   initialMessages: Array<EventMsg> | null;
   /** Its file. */
   rolloutPath: string;
 };
 
-/** What a conversation is about. */
+/** A summary of a conversation. */
 export type ConversationSummary = {
   /** The conversation. */
   conversationId: ThreadId;
@@ -1099,11 +1098,11 @@ export type ConversationSummary = {
   path: string;
   /** The first thing the user said. */
   preview: string;
-  /** When it began, as RFC 3339 tells it. */
+  /** The start time as RFC 3339. */
   timestamp: string | null;
   /** The provider of its model. */
   modelProvider: string;
-  /** Where it works. */
+  /** Its working directory. */
   cwd: string;
   /** The release that began it. */
   cliVersion: string;
@@ -1119,7 +1118,7 @@ export type CreditsSnapshot = {
   has_credits: boolean;
   /** Whether they never run out. */
   unlimited: boolean;
-  /** How many are left, as the provider writes it. */
+  /** The remaining amount, as the provider writes it. */
   balance: string | null;
 };
 
@@ -1131,9 +1130,8 @@ export type CustomPrompt = {
   path: string;
   /** The text, without the front matter. */
   content: string;
-  /** What it is for. */
   description: string | null;
-  /** What to type after the name. */
+  /** A hint for the arguments. */
   argument_hint: string | null;
 };
 
@@ -1145,9 +1143,9 @@ export type CustomTarget = {
 
 /** A call of a tool that takes free text. */
 export type CustomToolCall = {
-  /** How far the call is. */
+  /** The status of the call. */
   status?: string | null;
-  /** What the output refers to. */
+  /** The id that the output repeats. */
   call_id: string;
   /** The tool. */
   name: string;
@@ -1155,7 +1153,7 @@ export type CustomToolCall = {
   input: string;
 };
 
-/** What a tool that takes free text handed back. */
+/** The output of a tool that takes free text. */
 export type CustomToolCallOutput = {
   /** The call this answers. */
   call_id: string;
@@ -1165,9 +1163,8 @@ export type CustomToolCallOutput = {
 
 /** A setting in use will go away. */
 export type DeprecationNoticeEvent = {
-  /** Which one. */
   summary: string;
-  /** What to do in its place. */
+  /** The replacement to use. */
   details: string | null;
 };
 
@@ -1204,19 +1201,18 @@ export type Empty = Record<string, never>;
 
 /** Marks the start of a review. The form of 0.42, `{prompt, user_facing_hint}`, is read too. */
 export type EnteredReviewModeEvent = {
-  /** What is looked at. */
   target: ReviewTarget;
-  /** What to call it in front of the user. */
+  /** The description shown to the user. */
   user_facing_hint?: string | null;
-  /** What the reviewer was told, for clients that know no target. */
+  /** The instructions of the reviewer, for clients that know no targets. */
   prompt?: string | null;
 };
 
 /** The turn failed. */
 export type ErrorEvent = {
-  /** What went wrong, for people. */
+  /** The error for people. */
   message: string;
-  /** What went wrong, for programs. */
+  /** The error for programs. */
   codex_error_info: CodexErrorInfo | null;
 };
 
@@ -1224,11 +1220,10 @@ export type ErrorEvent = {
 export type Event = {
   /** The submission this follows from; empty while the session starts up. */
   id: string;
-  /** What happened. */
   msg: EventMsg;
 };
 
-/** What the engine tells a client. */
+/** An event from the engine. */
 export type EventMsg =
   /** The turn failed. */
   | {
@@ -1238,7 +1233,7 @@ export type EventMsg =
   | {
     type: "warning";
   } & WarningEvent
-  /** The conversation was summed up to make room. */
+  /** The conversation was compacted to make room. */
   | {
     type: "context_compacted";
   }
@@ -1258,7 +1253,7 @@ export type EventMsg =
   | {
     type: "agent_message";
   } & AgentMessageEvent
-  /** What the user said. */
+  /** A message of the user. */
   | {
     type: "user_message";
   } & UserMessageEvent
@@ -1382,7 +1377,7 @@ export type EventMsg =
   | {
     type: "get_history_entry_response";
   } & GetHistoryEntryResponseEvent
-  /** What the MCP servers offer. */
+  /** The tools and resources of the MCP servers. */
   | {
     type: "mcp_list_tools_response";
   } & McpListToolsResponseEvent
@@ -1410,7 +1405,7 @@ export type EventMsg =
   | {
     type: "shutdown_complete";
   }
-  /** Where the rollout file is. */
+  /** The path of the rollout file. */
   | {
     type: "conversation_path";
   } & ConversationPathEvent
@@ -1463,13 +1458,13 @@ export type ExecApprovalRequestEvent = {
   turn_id?: string | null;
   /** The program and its arguments. */
   command: Array<string>;
-  /** Where it would run. */
+  /** Its working directory. */
   cwd: string;
-  /** Why the model wants it. */
+  /** The model's justification. */
   reason?: string | null;
   /** The words a rule could allow for good. */
   proposed_execpolicy_amendment?: Array<string> | null;
-  /** What it amounts to. */
+  /** Its parsed form, for display. */
   parsed_cmd: Array<ParsedCommand>;
 };
 
@@ -1481,11 +1476,11 @@ export type ExecCommandApprovalParams = {
   callId: string;
   /** Exactly what would run. */
   command: Array<string>;
-  /** Where it would run. */
+  /** Its working directory. */
   cwd: string;
-  /** Why a person is asked. */
+  /** The reason for the request. */
   reason: string | null;
-  /** What it does, for display. */
+  /** Its parsed form, for display. */
   parsedCmd: Array<ParsedCommand>;
 };
 
@@ -1501,13 +1496,13 @@ export type ExecCommandBeginEvent = {
   turn_id?: string | null;
   /** The program and its arguments. */
   command: Array<string>;
-  /** Where it runs. */
+  /** Its working directory. */
   cwd: string;
-  /** What it amounts to. */
+  /** Its parsed form, for display. */
   parsed_cmd: Array<ParsedCommand>;
-  /** Who wanted it. */
+  /** The origin of the command. */
   source: ExecCommandSource;
-  /** What is typed into a process that already runs. */
+  /** The input typed into a running process. */
   interaction_input?: string | null;
 };
 
@@ -1521,23 +1516,21 @@ export type ExecCommandEndEvent = {
   turn_id?: string | null;
   /** The program and its arguments. */
   command: Array<string>;
-  /** Where it ran. */
+  /** Its working directory. */
   cwd?: string | null;
-  /** What it amounts to. */
+  /** Its parsed form, for display. */
   parsed_cmd: Array<ParsedCommand>;
-  /** Who wanted it. */
+  /** The origin of the command. */
   source: ExecCommandSource;
-  /** What was typed into a process that already ran. */
+  /** The input typed into a running process. */
   interaction_input?: string | null;
-  /** What it wrote to standard output. */
   stdout: string;
-  /** What it wrote to standard error. */
   stderr: string;
   /** Both, in the order they were written. */
   aggregated_output: string;
-  /** How it ended; -1 if it never ran. */
+  /** Its exit status; -1 if it never ran. */
   exit_code: number;
-  /** How long it took. */
+  /** Its duration. */
   duration: Duration;
   /** The output as the model sees it. */
   formatted_output: string;
@@ -1547,13 +1540,13 @@ export type ExecCommandEndEvent = {
 export type ExecCommandOutputDeltaEvent = {
   /** The call that runs it. */
   call_id: string;
-  /** Where it wrote to. */
+  /** The stream. */
   stream: ExecOutputStream;
-  /** What it wrote, which need not be text. */
+  /** A piece of its output, which need not be text. */
   chunk: string;
 };
 
-/** Who wanted a command. */
+/** The origin of a command. */
 export type ExecCommandSource =
   /** The model. */
   | "agent"
@@ -1571,12 +1564,12 @@ export type ExecOutputStream = "stdout" | "stderr";
 
 /** Marks the end of a review. */
 export type ExitedReviewModeEvent = {
-  /** What was found; absent if the review was broken off. */
+  /** The findings; missing if the review was interrupted. */
   review_output: ReviewOutputEvent | null;
 };
 
 /**
- * What a patch does to one file.
+ * The change of one file by a patch.
  *
  * It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
  * in snake or camel case. It is written with the kind inside and in snake case.
@@ -1585,13 +1578,12 @@ export type FileChange =
   /** A new file. */
   | {
     type: "add";
-    /** What is in it. */
     content: string;
   }
   /** A file that goes away. */
   | {
     type: "delete";
-    /** What was in it; empty where the writer did not say. */
+    /** The previous content; empty if the writer did not record it. */
     content: string;
   }
   /** A file that is edited. */
@@ -1605,14 +1597,13 @@ export type FileChange =
   | {
     /** A new file. */
     add: {
-      /** What is in it. */
       content: string;
     };
   }
   | {
     /** A file that goes away. */
     delete: {
-      /** What was in it; empty where the writer did not say. */
+      /** The previous content; empty if the writer did not record it. */
       content: string;
     };
   }
@@ -1638,7 +1629,7 @@ export type ForkConversationParams = {
   path?: string | null;
   /** The conversation. */
   conversationId?: ThreadId | null;
-  /** What is different in the copy. */
+  /** Settings to change in the copy. */
   overrides?: NewConversationParams | null;
 };
 
@@ -1652,11 +1643,11 @@ export type FunctionCall = {
   namespace?: string | null;
   /** JSON in a string, exactly as the model wrote it. */
   arguments: string;
-  /** What the output refers to. */
+  /** The id that the output repeats. */
   call_id: string;
 };
 
-/** What a tool handed back. */
+/** The output of a tool. */
 export type FunctionCallOutput = {
   /** The call this answers. */
   call_id: string;
@@ -1685,7 +1676,7 @@ export type GetAuthStatusParams = {
 
 /** The answer of `getAuthStatus`. */
 export type GetAuthStatusResponse = {
-  /** How the user is logged in. */
+  /** The kind of login. */
   authMethod: AuthMode | null;
   /** The token, if it was asked for. */
   authToken: string | null;
@@ -1703,23 +1694,22 @@ export type GetConversationSummaryParams = {
 
 /** The answer of `getConversationSummary`. */
 export type GetConversationSummaryResponse = {
-  /** What the conversation is about. */
   summary: ConversationSummary;
 };
 
 /** The payload of `Op::GetHistoryEntryRequest`. */
 export type GetHistoryEntryRequest = {
-  /** Which line, counted from the oldest. */
+  /** The index of the line, oldest first. */
   offset: number;
-  /** Which file the client means; the answer is empty if it has been replaced since. */
+  /** The requested file; the response is empty if it was replaced since. */
   log_id: number;
 };
 
 /** A line of the history of prompts. */
 export type GetHistoryEntryResponseEvent = {
-  /** Which line was asked for. */
+  /** The requested line. */
   offset: number;
-  /** Which file was meant. */
+  /** The requested file. */
   log_id: number;
   /** The line; absent if there is none such. */
   entry?: HistoryEntry | null;
@@ -1727,13 +1717,12 @@ export type GetHistoryEntryResponseEvent = {
 
 /** The answer of `getUserAgent`. */
 export type GetUserAgentResponse = {
-  /** How this program names itself to providers. */
+  /** The user agent that is sent to providers. */
   userAgent: string;
 };
 
 /** The answer of `getUserSavedConfig`. */
 export type GetUserSavedConfigResponse = {
-  /** What the file says. */
   config: UserSavedConfig;
 };
 
@@ -1765,7 +1754,7 @@ export type GitDiffToRemoteParams = {
 export type GitDiffToRemoteResponse = {
   /** The newest commit that the remote has too. */
   sha: string;
-  /** What has changed since, untracked files included. */
+  /** The changes since then, including untracked files. */
   diff: string;
 };
 
@@ -1773,7 +1762,7 @@ export type GitDiffToRemoteResponse = {
 export type HistoryEntry = {
   /** The thread it was typed in. */
   conversation_id: string;
-  /** When, in Unix seconds. */
+  /** The time in Unix seconds. */
   ts: number;
   /** The prompt. */
   text: string;
@@ -1787,7 +1776,7 @@ export type InterruptConversationParams = {
 
 /** The answer of `interruptConversation`, when the turn has ended. */
 export type InterruptConversationResponse = {
-  /** Why the turn was stopped. */
+  /** The reason for the interruption. */
   abortReason: TurnAbortReason;
 };
 
@@ -1817,7 +1806,7 @@ export type JSONRPCError = {
   error: JSONRPCErrorError;
 };
 
-/** What is wrong. */
+/** The error of a response. */
 export type JSONRPCErrorError = {
   /** The kind of error. */
   code: number;
@@ -1851,9 +1840,9 @@ export type JSONRPCResponse = {
 
 /** The parameters of `listConversations`. */
 export type ListConversationsParams = {
-  /** How many a page has at most. */
+  /** The maximum number of entries of a page. */
   pageSize?: number | null;
-  /** Where the page before this one ended. */
+  /** The cursor of the previous page. */
   cursor?: string | null;
   /** Only those of these providers; of all if the list is empty, of the configured one if there is none. */
   modelProviders?: Array<string> | null;
@@ -1863,7 +1852,7 @@ export type ListConversationsParams = {
 export type ListConversationsResponse = {
   /** The conversations, the newest first. */
   items: Array<ConversationSummary>;
-  /** Where the next page begins; none on the last. */
+  /** The cursor of the next page; none on the last. */
   nextCursor: string | null;
 };
 
@@ -1895,7 +1884,7 @@ export type ListSkillsResponseEvent = {
   skills: Array<SkillsListEntry>;
 };
 
-/** What the built-in shell tool is to do. */
+/** An action of the built-in shell tool. */
 export type LocalShellAction =
   /** Run a program. */
   | {
@@ -1904,11 +1893,10 @@ export type LocalShellAction =
 
 /** A command that the model runs through its built-in shell tool. */
 export type LocalShellCall = {
-  /** What the output refers to. */
+  /** The id that the output repeats. */
   call_id: string | null;
-  /** How far the call is. */
+  /** The status of the call. */
   status: LocalShellStatus;
-  /** What to run. */
   action: LocalShellAction;
 };
 
@@ -1916,21 +1904,21 @@ export type LocalShellCall = {
 export type LocalShellExec = {
   /** The program and its arguments. */
   command: Array<string>;
-  /** How long it may take. */
+  /** The timeout. */
   timeout_ms: number | null;
-  /** Where it runs. */
+  /** Its working directory. */
   working_directory: string | null;
   /** Variables set for it. */
   env: { [key: string]: string } | null;
-  /** Whom it runs as. */
+  /** The identity that it runs under. */
   user: string | null;
   /** Whether the model asks to leave the sandbox. */
   with_escalated_permissions?: boolean | null;
-  /** Why it asks. */
+  /** The reason for the request. */
   justification?: string | null;
 };
 
-/** How far a call of the built-in shell tool is. */
+/** The status of a call of the built-in shell tool. */
 export type LocalShellStatus = "completed" | "in_progress" | "incomplete";
 
 /** The parameters of `loginApiKey`. */
@@ -1943,11 +1931,10 @@ export type LoginApiKeyResponse = Empty;
 
 /** `loginChatGptComplete`. */
 export type LoginChatGptCompleteNotification = {
-  /** Which login. */
   loginId: string;
   /** Whether the user is logged in now. */
   success: boolean;
-  /** Why not. */
+  /** The reason for the failure. */
   error: string | null;
 };
 
@@ -1955,13 +1942,13 @@ export type LoginChatGptCompleteNotification = {
 export type LoginChatGptResponse = {
   /** The name by which the login can be given up. */
   loginId: string;
-  /** Where the user logs in. */
+  /** The address of the login page. */
   authUrl: string;
 };
 
 export type LogoutChatGptResponse = Empty;
 
-/** How the engine is known to an MCP server. */
+/** The login state for an MCP server. */
 export type McpAuthStatus =
   | "not_logged_in" | "bearer_token" | "o_auth"
   /** The server knows no login. */
@@ -1975,11 +1962,10 @@ export type McpInvocation = {
   server: string;
   /** The tool. */
   tool: string;
-  /** What it is given. */
   arguments: unknown;
 };
 
-/** What the MCP servers offer. 0.42 wrote the tools alone. */
+/** The tools and resources of the MCP servers. 0.42 wrote only the tools. */
 export type McpListToolsResponseEvent = {
   /** The tools, by the name a model calls them. */
   tools: { [key: string]: Tool };
@@ -1987,7 +1973,7 @@ export type McpListToolsResponseEvent = {
   resources: { [key: string]: Array<Resource> };
   /** The families of resources, by server. */
   resource_templates: { [key: string]: Array<ResourceTemplate> };
-  /** How the engine is known to each server. */
+  /** The login state for each server. */
   auth_statuses: { [key: string]: McpAuthStatus };
 };
 
@@ -2001,7 +1987,7 @@ export type McpStartupCompleteEvent = {
   cancelled: Array<string>;
 };
 
-/** Why an MCP server did not start. */
+/** The reason why an MCP server did not start. */
 export type McpStartupError = {
   /** The reason. */
   error: string;
@@ -2015,7 +2001,7 @@ export type McpStartupFailure = {
   error: string;
 };
 
-/** How far an MCP server is in starting up. */
+/** The startup status of an MCP server. */
 export type McpStartupStatus = {
     state: "starting";
   } | {
@@ -2030,7 +2016,7 @@ export type McpStartupStatus = {
 export type McpStartupUpdateEvent = {
   /** The server. */
   server: string;
-  /** How far it is. */
+  /** Its status. */
   status: McpStartupStatus;
 };
 
@@ -2038,7 +2024,6 @@ export type McpStartupUpdateEvent = {
 export type McpToolCallBeginEvent = {
   /** The call. */
   call_id: string;
-  /** What is called. */
   invocation: McpInvocation;
 };
 
@@ -2046,9 +2031,8 @@ export type McpToolCallBeginEvent = {
 export type McpToolCallEndEvent = {
   /** The call. */
   call_id: string;
-  /** What was called. */
   invocation: McpInvocation;
-  /** How long it took. */
+  /** Its duration. */
   duration: Duration;
   /** The answer, or why there is none. A bare answer or message is read too. */
   result: Result_of_CallToolResult_or_string;
@@ -2077,19 +2061,19 @@ export type NewConversationParams = {
   modelProvider?: string | null;
   /** The profile of `config.toml`. */
   profile?: string | null;
-  /** Where it works. */
+  /** Its working directory. */
   cwd?: string | null;
-  /** When a person is asked. */
+  /** The approval policy. */
   approvalPolicy?: AskForApproval | null;
-  /** What commands may touch. */
+  /** The sandbox policy of commands. */
   sandbox?: SandboxMode | null;
   /** Values that go over those of the configuration. */
   config?: { [key: string]: unknown } | null;
-  /** What the model is told in place of our own instructions. */
+  /** Replaces the built-in instructions. */
   baseInstructions?: string | null;
-  /** What the model is told besides. */
+  /** Additional instructions. */
   developerInstructions?: string | null;
-  /** What the model is told when a conversation is summed up. */
+  /** The instructions for compaction. */
   compactPrompt?: string | null;
 };
 
@@ -2099,13 +2083,13 @@ export type NewConversationResponse = {
   conversationId: ThreadId;
   /** Its model. */
   model: string;
-  /** How hard the model thinks. */
+  /** The reasoning effort. */
   reasoningEffort: ReasoningEffort | null;
   /** Its file. */
   rolloutPath: string;
 };
 
-/** What a client asks the engine to do. */
+/** A request to the engine. */
 export type Op =
   /** Stop the running turn. */
   | {
@@ -2225,9 +2209,9 @@ export type PatchApplyEndEvent = {
   call_id: string;
   /** The turn; 0.42 did not say. */
   turn_id?: string | null;
-  /** What the tool reports. */
+  /** The tool's report. */
   stdout: string;
-  /** What it complains about. */
+  /** The tool's error messages. */
   stderr: string;
   /** Whether the files were changed. */
   success: boolean;
@@ -2237,9 +2221,8 @@ export type PatchApplyEndEvent = {
 
 /** One step of a plan. */
 export type PlanItemArg = {
-  /** What is to be done. */
   step: string;
-  /** How far it is. */
+  /** Its status. */
   status: StepStatus;
 };
 
@@ -2249,19 +2232,19 @@ export type Profile = {
   model: string | null;
   /** The provider. */
   modelProvider: string | null;
-  /** When to ask. */
+  /** The approval policy. */
   approvalPolicy: AskForApproval | null;
-  /** How hard the model thinks. */
+  /** The reasoning effort. */
   modelReasoningEffort: ReasoningEffort | null;
-  /** How much of its reasoning the model sums up. */
+  /** The detail of reasoning summaries. */
   modelReasoningSummary: ReasoningSummary | null;
-  /** How long answers are. */
+  /** The verbosity of answers. */
   modelVerbosity: Verbosity | null;
   /** The address of `ChatGPT`. */
   chatgptBaseUrl: string | null;
 };
 
-/** What the account still allows, as the provider's headers said last. */
+/** The rate limits of the account, from the provider's latest headers. */
 export type RateLimitSnapshot = {
   /** The short window. */
   primary: RateLimitWindow | null;
@@ -2275,11 +2258,11 @@ export type RateLimitSnapshot = {
 
 /** One rate-limit window. */
 export type RateLimitWindow = {
-  /** How much is used, from 0 to 100. */
+  /** The used part in percent. */
   used_percent: number;
   /** The length of the window. */
   window_minutes: number | null;
-  /** When it starts again, in Unix seconds. */
+  /** The time of the reset in Unix seconds. */
   resets_at: number | null;
   /** Seconds until it starts again: the older spelling of `resets_at`. */
   resets_in_seconds?: number | null;
@@ -2297,11 +2280,11 @@ export type ReadCommand = {
   cmd: string;
   /** The name of the file. */
   name: string;
-  /** Where it is; 0.42 did not say. */
+  /** Its path; missing in 0.42. */
   path?: string | null;
 };
 
-/** What the model thought: a summary for people, and what the provider wants back to go on from it. */
+/** Reasoning of the model: a summary for people, and the data that the provider needs to continue from it. */
 export type Reasoning = {
   /** The summary, one part a heading. */
   summary: Array<ReasoningSummaryText>;
@@ -2340,13 +2323,13 @@ export type ReasoningContentDeltaEvent = {
   summary_index: number;
 };
 
-/** How much reasoning to spend on an answer. */
+/** The reasoning effort for an answer. */
 export type ReasoningEffort =
   | "none" | "minimal" | "low" | "medium" | "high" | "xhigh"
   /** A word this release does not know, passed through. */
   | (string & {});
 
-/** What the model thought. */
+/** Reasoning of the model. */
 export type ReasoningItem = {
   /** The item. */
   id: string;
@@ -2370,7 +2353,7 @@ export type ReasoningRawContentDeltaEvent = {
   content_index: number;
 };
 
-/** How much of its reasoning the model sums up for the reader. */
+/** The detail of reasoning summaries. */
 export type ReasoningSummary =
   | "auto" | "concise" | "detailed" | "none"
   /** A word this release does not know, passed through. */
@@ -2414,11 +2397,10 @@ export type ResolveElicitation = {
 export type Resource = {
   /** Its name. */
   name: string;
-  /** Where it is. */
+  /** Its path. */
   uri: string;
   /** Its name for people. */
   title?: string | null;
-  /** What it is. */
   description?: string | null;
   /** The type of its content. */
   mimeType?: string | null;
@@ -2436,7 +2418,6 @@ export type ResourceTemplate = {
   uriTemplate: string;
   /** Its name for people. */
   title?: string | null;
-  /** What it is. */
   description?: string | null;
   /** The type of the content. */
   mimeType?: string | null;
@@ -2486,13 +2467,13 @@ export type ResumeConversationParams = {
   conversationId?: ThreadId | null;
   /** The items of a conversation that the client brings along. */
   history?: Array<unknown> | null;
-  /** What is different from here on. */
+  /** Settings to change from here on. */
   overrides?: NewConversationParams | null;
 };
 
 export type ResumeConversationResponse = ConversationResumed;
 
-/** Where a finding is. */
+/** The location of a finding. */
 export type ReviewCodeLocation = {
   /** The file. */
   absolute_file_path: string;
@@ -2531,11 +2512,11 @@ export type ReviewFinding = {
   title: string;
   /** It in full. */
   body: string;
-  /** How sure the reviewer is, from 0 to 1. */
+  /** The reviewer's confidence, from 0 to 1. */
   confidence_score: number;
-  /** How bad it is; 0 is worst. */
+  /** The priority; 0 is the highest. */
   priority: number;
-  /** Where it is. */
+  /** Its path. */
   code_location: ReviewCodeLocation;
 };
 
@@ -2549,37 +2530,35 @@ export type ReviewLineRange = {
 
 /** The payload of `Op::Review`. */
 export type ReviewOp = {
-  /** What to review. */
   review_request: ReviewRequest;
 };
 
-/** What a review found. */
+/** The findings of a review. */
 export type ReviewOutputEvent = {
   /** The findings, worst first. */
   findings: Array<ReviewFinding>;
   /** The verdict in a few words. */
   overall_correctness: string;
-  /** Why. */
+  /** The reason. */
   overall_explanation: string;
-  /** How sure the reviewer is, from 0 to 1. */
+  /** The reviewer's confidence, from 0 to 1. */
   overall_confidence_score: number;
 };
 
 /** A wish for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`. */
 export type ReviewRequest = {
-  /** What to look at. */
   target: ReviewTargetInput;
-  /** What to call it in front of the user. */
+  /** The description shown to the user. */
   user_facing_hint?: string | null;
 };
 
-/** What a review looks at. */
+/** The target of a review. */
 export type ReviewTarget =
-  /** Whatever is not committed yet. */
+  /** All uncommitted changes. */
   | {
     type: "uncommittedChanges";
   }
-  /** What this branch adds to another. */
+  /** The changes since a base branch. */
   | {
     type: "baseBranch";
   } & BaseBranchTarget
@@ -2587,18 +2566,18 @@ export type ReviewTarget =
   | {
     type: "commit";
   } & CommitTarget
-  /** Whatever the text says. */
+  /** Free instructions. */
   | {
     type: "custom";
   } & CustomTarget;
 
-/** What a review looks at. */
+/** The target of a review. */
 export type ReviewTargetInput =
-  /** Whatever is not committed yet. */
+  /** All uncommitted changes. */
   | {
     type: "uncommittedChanges";
   }
-  /** What this branch adds to another. */
+  /** The changes since a base branch. */
   | {
     type: "baseBranch";
   } & BaseBranchTarget
@@ -2606,7 +2585,7 @@ export type ReviewTargetInput =
   | {
     type: "commit";
   } & CommitTargetInput
-  /** Whatever the text says. */
+  /** Free instructions. */
   | {
     type: "custom";
   } & CustomTarget;
@@ -2620,7 +2599,7 @@ export type RunUserShellCommand = {
 /** The short name of a sandbox policy, as in `config.toml`. */
 export type SandboxMode = "read-only" | "workspace-write" | "danger-full-access";
 
-/** Where commands may write and whether they may use the network. */
+/** The sandbox policy: writable folders and network access. */
 export type SandboxPolicy =
   /** No limits at all. */
   | {
@@ -2641,7 +2620,7 @@ export type SandboxPolicy =
     type: "workspace-write";
   } & WorkspaceWrite;
 
-/** Where commands may write and whether they may use the network. */
+/** The sandbox policy: writable folders and network access. */
 export type SandboxPolicyInput =
   /** No limits at all. */
   | {
@@ -2678,9 +2657,9 @@ export type SandboxSettings = {
 export type SearchCommand = {
   /** The command. */
   cmd: string;
-  /** What it looks for. */
+  /** The search text. */
   query: string | null;
-  /** Where it looks. */
+  /** The searched path. */
   path: string | null;
 };
 
@@ -2688,7 +2667,7 @@ export type SearchCommand = {
 export type SendUserMessageParams = {
   /** The conversation. */
   conversationId: ThreadId;
-  /** What is said. */
+  /** The user's input. */
   items: Array<UserInputInput>;
 };
 
@@ -2698,19 +2677,19 @@ export type SendUserMessageResponse = Empty;
 export type SendUserTurnParams = {
   /** The conversation. */
   conversationId: ThreadId;
-  /** What is said. */
+  /** The user's input. */
   items: Array<UserInputInput>;
-  /** Where commands run. */
+  /** The working directory. */
   cwd: string;
-  /** When a person is asked. */
+  /** The approval policy. */
   approvalPolicy: AskForApproval;
-  /** What commands may touch. */
+  /** The sandbox policy of commands. */
   sandboxPolicy: SandboxPolicyInput;
   /** The model. */
   model: string;
-  /** How hard it thinks; absent leaves it to the provider. */
+  /** The reasoning effort; the provider's default if missing. */
   effort?: ReasoningEffort | null;
-  /** How much of its thinking it sums up; absent keeps it as it is. */
+  /** The detail of reasoning summaries; unchanged if missing. */
   summary?: ReasoningSummary | null;
   /** The schema that the last message must follow. */
   outputSchema?: unknown;
@@ -2747,7 +2726,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread was put away. */
+  /** A thread was archived. */
   | {
     method: "thread/archived";
     params: v2.ThreadArchivedNotification;
@@ -2846,7 +2825,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A conversation was summed up. */
+  /** A conversation was compacted. */
   | {
     method: "thread/compacted";
     params: v2.ThreadCompactedNotification;
@@ -2972,7 +2951,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** What a patch reports. */
+  /** Output of a patch. */
   | {
     method: "item/fileChange/outputDelta";
     params: v2.FileChangeOutputDeltaNotification;
@@ -2981,7 +2960,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** What a patch would change, when that has changed. */
+  /** The changes of a patch, each time they change. */
   | {
     method: "item/fileChange/patchUpdated";
     params: v2.FileChangePatchUpdatedNotification;
@@ -3116,7 +3095,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** What a search has found so far. */
+  /** The results of a search so far. */
   | {
     method: "fuzzyFileSearch/sessionUpdated";
     params: v2.FuzzyFileSearchSessionUpdatedNotification;
@@ -3212,19 +3191,19 @@ export type SessionConfiguredEvent = {
   model: string;
   /** The provider of the model. */
   model_provider_id?: string | null;
-  /** When to ask. */
+  /** The approval policy. */
   approval_policy?: AskForApproval | null;
-  /** Where commands may write. */
+  /** The sandbox policy. */
   sandbox_policy?: SandboxPolicy | null;
-  /** Where commands run. */
+  /** The working directory. */
   cwd?: string | null;
-  /** How hard the model thinks. */
+  /** The reasoning effort. */
   reasoning_effort?: ReasoningEffort | null;
   /** The file that holds the history of prompts, as a number; 0 if there is none yet. */
   history_log_id: number;
-  /** How many lines that file has. */
+  /** The number of lines in that file. */
   history_entry_count: number;
-  /** What happened before, in a session taken up again. */
+  /** The earlier events of a resumed session. */
   initial_messages?: Array<EventMsg> | null;
   /** The rollout file. */
   rollout_path: string;
@@ -3236,19 +3215,19 @@ export type SessionConfiguredNotification = {
   sessionId: ThreadId;
   /** Its model. */
   model: string;
-  /** How hard the model thinks. */
+  /** The reasoning effort. */
   reasoningEffort: ReasoningEffort | null;
   /** The file that holds the history of prompts, as a number; 0 if there is none yet. */
   historyLogId: number;
-  /** How many lines that file has. */
+  /** The number of lines in that file. */
   historyEntryCount: number;
-  /** What was said before. */
+  /** The earlier messages. */
   initialMessages: Array<EventMsg> | null;
   /** Its file. */
   rolloutPath: string;
 };
 
-/** What kind of client, or what other than a client, began a thread. */
+/** The kind of client, or other source, that started a thread. */
 export type SessionSource =
   /** The terminal interface. */
   | "cli"
@@ -3271,7 +3250,7 @@ export type SessionSource =
 export type SetDefaultModelParams = {
   /** The model. */
   model?: string | null;
-  /** How hard it thinks. */
+  /** The reasoning effort. */
   reasoningEffort?: ReasoningEffort | null;
 };
 
@@ -3281,25 +3260,24 @@ export type SetDefaultModelResponse = Empty;
 export type SkillErrorInfo = {
   /** The file. */
   path: string;
-  /** What is wrong with it. */
   message: string;
 };
 
-/** What is known of a skill without reading it whole. */
+/** The metadata of a skill. */
 export type SkillMetadata = {
   /** Its name. */
   name: string;
-  /** When to use it. */
+  /** Its intended use. */
   description: string;
   /** The same in a few words. */
   short_description: string | null;
   /** Its `SKILL.md`. */
   path: string;
-  /** Whom it belongs to. */
+  /** Its owner. */
   scope: SkillScope;
 };
 
-/** Whom a skill belongs to. */
+/** The scope of a skill. */
 export type SkillScope =
   | "user" | "repo" | "system" | "admin"
   /** A word this release does not know, passed through. */
@@ -3315,18 +3293,18 @@ export type SkillsListEntry = {
   errors: Array<SkillErrorInfo>;
 };
 
-/** How far one step of a plan is. */
+/** The status of one step of a plan. */
 export type StepStatus = "pending" | "in_progress" | "completed";
 
 /** The stream from the provider broke and is tried again. */
 export type StreamErrorEvent = {
-  /** What went wrong, for people. */
+  /** The error for people. */
   message: string;
-  /** What went wrong, for programs. */
+  /** The error for programs. */
   codex_error_info: CodexErrorInfo | null;
 };
 
-/** Why a thread was begun by another. */
+/** The reason why a thread started another. */
 export type SubAgentSource =
   /** To review changes. */
   | "review"
@@ -3355,7 +3333,7 @@ export type SubagentDeleted = {
   session_id: ThreadId;
 };
 
-/** What happened to an agent, told on its parent's event queue. */
+/** A change of an agent, reported on its parent's event queue. */
 export type SubagentLifecycleEvent =
   /** It was registered. */
   | {
@@ -3374,7 +3352,7 @@ export type SubagentLifecycleEvent =
     event: "deleted";
   } & SubagentDeleted;
 
-/** How an agent came to be. */
+/** The origin of an agent. */
 export type SubagentOrigin =
   /** With an empty history. */
   | "spawn"
@@ -3391,11 +3369,11 @@ export type SubagentReasoningHeader = {
   agent_id: AgentId;
   /** Its thread. */
   session_id: ThreadId;
-  /** What it is thinking about. */
+  /** A heading for its current reasoning. */
   reasoning_header: string;
 };
 
-/** How an agent is doing. */
+/** The status of an agent. */
 export type SubagentStatus =
   | "failed" | "canceled"
   /** Known, not launched yet. */
@@ -3415,7 +3393,7 @@ export type SubagentStatusChange = {
   agent_id: AgentId;
   /** Its thread. */
   session_id: ThreadId;
-  /** How it is doing now. */
+  /** Its new status. */
   status: SubagentStatus;
 };
 
@@ -3429,21 +3407,21 @@ export type SubagentSummary = {
   session_id: ThreadId;
   /** The thread of the agent that started it. */
   parent_session_id: ThreadId | null;
-  /** How it came to be. */
+  /** Its origin. */
   origin: SubagentOrigin;
-  /** How it is doing. */
+  /** Its status. */
   status: SubagentStatus;
-  /** What its parent calls it. */
+  /** The name that its parent gave it. */
   label: string | null;
   /** The beginning of what it was told. */
   summary: string | null;
-  /** What it says it is thinking about. */
+  /** A heading for its current reasoning. */
   reasoning_header: string | null;
-  /** When it was started, in Unix milliseconds. */
+  /** The start time in Unix milliseconds. */
   started_at_ms: number;
-  /** How many messages wait for it. */
+  /** The number of pending messages. */
   pending_messages: number;
-  /** How many interrupts wait for it. */
+  /** The number of pending interrupts. */
   pending_interrupts: number;
 };
 
@@ -3451,13 +3429,12 @@ export type SubagentSummary = {
 export type Submission = {
   /** Chosen by the client; events that follow from it carry it too. */
   id: string;
-  /** What is asked. */
   op: Op;
 };
 
 /** A turn ended by itself. */
 export type TaskCompleteEvent = {
-  /** What the model said last. */
+  /** The last message of the model. */
   last_agent_message: string | null;
   /** The provider's name for the last answer, which the earliest clients used as a bookmark. */
   response_id?: string | null;
@@ -3475,40 +3452,38 @@ export type TerminalInteractionEvent = {
   call_id: string;
   /** The process. */
   process_id: string;
-  /** What was typed. */
+  /** The input that was typed. */
   stdin: string;
 };
 
 /** A span of a text that a client shows as one piece. */
 export type TextElement = {
-  /** Where it is in the text. */
+  /** Its range in the text. */
   byte_range: ByteRange;
-  /** What is shown in its place. */
+  /** The text shown in its place. */
   placeholder: string | null;
 };
 
 /** A span of a text that a client shows as one piece. */
 export type TextElementInput = {
-  /** Where it is in the text. */
+  /** Its range in the text. */
   byte_range: ByteRange;
-  /** What is shown in its place. */
+  /** The text shown in its place. */
   placeholder?: string | null;
 };
 
 /** The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id". */
 export type ThreadId = string;
 
-/** How a model's call began a thread, as 0.166 records it. */
+/** The call that started a thread, as 0.166 records it. */
 export type ThreadSpawn = {
   /** The thread that called. */
   parent_thread_id: ThreadId;
-  /** How far below the root it is. */
+  /** Its depth below the root. */
   depth: number;
   /** Its place in the tree. */
   agent_path: string | null;
-  /** What it is called. */
   agent_nickname: string | null;
-  /** What it is for. */
   agent_role: string | null;
 };
 
@@ -3536,7 +3511,7 @@ export type TokenUsage = {
   total_tokens: number;
 };
 
-/** What a thread has used so far. */
+/** The token usage of a thread. */
 export type TokenUsageInfo = {
   /** All answers added up. */
   total_token_usage: TokenUsage;
@@ -3552,7 +3527,6 @@ export type Tool = {
   name: string;
   /** Its name for people. */
   title?: string | null;
-  /** What it does. */
   description?: string | null;
   /** The JSON Schema of its arguments. */
   inputSchema: unknown;
@@ -3570,7 +3544,7 @@ export type Tools = {
   viewImage: boolean | null;
 };
 
-/** Why a turn was stopped. */
+/** The reason for interrupting a turn. */
 export type TurnAbortReason =
   /** The user said so. */
   | "interrupted"
@@ -3583,23 +3557,23 @@ export type TurnAbortReason =
 
 /** A turn was stopped. */
 export type TurnAbortedEvent = {
-  /** Why. */
+  /** The reason. */
   reason: TurnAbortReason;
 };
 
 /** Settings to change; what is absent stays as it is. */
 export type TurnContextOverride = {
-  /** Where commands run. */
+  /** The working directory. */
   cwd?: string | null;
-  /** When to ask. */
+  /** The approval policy. */
   approval_policy?: AskForApproval | null;
-  /** Where commands may write. */
+  /** The sandbox policy. */
   sandbox_policy?: SandboxPolicyInput | null;
   /** The model to use. */
   model?: string | null;
-  /** How hard it thinks: absent leaves it, `null` clears it. */
+  /** The reasoning effort: unchanged if missing, cleared by `null`. */
   effort?: ReasoningEffort | null;
-  /** How much of the reasoning is summed up. */
+  /** The detail of reasoning summaries. */
   summary?: ReasoningSummary | null;
 };
 
@@ -3611,15 +3585,15 @@ export type TurnDiffEvent = {
 
 /** One item of a turn. The form of 0.58, with the kind around the rest, is read too. */
 export type TurnItem =
-  /** What the user said. */
+  /** A message of the user. */
   | {
     type: "UserMessage";
   } & UserMessageItem
-  /** What the model said. */
+  /** A message of the model. */
   | {
     type: "AgentMessage";
   } & AgentMessageItem
-  /** What the model thought. */
+  /** Reasoning of the model. */
   | {
     type: "Reasoning";
   } & ReasoningItem
@@ -3632,13 +3606,12 @@ export type TurnItem =
 export type UndoCompletedEvent = {
   /** Whether it was put back. */
   success: boolean;
-  /** What was done, or why not. */
+  /** The result, or the reason for the failure. */
   message: string | null;
 };
 
 /** The work tree is being put back. */
 export type UndoStartedEvent = {
-  /** What is going on. */
   message: string | null;
 };
 
@@ -3650,7 +3623,7 @@ export type UnknownCommand = {
 
 /** The whole plan, as the model's `update_plan` call gives it. */
 export type UpdatePlanArgs = {
-  /** Why the plan changed. */
+  /** The reason for the change. */
   explanation: string | null;
   /** The steps, in order. */
   plan: Array<PlanItemArg>;
@@ -3672,7 +3645,6 @@ export type UserInput =
   /** Plain text. */
   | {
     type: "text";
-    /** What the user wrote. */
     text: string;
     /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
     text_elements?: Array<TextElement>;
@@ -3680,7 +3652,7 @@ export type UserInput =
   /** A picture by URL, usually a `data:` URL. */
   | {
     type: "image";
-    /** Where the picture is. */
+    /** The path of the image. */
     image_url: string;
   }
   /** A picture on the engine's disk, read when the turn starts. */
@@ -3700,9 +3672,9 @@ export type UserInput =
   /** A file or an app the user mentioned. */
   | {
     type: "mention";
-    /** What it is called in the text. */
+    /** Its name in the text. */
     name: string;
-    /** Where it is; a path or a URL. */
+    /** Its path or URL. */
     path: string;
   };
 
@@ -3716,7 +3688,6 @@ export type UserInputInput =
   /** Plain text. */
   | {
     type: "text";
-    /** What the user wrote. */
     text: string;
     /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
     text_elements?: Array<TextElementInput>;
@@ -3724,7 +3695,7 @@ export type UserInputInput =
   /** A picture by URL, usually a `data:` URL. */
   | {
     type: "image";
-    /** Where the picture is. */
+    /** The path of the image. */
     image_url: string;
   }
   /** A picture on the engine's disk, read when the turn starts. */
@@ -3744,21 +3715,21 @@ export type UserInputInput =
   /** A file or an app the user mentioned. */
   | {
     type: "mention";
-    /** What it is called in the text. */
+    /** Its name in the text. */
     name: string;
-    /** Where it is; a path or a URL. */
+    /** Its path or URL. */
     path: string;
   };
 
 /** The payload of `Op::UserInput`. */
 export type UserInputOp = {
-  /** What the user said, in order. */
+  /** The user's input, in order. */
   items: Array<UserInputInput>;
   /** The answer to go back to first, in sessions of the earliest clients. */
   last_response_id?: string | null;
 };
 
-/** What the user said. The `kind` that 0.42 added is ignored. */
+/** A message of the user. The `kind` of 0.42 is ignored. */
 export type UserMessageEvent = {
   /** The text. */
   message: string;
@@ -3768,7 +3739,7 @@ export type UserMessageEvent = {
   text_elements?: Array<TextElement>;
 };
 
-/** What the user said. */
+/** A message of the user. */
 export type UserMessageItem = {
   /** The item. */
   id: string;
@@ -3776,11 +3747,11 @@ export type UserMessageItem = {
   content: Array<UserInput>;
 };
 
-/** What the user's file says. */
+/** The content of the user's configuration file. */
 export type UserSavedConfig = {
-  /** When to ask. */
+  /** The approval policy. */
   approvalPolicy: AskForApproval | null;
-  /** Where commands may write. */
+  /** The sandbox policy. */
   sandboxMode: SandboxMode | null;
   /** The limits of `workspace-write`. */
   sandboxSettings: SandboxSettings | null;
@@ -3790,11 +3761,11 @@ export type UserSavedConfig = {
   forcedLoginMethod: ForcedLoginMethod | null;
   /** The model. */
   model: string | null;
-  /** How hard the model thinks. */
+  /** The reasoning effort. */
   modelReasoningEffort: ReasoningEffort | null;
-  /** How much of its reasoning the model sums up. */
+  /** The detail of reasoning summaries. */
   modelReasoningSummary: ReasoningSummary | null;
-  /** How long answers are. */
+  /** The verbosity of answers. */
   modelVerbosity: Verbosity | null;
   /** `[tools]`. */
   tools: Tools | null;
@@ -3806,25 +3777,25 @@ export type UserSavedConfig = {
 
 /** The payload of `Op::UserTurn`. */
 export type UserTurn = {
-  /** What the user said, in order. */
+  /** The user's input, in order. */
   items: Array<UserInputInput>;
-  /** Where commands run. */
+  /** The working directory. */
   cwd: string;
-  /** When to ask. */
+  /** The approval policy. */
   approval_policy: AskForApproval;
-  /** Where commands may write. */
+  /** The sandbox policy. */
   sandbox_policy: SandboxPolicyInput;
   /** The model to use. */
   model: string;
-  /** How hard it thinks; absent for models that do not reason. */
+  /** The reasoning effort; missing for models that do not reason. */
   effort?: ReasoningEffort | null;
-  /** How much of the reasoning is summed up. */
+  /** The detail of reasoning summaries. */
   summary: ReasoningSummary;
   /** The JSON Schema that the last message is to fit. */
   final_output_json_schema?: unknown;
 };
 
-/** How long the model's answers are meant to be. */
+/** The verbosity of answers. */
 export type Verbosity =
   | "low" | "medium" | "high"
   /** A word this release does not know, passed through. */
@@ -3840,7 +3811,6 @@ export type ViewImageToolCallEvent = {
 
 /** Something is amiss, and work goes on. */
 export type WarningEvent = {
-  /** What is amiss. */
   message: string;
 };
 
@@ -3848,7 +3818,7 @@ export type WarningEvent = {
 export type WebFind = {
   /** The page. */
   url?: string | null;
-  /** What was looked for. */
+  /** The search text. */
   pattern?: string | null;
 };
 
@@ -3864,7 +3834,7 @@ export type WebQuery = {
   query?: string | null;
 };
 
-/** What a web search did. */
+/** An action of a web search. */
 export type WebSearchAction = {
     type: "search";
   } & WebQuery | {
@@ -3881,9 +3851,9 @@ export type WebSearchBeginEvent = {
 
 /** A search that the provider ran by itself. */
 export type WebSearchCall = {
-  /** How far it is. */
+  /** Its status. */
   status?: string | null;
-  /** What it did; absent while it has not begun. */
+  /** The action; missing until the search has started. */
   action?: WebSearchAction | null;
 };
 
@@ -3891,7 +3861,7 @@ export type WebSearchCall = {
 export type WebSearchEndEvent = {
   /** The call. */
   call_id: string;
-  /** What it looked for. */
+  /** The search text. */
   query: string;
 };
 
@@ -3899,7 +3869,7 @@ export type WebSearchEndEvent = {
 export type WebSearchItem = {
   /** The item. */
   id: string;
-  /** What it looked for. */
+  /** The search text. */
   query: string;
 };
 
@@ -3941,11 +3911,11 @@ export namespace v2 {
 
   /** `account/login/completed`. */
   export type AccountLoginCompletedNotification = {
-    /** Which login; none for one that was done at once. */
+    /** The id of the login; none if it completed at once. */
     loginId: string | null;
     /** Whether the user is logged in now. */
     success: boolean;
-    /** Why not. */
+    /** The reason for the failure. */
     error: string | null;
   };
 
@@ -3953,15 +3923,15 @@ export namespace v2 {
 
   /** `account/rateLimits/updated`. */
   export type AccountRateLimitsUpdatedNotification = {
-    /** What the account still allows. */
+    /** The rate limits of the account. */
     rateLimits: v2.RateLimitSnapshot;
   };
 
   /** `account/updated`. */
   export type AccountUpdatedNotification = {
-    /** How the user is logged in now. */
+    /** The current kind of login. */
     authMode: AuthMode | null;
-    /** What the user pays for. */
+    /** The subscription. */
     planType: string | null;
   };
 
@@ -3997,7 +3967,7 @@ export namespace v2 {
     decision: v2.ApprovalDecision;
   };
 
-  /** Who is asked. */
+  /** The reviewer of approval requests. */
   export type ApprovalsReviewer =
     /** The person in front of the client. */
     | "user"
@@ -4030,13 +4000,13 @@ export namespace v2 {
 
   /** A login that goes on in a browser. */
   export type BrowserLogin = {
-    /** Which login it is, to cancel it. */
+    /** The id for cancelling the login. */
     loginId: string;
-    /** Where to go. */
+    /** The address to open. */
     authUrl: string;
   };
 
-  /** How far a command, a patch or another call is. */
+  /** The status of a command, a patch or another call. */
   export type CallStatus =
     /** It runs, or waits for an answer. */
     | "inProgress"
@@ -4049,17 +4019,15 @@ export namespace v2 {
 
   /** The parameters of `account/login/cancel`. */
   export type CancelLoginAccountParams = {
-    /** Which login. */
     loginId: string;
   };
 
   /** The answer of `account/login/cancel`. */
   export type CancelLoginAccountResponse = {
-    /** What became of it. */
     status: v2.CancelLoginAccountStatus;
   };
 
-  /** What became of a wish to cancel a login. */
+  /** The result of cancelling a login. */
   export type CancelLoginAccountStatus =
     /** It is cancelled. */
     | "canceled"
@@ -4070,13 +4038,13 @@ export namespace v2 {
   export type ChatgptAccount = {
     /** The user's address. */
     email: string | null;
-    /** What the user pays for, such as `plus`. */
+    /** The subscription, such as `plus`. */
     planType: string;
   };
 
   /** `account/chatgptAuthTokens/refresh`. */
   export type ChatgptAuthTokensRefreshParams = {
-    /** Why others are wanted; always `unauthorized`. */
+    /** The reason; always `unauthorized`. */
     reason: string;
     /** The workspace that the refused ones are for. */
     previousAccountId: string | null;
@@ -4088,11 +4056,11 @@ export namespace v2 {
     accessToken: string;
     /** The workspace. */
     chatgptAccountId: string;
-    /** What the user pays for. */
+    /** The subscription. */
     chatgptPlanType?: string | null;
   };
 
-  /** Who a client is. */
+  /** The identity of a client. */
   export type ClientInfo = {
     /** Its name, for programs. */
     name: string;
@@ -4123,17 +4091,15 @@ export namespace v2 {
 
   /** A way to work together, with what it sets. */
   export type CollaborationMode = {
-    /** Which way. */
+    /** The sort order. */
     mode: v2.ModeKind;
-    /** What it sets. */
     settings: v2.CollaborationSettings;
   };
 
   /** A way to work together, with what it sets. */
   export type CollaborationModeInput = {
-    /** Which way. */
+    /** The sort order. */
     mode: v2.ModeKind;
-    /** What it sets. */
     settings: v2.CollaborationSettingsInput;
   };
 
@@ -4155,23 +4121,23 @@ export namespace v2 {
     reasoning_effort: ReasoningEffort | null;
   };
 
-  /** What a mode sets. */
+  /** The settings of a mode. */
   export type CollaborationSettings = {
     /** The model. */
     model: string;
-    /** How hard it thinks. */
+    /** The reasoning effort. */
     reasoning_effort: ReasoningEffort | null;
-    /** What it is told of the mode; none leaves that to this program. */
+    /** Instructions for the mode; the built-in ones if unset. */
     developer_instructions: string | null;
   };
 
-  /** What a mode sets. */
+  /** The settings of a mode. */
   export type CollaborationSettingsInput = {
     /** The model. */
     model: string;
-    /** How hard it thinks. */
+    /** The reasoning effort. */
     reasoning_effort?: ReasoningEffort | null;
-    /** What it is told of the mode; none leaves that to this program. */
+    /** Instructions for the mode; the built-in ones if unset. */
     developer_instructions?: string | null;
   };
 
@@ -4184,7 +4150,7 @@ export namespace v2 {
       command: string;
       /** The name of the file. */
       name: string;
-      /** Where it is. */
+      /** Its path. */
       path: string;
     }
     /** Lists a folder. */
@@ -4200,9 +4166,9 @@ export namespace v2 {
       type: "search";
       /** The command. */
       command: string;
-      /** What it looks for. */
+      /** The search text. */
       query: string | null;
-      /** Where it looks. */
+      /** The searched path. */
       path: string | null;
     }
     /** Anything else. */
@@ -4214,9 +4180,7 @@ export namespace v2 {
 
   /** `command/exec/outputDelta`: a piece of output. */
   export type CommandExecOutputDeltaNotification = {
-    /** Which command. */
     processId: string;
-    /** Which stream. */
     stream: v2.CommandExecOutputStream;
     /** The bytes. */
     deltaBase64: string;
@@ -4224,18 +4188,17 @@ export namespace v2 {
     capReached: boolean;
   };
 
-  /** What a command wrote to. */
+  /** An output stream of a command. */
   export type CommandExecOutputStream = "stdout" | "stderr";
 
   /** The parameters of `command/exec`. 0.77 takes the first four. */
   export type CommandExecParams = {
     /** The program and its arguments. */
     command: Array<string>;
-    /** How long it may take. */
+    /** The timeout. */
     timeoutMs?: number | null;
-    /** Where it starts. */
     cwd?: string | null;
-    /** What it may do. */
+    /** Its sandbox policy. */
     sandboxPolicy?: v2.SandboxPolicyInput | null;
     /** The client's name for it, by which it can be written to and ended. */
     processId?: string | null;
@@ -4243,13 +4206,13 @@ export namespace v2 {
     env?: { [key: string]: string | null } | null;
     /** Whether it gets a terminal. */
     tty?: boolean;
-    /** How large the terminal is. */
+    /** The size of the terminal. */
     size?: v2.CommandExecTerminalSize | null;
     /** Whether its input stays open for `command/exec/write`. */
     streamStdin?: boolean;
     /** Whether its output is sent while it runs. */
     streamStdoutStderr?: boolean;
-    /** How many bytes of each stream are kept. */
+    /** The maximum number of bytes to keep of each stream. */
     outputBytesCap?: number | null;
     /** Keeps all output. */
     disableOutputCap?: boolean;
@@ -4259,9 +4222,8 @@ export namespace v2 {
 
   /** The parameters of `command/exec/resize`. */
   export type CommandExecResizeParams = {
-    /** Which command. */
     processId: string;
-    /** How large its terminal is now. */
+    /** The new size of its terminal. */
     size: v2.CommandExecTerminalSize;
   };
 
@@ -4269,11 +4231,11 @@ export namespace v2 {
 
   /** The answer of `command/exec`, when the command has ended. */
   export type CommandExecResponse = {
-    /** How it ended. */
+    /** Its result. */
     exitCode: number;
-    /** What it wrote; empty if that was sent while it ran. */
+    /** Its output; empty if it was sent while the command ran. */
     stdout: string;
-    /** What it wrote about problems; empty if that was sent while it ran. */
+    /** Its error output; empty if it was sent while the command ran. */
     stderr: string;
   };
 
@@ -4287,7 +4249,6 @@ export namespace v2 {
 
   /** The parameters of `command/exec/terminate`. */
   export type CommandExecTerminateParams = {
-    /** Which command. */
     processId: string;
   };
 
@@ -4295,9 +4256,8 @@ export namespace v2 {
 
   /** The parameters of `command/exec/write`. */
   export type CommandExecWriteParams = {
-    /** Which command. */
     processId: string;
-    /** What to write to its input. */
+    /** The bytes for its input. */
     deltaBase64?: string | null;
     /** Whether its input ends then. */
     closeStdin?: boolean;
@@ -4315,27 +4275,27 @@ export namespace v2 {
     scriptPath: null;
     /** The command line. */
     command: string;
-    /** Where it runs. */
+    /** Its working directory. */
     cwd: string;
     /** The number of its terminal, if it runs in one. */
     processId: string | null;
-    /** Who wanted it. */
+    /** The origin of the command. */
     source: v2.CommandExecutionSource;
-    /** How far it is. */
+    /** Its status. */
     status: v2.CallStatus;
-    /** What it does, for display. */
+    /** Its parsed form, for display. */
     commandActions: Array<v2.CommandAction>;
-    /** What it has printed; none when it printed nothing. */
+    /** Its output, if any. */
     aggregatedOutput: string | null;
     /** Its exit status, once it has ended. */
     exitCode: number | null;
-    /** How long it took. */
+    /** Its duration. */
     durationMs: number | null;
   };
 
   /** `item/commandExecution/requestApproval`. */
   export type CommandExecutionRequestApprovalParams = {
-    /** What is asked about; always a command here. */
+    /** The subject, always a command here. */
     kind: string;
     /** The thread. */
     threadId: string;
@@ -4343,17 +4303,17 @@ export namespace v2 {
     turnId: string;
     /** The item. */
     itemId: string;
-    /** When the item began. */
+    /** The start of the item. */
     startedAtMs: number;
-    /** Where it would run; always `local` here. */
+    /** The environment; always `local` here. */
     environmentId: string;
-    /** Why a person is asked. */
+    /** The reason for the request. */
     reason: string | null;
     /** The command line. */
     command: string;
-    /** Where it would run. */
+    /** Its working directory. */
     cwd: string;
-    /** What it does, for display. */
+    /** Its parsed form, for display. */
     commandActions: Array<v2.CommandAction>;
     /** A beginning of commands that a rule could allow from here on. */
     proposedExecpolicyAmendment: Array<string> | null;
@@ -4363,7 +4323,7 @@ export namespace v2 {
 
   export type CommandExecutionRequestApprovalResponse = v2.ApprovalResponse;
 
-  /** Who wanted a command. */
+  /** The origin of a command. */
   export type CommandExecutionSource =
     /** The model. */
     | "agent"
@@ -4388,9 +4348,9 @@ export namespace v2 {
     model_auto_compact_token_limit: number | null;
     /** The provider. */
     model_provider: string | null;
-    /** When to ask. */
+    /** The approval policy. */
     approval_policy: AskForApproval | null;
-    /** Where commands may write. */
+    /** The sandbox policy. */
     sandbox_mode: SandboxMode | null;
     /** The limits of `workspace-write`. */
     sandbox_workspace_write: v2.SandboxWorkspaceWrite | null;
@@ -4408,13 +4368,13 @@ export namespace v2 {
     instructions: string | null;
     /** Instructions of the developer. */
     developer_instructions: string | null;
-    /** What the model is told when it sums up. */
+    /** The instructions for compaction. */
     compact_prompt: string | null;
-    /** How hard the model thinks. */
+    /** The reasoning effort. */
     model_reasoning_effort: ReasoningEffort | null;
-    /** How much of its reasoning the model sums up. */
+    /** The detail of reasoning summaries. */
     model_reasoning_summary: ReasoningSummary | null;
-    /** How long answers are. */
+    /** The verbosity of answers. */
     model_verbosity: Verbosity | null;
   } & { [key: string]: unknown };
 
@@ -4438,23 +4398,22 @@ export namespace v2 {
     keyPath: string;
     /** The new value; `null` takes the key out. */
     value?: unknown;
-    /** What to do with a value that is there already. */
+    /** How to combine it with an existing value. */
     mergeStrategy?: v2.MergeStrategy;
   };
 
   /** One layer as it was written. */
   export type ConfigLayer = {
-    /** Where it came from. */
+    /** Its source. */
     name: v2.ConfigLayerSource;
     /** A hash of what it says. */
     version: string;
-    /** What it says. */
     config: unknown;
-    /** Why it does not count. */
+    /** The reason why it is ignored. */
     disabledReason?: string | null;
   };
 
-  /** Which layer a value came from, and which version of it. */
+  /** The layer of a value, and its version. */
   export type ConfigLayerMetadata = {
     /** The layer. */
     name: v2.ConfigLayerSource;
@@ -4462,7 +4421,7 @@ export namespace v2 {
     version: string;
   };
 
-  /** Where a layer of configuration came from. */
+  /** The source of a configuration layer. */
   export type ConfigLayerSource =
     /** Shipped with the program. */
     | {
@@ -4513,9 +4472,9 @@ export namespace v2 {
 
   /** The answer of `config/read`. */
   export type ConfigReadResponse = {
-    /** What is in force. */
+    /** The effective configuration. */
     config: v2.Config;
-    /** Where each value came from, by dotted key. */
+    /** The origin of each value, by dotted key. */
     origins: { [key: string]: v2.ConfigLayerMetadata };
     /** The layers, the one that wins first, if they were asked for. */
     layers?: Array<v2.ConfigLayer> | null;
@@ -4523,7 +4482,7 @@ export namespace v2 {
 
   /** The answer of `configRequirements/read`. */
   export type ConfigRequirementsReadResponse = {
-    /** What an administrator demands; nothing where nobody does. */
+    /** The administrator's requirements, if any. */
     requirements: unknown;
     /** Whether speed can be chosen apart from the model. */
     supportsIndependentSpeedModes: boolean | null;
@@ -4535,7 +4494,7 @@ export namespace v2 {
     keyPath: string;
     /** The new value; `null` takes the key out. */
     value?: unknown;
-    /** What to do with a value that is there already. */
+    /** How to combine it with an existing value. */
     mergeStrategy?: v2.MergeStrategy;
     /** The file; the user's own unless it is named. */
     filePath?: string | null;
@@ -4547,7 +4506,6 @@ export namespace v2 {
 
   /** `configWarning`. */
   export type ConfigWarningNotification = {
-    /** What. */
     summary: string;
     /** More. */
     details: string | null;
@@ -4557,19 +4515,19 @@ export namespace v2 {
 
   /** The answer of `config/value/write` and `config/batchWrite`. */
   export type ConfigWriteResponse = {
-    /** How it ended. */
+    /** Its result. */
     status: v2.WriteStatus;
     /** The version of the file now. */
     version: string;
     /** The file. */
     filePath: string;
-    /** What is in force in place of the value written. */
+    /** The value that takes precedence over the written one, if any. */
     overriddenMetadata: v2.OverriddenMetadata | null;
   };
 
   /** An item of the dialect. Commands, patches and searches are told as events of the queue. */
   export type CreatedItem =
-    /** What the model says. */
+    /** A message of the model. */
     | {
       type: "assistant";
       /** Its name. */
@@ -4583,7 +4541,7 @@ export namespace v2 {
       | {
         text: string;
       })
-    /** What the model thinks. */
+    /** Reasoning of the model. */
     | {
       type: "reasoning";
       /** Its name. */
@@ -4599,12 +4557,12 @@ export namespace v2 {
       | {
         text: string;
       })
-    /** What the model plans, whole each time it changes. */
+    /** The plan of the model, complete each time it changes. */
     | {
       type: "plan";
       /** Its name. */
       id: string;
-      /** Why it has changed. */
+      /** The reason for the change. */
       explanation: string | null;
       /** Its steps. */
       plan: Array<v2.TurnPlanStep>;
@@ -4626,7 +4584,6 @@ export namespace v2 {
     turnId: string;
     /** The item. */
     itemId: string;
-    /** What has come. */
     delta: string;
     /** The same as a part of the item, where other clients look for it. */
     item: v2.CreatedItem;
@@ -4638,13 +4595,12 @@ export namespace v2 {
     hasCredits: boolean;
     /** Whether they never run out. */
     unlimited: boolean;
-    /** How many are left, as the provider writes it. */
+    /** The remaining amount, as the provider writes it. */
     balance: string | null;
   };
 
   /** `deprecationNotice`. */
   export type DeprecationNoticeNotification = {
-    /** What. */
     summary: string;
     /** More. */
     details: string | null;
@@ -4652,11 +4608,11 @@ export namespace v2 {
 
   /** A login that waits for a code. */
   export type DeviceCodeLogin = {
-    /** Which login it is, to cancel it. */
+    /** The id for cancelling the login. */
     loginId: string;
-    /** Where to go. */
+    /** The address to open. */
     verificationUrl: string;
-    /** What to type in there. */
+    /** The code to enter there. */
     userCode: string;
   };
 
@@ -4668,12 +4624,11 @@ export namespace v2 {
     | "v2"
     /** Both of these. */
     | "both"
-    /** `item/created` and `item/delta` beside the events that say nothing of the same items. */
+    /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
 
   /** Something went wrong in a turn. */
   export type ErrorNotification = {
-    /** What. */
     error: v2.TurnError;
     /** Whether it is tried again. */
     willRetry: boolean;
@@ -4687,13 +4642,12 @@ export namespace v2 {
   export type ExperimentalFeature = {
     /** Its key in `[features]`. */
     name: string;
-    /** How far it is. */
+    /** Its status. */
     stage: v2.ExperimentalFeatureStage;
     /** Its name for people. */
     displayName: string | null;
-    /** What it does. */
     description: string | null;
-    /** What to tell users once. */
+    /** A text to show to users once. */
     announcement: string | null;
     /** Whether it is on. */
     enabled: boolean;
@@ -4713,9 +4667,9 @@ export namespace v2 {
 
   /** The parameters of `experimentalFeature/list`. */
   export type ExperimentalFeatureListParams = {
-    /** Where the page before ended. */
+    /** The cursor of the previous page. */
     cursor?: string | null;
-    /** How many to list at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
     /** The thread whose switches are meant. */
     threadId?: string | null;
@@ -4725,11 +4679,11 @@ export namespace v2 {
   export type ExperimentalFeatureListResponse = {
     /** The features. */
     data: Array<v2.ExperimentalFeature>;
-    /** Where the next page begins, if there is one. */
+    /** The cursor of the next page, if there is one. */
     nextCursor: string | null;
   };
 
-  /** How far a feature is. */
+  /** The stage of a feature. */
   export type ExperimentalFeatureStage =
     | "beta" | "underDevelopment" | "stable" | "deprecated" | "removed"
     /** A word this release does not know, passed through. */
@@ -4737,11 +4691,11 @@ export namespace v2 {
 
   /** The parameters of `feedback/save`. */
   export type FeedbackSaveParams = {
-    /** Where to write the bundle. */
+    /** The path of the bundle to write. */
     savePath: string;
-    /** What kind of feedback it is, such as `bug`. */
+    /** The kind of feedback, such as `bug`. */
     classification: string;
-    /** What the user says. */
+    /** The user's comment. */
     reason?: string | null;
     /** The thread it is about. */
     threadId?: string | null;
@@ -4749,15 +4703,15 @@ export namespace v2 {
     includeLogs?: boolean;
     /** Files that go with it as well. */
     extraLogFiles?: Array<string> | null;
-    /** What the client adds. */
+    /** Additional tags of the client. */
     tags?: { [key: string]: string } | null;
   };
 
   /** The answer of `feedback/save`. */
   export type FeedbackSaveResponse = {
-    /** What to name when asking about it. */
+    /** The reference for questions about it. */
     threadId: string;
-    /** Where the bundle is. */
+    /** The path of the bundle. */
     savedPath: string;
     /** A hash of the instructions that the model had. */
     promptHash: string | null;
@@ -4765,9 +4719,9 @@ export namespace v2 {
 
   /** The parameters of `feedback/upload`. */
   export type FeedbackUploadParams = {
-    /** What kind of feedback it is, such as `bug`. */
+    /** The kind of feedback, such as `bug`. */
     classification: string;
-    /** What the user says. */
+    /** The user's comment. */
     reason?: string | null;
     /** The thread it is about. */
     threadId?: string | null;
@@ -4775,23 +4729,23 @@ export namespace v2 {
     includeLogs?: boolean;
     /** Files that go with it as well. */
     extraLogFiles?: Array<string> | null;
-    /** What the client adds. */
+    /** Additional tags of the client. */
     tags?: { [key: string]: string } | null;
   };
 
   /** The answer of `feedback/upload`. */
   export type FeedbackUploadResponse = {
-    /** What to name when asking about it: the thread, or a name of its own. */
+    /** The reference for questions about it: the thread, or a separate id. */
     threadId: string;
     /** A hash of the instructions that the model had. */
     promptHash: string | null;
-    /** Where the bundle was written; only we say so. */
+    /** The path of the bundle; an addition of this program. */
     savedPath?: string | null;
   };
 
   export type FileChangeOutputDeltaNotification = v2.ItemDelta;
 
-  /** What a patch would change, when that has changed. */
+  /** The changes of a patch, each time they change. */
   export type FileChangePatchUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -4799,11 +4753,10 @@ export namespace v2 {
     turnId: string;
     /** The patch. */
     itemId: string;
-    /** What it does now. */
     changes: Array<v2.FileUpdateChange>;
   };
 
-  /** `item/fileChange/requestApproval`. What would change is in the item. */
+  /** `item/fileChange/requestApproval`. The changes are in the item. */
   export type FileChangeRequestApprovalParams = {
     /** The thread. */
     threadId: string;
@@ -4811,9 +4764,9 @@ export namespace v2 {
     turnId: string;
     /** The item. */
     itemId: string;
-    /** When the item began. */
+    /** The start of the item. */
     startedAtMs: number;
-    /** Why a person is asked. */
+    /** The reason for the request. */
     reason: string | null;
     /** A folder that would be writable for the rest of the session. */
     grantRoot: string | null;
@@ -4821,7 +4774,7 @@ export namespace v2 {
 
   export type FileChangeRequestApprovalResponse = v2.ApprovalResponse;
 
-  /** What a patch does to one file. */
+  /** The change of one file by a patch. */
   export type FileUpdateChange = {
     /** The file. */
     path: string;
@@ -4833,17 +4786,13 @@ export namespace v2 {
 
   /** `fs/changed`. */
   export type FsChangedNotification = {
-    /** Which watch. */
     watchId: string;
-    /** What has changed. */
     changedPaths: Array<string>;
   };
 
   /** The parameters of `fs/copy`. */
   export type FsCopyParams = {
-    /** What to copy. */
     sourcePath: string;
-    /** Where to. */
     destinationPath: string;
     /** Whether a folder is copied with all that is in it; without this, folders are refused. */
     recursive?: boolean;
@@ -4863,7 +4812,6 @@ export namespace v2 {
 
   /** The parameters of `fs/getMetadata`. */
   export type FsGetMetadataParams = {
-    /** What to look at. */
     path: string;
   };
 
@@ -4875,9 +4823,9 @@ export namespace v2 {
     isFile: boolean;
     /** Whether it is a link to something else. */
     isSymlink: boolean;
-    /** When it was made, in Unix milliseconds; 0 where nobody knows. */
+    /** The creation time in Unix milliseconds; 0 if unknown. */
     createdAtMs: number;
-    /** When it was last changed, in Unix milliseconds; 0 where nobody knows. */
+    /** The modification time in Unix milliseconds; 0 if unknown. */
     modifiedAtMs: number;
   };
 
@@ -4899,7 +4847,6 @@ export namespace v2 {
 
   /** The answer of `fs/readDirectory`. */
   export type FsReadDirectoryResponse = {
-    /** What is in it. */
     entries: Array<v2.FsReadDirectoryEntry>;
   };
 
@@ -4917,7 +4864,6 @@ export namespace v2 {
 
   /** The parameters of `fs/remove`. */
   export type FsRemoveParams = {
-    /** What to remove. */
     path: string;
     /** Whether a folder goes with all that is in it; it does unless this says no. */
     recursive?: boolean | null;
@@ -4929,7 +4875,6 @@ export namespace v2 {
 
   /** The parameters of `fs/unwatch`. */
   export type FsUnwatchParams = {
-    /** Which watch. */
     watchId: string;
   };
 
@@ -4939,13 +4884,12 @@ export namespace v2 {
   export type FsWatchParams = {
     /** The client's name for the watch. */
     watchId: string;
-    /** What to watch. */
     path: string;
   };
 
   /** The answer of `fs/watch`. */
   export type FsWatchResponse = {
-    /** What is watched, without links. */
+    /** The watched path with links resolved. */
     path: string;
   };
 
@@ -4959,7 +4903,7 @@ export namespace v2 {
 
   export type FsWriteFileResponse = Empty;
 
-  /** What kind of thing was found. */
+  /** The kind of a result. */
   export type FuzzyFileSearchMatchType =
     | "file" | "directory"
     /** A word this release does not know, passed through. */
@@ -4967,7 +4911,7 @@ export namespace v2 {
 
   /** The parameters of `fuzzyFileSearch`. */
   export type FuzzyFileSearchParams = {
-    /** What to look for. */
+    /** The search text. */
     query: string;
     /** The folders to look in. */
     roots: Array<string>;
@@ -4977,7 +4921,7 @@ export namespace v2 {
 
   /** The answer of `fuzzyFileSearch`. */
   export type FuzzyFileSearchResponse = {
-    /** What was found, the best first. */
+    /** The results, best first. */
     files: Array<v2.FuzzyFileSearchResult>;
   };
 
@@ -4987,19 +4931,18 @@ export namespace v2 {
     root: string;
     /** Its path below that. */
     path: string;
-    /** What kind of thing it is; 0.77 lists files only and does not say. */
+    /** The kind of entry; 0.77 lists only files and omits it. */
     match_type?: v2.FuzzyFileSearchMatchType | null;
     /** The last part of its path. */
     file_name: string;
-    /** How well it matches; more is better. */
+    /** The score; higher is better. */
     score: number;
-    /** Which characters of the path match, counted from 0. */
+    /** The matching characters of the path, counted from 0. */
     indices: Array<number> | null;
   };
 
   /** `fuzzyFileSearch/sessionCompleted`: everything was looked at. */
   export type FuzzyFileSearchSessionCompletedNotification = {
-    /** Which session. */
     sessionId: string;
   };
 
@@ -5015,7 +4958,6 @@ export namespace v2 {
 
   /** The parameters of `fuzzyFileSearch/sessionStop`. */
   export type FuzzyFileSearchSessionStopParams = {
-    /** Which session. */
     sessionId: string;
   };
 
@@ -5023,9 +4965,8 @@ export namespace v2 {
 
   /** The parameters of `fuzzyFileSearch/sessionUpdate`. */
   export type FuzzyFileSearchSessionUpdateParams = {
-    /** Which session. */
     sessionId: string;
-    /** What to look for now. */
+    /** The new search text. */
     query: string;
   };
 
@@ -5033,11 +4974,10 @@ export namespace v2 {
 
   /** `fuzzyFileSearch/sessionUpdated`: what was found so far. */
   export type FuzzyFileSearchSessionUpdatedNotification = {
-    /** Which session. */
     sessionId: string;
-    /** What was looked for. */
+    /** The search text. */
     query: string;
-    /** What was found, the best first. */
+    /** The results, best first. */
     files: Array<v2.FuzzyFileSearchResult>;
   };
 
@@ -5049,7 +4989,7 @@ export namespace v2 {
 
   /** The answer of `account/rateLimits/read`. */
   export type GetAccountRateLimitsResponse = {
-    /** What the account still allows. */
+    /** The rate limits of the account. */
     rateLimits: v2.RateLimitSnapshot;
     /** The same for each limit there is. */
     rateLimitsByLimitId: { [key: string]: v2.RateLimitSnapshot } | null;
@@ -5071,11 +5011,11 @@ export namespace v2 {
     sha: string | null;
     /** The branch. */
     branch: string | null;
-    /** Where it came from. */
+    /** Its source. */
     originUrl: string | null;
   };
 
-  /** How far a goal is. */
+  /** The status of a goal. */
   export type GoalStatus =
     /** The thread works towards it. */
     | "active"
@@ -5096,7 +5036,7 @@ export namespace v2 {
     cwd: string;
     /** The hooks. */
     hooks: Array<unknown>;
-    /** What the user should know. */
+    /** Warnings for the user. */
     warnings: Array<string>;
     /** The files that could not be read as hooks. */
     errors: Array<unknown>;
@@ -5116,37 +5056,35 @@ export namespace v2 {
     data: Array<v2.HooksListEntry>;
   };
 
-  /** Which turns are wanted, in `thread/turns/list` and with the answer to `thread/resume`. */
+  /** The turns to list, in `thread/turns/list` and in the response to `thread/resume`. */
   export type InitialTurnsPageParams = {
-    /** How much of each turn's items is wanted; a summary if unset. */
+    /** The requested completeness of each turn's items; a summary if unset. */
     itemsView?: v2.TurnItemsView | null;
-    /** How many turns at most. */
+    /** The maximum number of turns. */
     limit?: number | null;
     /** Newest first if unset. */
     sortDirection?: v2.SortDirection | null;
   };
 
-  /** What a client wants. */
+  /** The capabilities of a client. */
   export type InitializeCapabilities = {
     /** Whether it may use what is not settled yet. */
     experimentalApi?: boolean;
     /** Notifications it does not want. */
     optOutNotificationMethods?: Array<string> | null;
-    /** The dialect it is spoken to in, whatever it asks in. */
+    /** The dialect of its notifications, independent of its requests. */
     dialect?: v2.Dialect | null;
   };
 
   /** `initialize`: who the client is and what it wants. */
   export type InitializeParams = {
-    /** Who it is. */
     clientInfo: v2.ClientInfo;
-    /** What it wants. */
     capabilities?: v2.InitializeCapabilities | null;
   };
 
-  /** What `initialize` answers. */
+  /** The response of `initialize`. */
   export type InitializeResponse = {
-    /** How this program names itself to providers. */
+    /** The user agent that is sent to providers. */
     userAgent: string;
     /** The home folder. */
     codexHome: string;
@@ -5170,7 +5108,6 @@ export namespace v2 {
     threadId: string;
     /** The turn. */
     turnId: string;
-    /** When. */
     completedAtMs: number;
   };
 
@@ -5204,7 +5141,6 @@ export namespace v2 {
     threadId: string;
     /** The turn. */
     turnId: string;
-    /** When. */
     startedAtMs: number;
   };
 
@@ -5216,7 +5152,6 @@ export namespace v2 {
 
   /** A layer of an organisation. */
   export type LayerOfEnterprise = {
-    /** Which one. */
     id: string;
     /** Its name for people. */
     name: string;
@@ -5246,11 +5181,11 @@ export namespace v2 {
 
   /** The parameters of `mcpServerStatus/list`. */
   export type ListMcpServerStatusParams = {
-    /** Where the page before ended. */
+    /** The cursor of the previous page. */
     cursor?: string | null;
-    /** How many to list at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
-    /** How much to say about each. */
+    /** The amount of detail. */
     detail?: v2.McpServerStatusDetail | null;
     /** The only server of interest. */
     serverName?: string | null;
@@ -5262,15 +5197,15 @@ export namespace v2 {
   export type ListMcpServerStatusResponse = {
     /** The servers, by name. */
     data: Array<v2.McpServerStatus>;
-    /** Where the next page begins, if there is one. */
+    /** The cursor of the next page, if there is one. */
     nextCursor: string | null;
   };
 
-  /** What `thread/loaded/list` answers. */
+  /** The response of `thread/loaded/list`. */
   export type LoadedListResponse = {
     /** The names of the threads. */
     data: Array<string>;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     nextCursor: string | null;
   };
 
@@ -5330,33 +5265,32 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
-  /** How the connection to an MCP server is. */
+  /** The state of the connection to an MCP server. */
   export type McpServerConnectionStatus =
     | "notStarted" | "starting" | "connected" | "authenticationRequired" | "failed" | "cancelled" | "disabled"
     /** A word this release does not know, passed through. */
     | (string & {});
 
-  /** What an MCP server offers and how it is. */
+  /** The state of an MCP server, with its tools and resources. */
   export type McpServerStatus = {
     /** Its key in `[mcp_servers]`. */
     name: string;
-    /** What it says about itself. */
+    /** Its own description. */
     serverInfo: unknown;
     /** Its tools by name. */
     tools: { [key: string]: Tool };
-    /** What it lets others read. */
     resources: Array<Resource>;
     /** Families of what it lets others read. */
     resourceTemplates: Array<ResourceTemplate>;
     /** Whether somebody is logged in to it. */
     authStatus: v2.McpAuthStatus;
-    /** How the connection is. */
+    /** The state of the connection. */
     runtimeStatus: v2.McpServerConnectionStatus | null;
-    /** Why its tools are not known. */
+    /** The reason why its tools are unknown. */
     toolsError: string | null;
   };
 
-  /** How much to say about a server. */
+  /** The amount of detail about a server. */
   export type McpServerStatusDetail =
     | "full" | "toolsAndAuthOnly"
     /** A word this release does not know, passed through. */
@@ -5370,19 +5304,17 @@ export namespace v2 {
     server: string;
     /** The tool. */
     tool: string;
-    /** How far it is. */
+    /** Its status. */
     status: v2.CallStatus;
-    /** What the tool was given. */
+    /** The arguments of the call. */
     arguments: unknown;
-    /** What it gave back. */
     result: unknown;
-    /** What went wrong. */
     error: unknown;
-    /** How long it took. */
+    /** Its duration. */
     durationMs: number | null;
   };
 
-  /** What a write does with a value that is there already. */
+  /** How to combine a new value with an existing one. */
   export type MergeStrategy =
     /** The new value takes its place. */
     | "replace"
@@ -5402,17 +5334,16 @@ export namespace v2 {
   export type Model = {
     /** Tells the entries of the list apart. */
     id: string;
-    /** What the provider calls it. */
+    /** The provider's name for it. */
     model: string;
     /** The model that takes its place, if there is one. */
     upgrade: string | null;
     /** More about that. */
     upgradeInfo: unknown;
-    /** What to tell a user who sees it for the first time. */
+    /** An introduction for users who see it for the first time. */
     availabilityNux: unknown;
     /** Its name for people. */
     displayName: string;
-    /** What it is good for. */
     description: string;
     /** Whether pickers leave it out. */
     hidden: boolean;
@@ -5420,7 +5351,6 @@ export namespace v2 {
     supportedReasoningEfforts: Array<v2.ReasoningEffortOption>;
     /** The effort when none is chosen. */
     defaultReasoningEffort: ReasoningEffort;
-    /** What it takes in. */
     inputModalities: Array<v2.InputModality>;
     /** Whether its manner can be chosen. */
     supportsPersonality: boolean;
@@ -5436,9 +5366,9 @@ export namespace v2 {
 
   /** The parameters of `model/list`. */
   export type ModelListParams = {
-    /** Where the page before ended. */
+    /** The cursor of the previous page. */
     cursor?: string | null;
-    /** How many to list at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
     /** Whether models that pickers leave out are listed too. */
     includeHidden?: boolean | null;
@@ -5448,7 +5378,7 @@ export namespace v2 {
   export type ModelListResponse = {
     /** The models, the recommended ones first. */
     data: Array<v2.Model>;
-    /** Where the next page begins, if there is one. */
+    /** The cursor of the next page, if there is one. */
     nextCursor: string | null;
   };
 
@@ -5462,11 +5392,10 @@ export namespace v2 {
 
   /** A way to get a model's answers, such as a faster one. */
   export type ModelServiceTier = {
-    /** What requests name. */
+    /** The name used in requests. */
     id: string;
     /** Its name for people. */
     name: string;
-    /** What it gives. */
     description: string;
   };
 
@@ -5477,21 +5406,20 @@ export namespace v2 {
     /** Several. */
     | Array<string>;
 
-  /** What is in force in place of a value that was written. */
+  /** A value that takes precedence over a written one. */
   export type OverriddenMetadata = {
     /** The same in words. */
     message: string;
     /** The layer that wins. */
     overridingLayer: v2.ConfigLayerMetadata;
-    /** What it says. */
     effectiveValue: unknown;
   };
 
   /** A page: where to go on, and how many at most. */
   export type PageParams = {
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     cursor?: string | null;
-    /** How many at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
   };
 
@@ -5514,9 +5442,8 @@ export namespace v2 {
 
   /** A request of the server that waits for an answer. */
   export type PendingServerRequest = {
-    /** What its answer carries. */
+    /** The id that the response repeats. */
     id: RequestId;
-    /** What is asked. */
     method: string;
     /** About what. */
     params: unknown;
@@ -5524,9 +5451,9 @@ export namespace v2 {
 
   /** The parameters of `permissionProfile/list`. */
   export type PermissionProfileListParams = {
-    /** Where the page before ended. */
+    /** The cursor of the previous page. */
     cursor?: string | null;
-    /** How many to list at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
     /** The folder whose configuration counts too. */
     cwd?: string | null;
@@ -5536,7 +5463,7 @@ export namespace v2 {
   export type PermissionProfileListResponse = {
     /** The sets. */
     data: Array<v2.PermissionProfileSummary>;
-    /** Where the next page begins, if there is one. */
+    /** The cursor of the next page, if there is one. */
     nextCursor: string | null;
   };
 
@@ -5544,7 +5471,6 @@ export namespace v2 {
   export type PermissionProfileSummary = {
     /** Its name for requests. */
     id: string;
-    /** What it permits. */
     description: string | null;
     /** Whether it may be chosen. */
     allowed: boolean;
@@ -5556,21 +5482,21 @@ export namespace v2 {
     model: string | null;
     /** The provider. */
     model_provider: string | null;
-    /** When to ask. */
+    /** The approval policy. */
     approval_policy: AskForApproval | null;
-    /** How hard the model thinks. */
+    /** The reasoning effort. */
     model_reasoning_effort: ReasoningEffort | null;
-    /** How much of its reasoning the model sums up. */
+    /** The detail of reasoning summaries. */
     model_reasoning_summary: ReasoningSummary | null;
-    /** How long answers are. */
+    /** The verbosity of answers. */
     model_verbosity: Verbosity | null;
     /** The address of `ChatGPT`. */
     chatgpt_base_url: string | null;
   } & { [key: string]: unknown };
 
-  /** What the account still allows. */
+  /** The rate limits of the account. */
   export type RateLimitSnapshot = {
-    /** Which limit this is. */
+    /** The name of the limit. */
     limitId: string | null;
     /** Its name for people. */
     limitName: string | null;
@@ -5582,7 +5508,7 @@ export namespace v2 {
     credits: v2.CreditsSnapshot | null;
     /** The plan of the account. */
     planType: string | null;
-    /** Which limit was reached. */
+    /** The limit that was reached. */
     rateLimitReachedType: string | null;
     /** A limit of this user alone. */
     individualLimit: unknown;
@@ -5594,11 +5520,11 @@ export namespace v2 {
 
   /** One rate-limit window. */
   export type RateLimitWindow = {
-    /** How much is used, from 0 to 100. */
+    /** The used part in percent. */
     usedPercent: number;
     /** The length of the window. */
     windowDurationMins: number | null;
-    /** When it starts again, in Unix seconds. */
+    /** The time of the reset in Unix seconds. */
     resetsAt: number | null;
   };
 
@@ -5616,7 +5542,6 @@ export namespace v2 {
   export type ReasoningEffortOption = {
     /** The effort. */
     reasoningEffort: ReasoningEffort;
-    /** What it gives. */
     description: string;
   };
 
@@ -5628,7 +5553,7 @@ export namespace v2 {
     turnId: string;
     /** The item. */
     itemId: string;
-    /** Which part, from 0. */
+    /** The index of the part, starting at 0. */
     summaryIndex: number;
   };
 
@@ -5642,7 +5567,7 @@ export namespace v2 {
     itemId: string;
     /** The text. */
     delta: string;
-    /** Which part, from 0. */
+    /** The index of the part, starting at 0. */
     summaryIndex: number;
   };
 
@@ -5656,11 +5581,11 @@ export namespace v2 {
     itemId: string;
     /** The text. */
     delta: string;
-    /** Which part, from 0. */
+    /** The index of the part, starting at 0. */
     contentIndex: number;
   };
 
-  /** Where a review runs. */
+  /** The thread of a review. */
   export type ReviewDelivery =
     /** In the thread itself. */
     | "inline"
@@ -5671,13 +5596,12 @@ export namespace v2 {
   export type ReviewStartParams = {
     /** The thread. */
     threadId: string;
-    /** Which changes. */
     target: ReviewTargetInput;
-    /** Where the review runs. */
+    /** The thread of the review. */
     delivery?: v2.ReviewDelivery | null;
   };
 
-  /** What `review/start` answers. */
+  /** The response of `review/start`. */
   export type ReviewStartResponse = {
     /** The turn of the review. */
     turn: v2.Turn;
@@ -5765,7 +5689,7 @@ export namespace v2 {
     threadId: string;
   };
 
-  /** What `serverRequest/list` answers. */
+  /** The response of `serverRequest/list`. */
   export type ServerRequestListResponse = {
     /** The requests, oldest first. Their ids are answered like those of the requests themselves. */
     data: Array<v2.PendingServerRequest>;
@@ -5779,21 +5703,20 @@ export namespace v2 {
     requestId: RequestId;
   };
 
-  /** What is known of a skill without reading it whole. */
+  /** The metadata of a skill. */
   export type SkillMetadata = {
     /** Its name. */
     name: string;
-    /** When to use it. */
+    /** Its intended use. */
     description: string;
     /** The same in a few words. */
     shortDescription?: string | null;
-    /** How it is shown: name, icons, colour, first prompt. */
+    /** Its appearance: name, icons, colour, first prompt. */
     interface?: unknown;
-    /** What it needs. */
     dependencies?: unknown;
     /** Its `SKILL.md`. */
     path: string;
-    /** Whom it belongs to. */
+    /** Its owner. */
     scope: SkillScope;
     /** Whether the model is told about it; 0.77 did not say. */
     enabled: boolean;
@@ -5866,23 +5789,23 @@ export namespace v2 {
     itemId: string;
     /** The number of the terminal. */
     processId: string;
-    /** What was typed. */
+    /** The input that was typed. */
     stdin: string;
   };
 
   /** A span of a text that clients show as one piece. */
   export type TextElement = {
-    /** Where it is in the text. */
+    /** Its range in the text. */
     byteRange: ByteRange;
-    /** What is shown in its place. */
+    /** The text shown in its place. */
     placeholder: string | null;
   };
 
   /** A span of a text that clients show as one piece. */
   export type TextElementInput = {
-    /** Where it is in the text. */
+    /** Its range in the text. */
     byteRange: ByteRange;
-    /** What is shown in its place. */
+    /** The text shown in its place. */
     placeholder?: string | null;
   };
 
@@ -5890,7 +5813,7 @@ export namespace v2 {
   export type Thread = {
     /** Its name. */
     id: string;
-    /** Where it works. */
+    /** Its working directory. */
     environments: Array<v2.ThreadEnvironment>;
     /** The same as its name. */
     sessionId: string;
@@ -5898,17 +5821,17 @@ export namespace v2 {
     preview: string;
     /** Whether it is kept in memory alone. */
     ephemeral: boolean;
-    /** How its history is kept. */
+    /** The format of its history. */
     historyMode: string;
     /** Its model provider. */
     modelProvider: string;
     /** Its model. */
     model: string | null;
-    /** How hard its model thinks. */
+    /** The reasoning effort of its model. */
     reasoningEffort: ReasoningEffort | null;
-    /** When it began, in seconds of Unix time. */
+    /** The start time in Unix seconds. */
     createdAt: number;
-    /** When something happened last. */
+    /** The time of the latest change. */
     updatedAt: number;
     /** The same. */
     recencyAt: number;
@@ -5916,7 +5839,7 @@ export namespace v2 {
     status: v2.ThreadStatus;
     /** Its file; none if it is not kept. */
     path: string | null;
-    /** Where it works. */
+    /** Its working directory. */
     cwd: string;
     /** The thread it was copied from. */
     forkedFromId: string | null;
@@ -5932,7 +5855,6 @@ export namespace v2 {
     gitInfo: v2.GitInfo | null;
     /** Whether a client may speak to it. */
     canAcceptDirectInput: boolean | null;
-    /** What it is called. */
     name: string | null;
     /** The section it is in. */
     section: v2.ThreadSection | null;
@@ -5948,7 +5870,7 @@ export namespace v2 {
     turns: Array<v2.Turn>;
   };
 
-  /** What a working thread waits for. */
+  /** The reason why an active thread waits. */
   export type ThreadActiveFlag =
     /** An approval. */
     | "waitingOnApproval"
@@ -5965,13 +5887,12 @@ export namespace v2 {
   export type ThreadAttachment = {
     /** Its name. */
     id: string;
-    /** What it is, in a word of the client's. */
+    /** Its type, chosen by the client. */
     attachmentType: string;
-    /** What it is about. */
     identityKey: string;
     /** The value. */
     payload: unknown;
-    /** When it was attached, in seconds of Unix time. */
+    /** The creation time in Unix seconds. */
     createdAt: number;
   };
 
@@ -5986,17 +5907,17 @@ export namespace v2 {
   export type ThreadAttachmentAddParams = {
     /** The thread. */
     threadId: string;
-    /** What it is, in a word of the client's. */
+    /** Its type, chosen by the client. */
     attachmentType: string;
-    /** What it is about. A thread has one attachment of a type and a key. */
+    /** Its key. A thread has at most one attachment of a type and key. */
     identityKey: string;
     /** The value. */
     payload: unknown;
   };
 
-  /** What `thread/attachment/add` answers. */
+  /** The response of `thread/attachment/add`. */
   export type ThreadAttachmentAddResponse = {
-    /** What is attached now. */
+    /** The current attachment. */
     attachment: v2.ThreadAttachment;
     /** Whether it was there before. */
     outcome: v2.ThreadAttachmentAddOutcome;
@@ -6006,21 +5927,21 @@ export namespace v2 {
   export type ThreadAttachmentListParams = {
     /** The thread. */
     threadId: string;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     cursor?: string | null;
-    /** How many at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
   };
 
-  /** What `thread/attachment/list` answers. */
+  /** The response of `thread/attachment/list`. */
   export type ThreadAttachmentListResponse = {
     /** The attachments, oldest first. */
     data: Array<v2.ThreadAttachment>;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     nextCursor: string | null;
   };
 
-  /** What became of an attachment. */
+  /** A change of an attachment. */
   export type ThreadAttachmentOperation =
     /** It was attached. */
     | "created"
@@ -6031,29 +5952,27 @@ export namespace v2 {
   export type ThreadAttachmentOwner = {
     /** The thread. */
     threadId: string;
-    /** Whether it was put away. */
+    /** Whether it is archived. */
     archived: boolean;
   };
 
   /** `thread/attachmentOwner/list`. */
   export type ThreadAttachmentOwnerListParams = {
-    /** What is attached. */
     attachmentType: string;
-    /** What it is about. */
     identityKey: string;
-    /** Whether only threads that were put away are wanted, or only the others; all if unset. */
+    /** Whether to list only archived threads or only active ones; all if unset. */
     archived?: boolean | null;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     cursor?: string | null;
-    /** How many at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
   };
 
-  /** What `thread/attachmentOwner/list` answers. */
+  /** The response of `thread/attachmentOwner/list`. */
   export type ThreadAttachmentOwnerListResponse = {
     /** The threads, oldest first. */
     data: Array<v2.ThreadAttachmentOwner>;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     nextCursor: string | null;
   };
 
@@ -6061,9 +5980,7 @@ export namespace v2 {
   export type ThreadAttachmentRemoveParams = {
     /** The thread. */
     threadId: string;
-    /** What it is. */
     attachmentType: string;
-    /** What it is about. */
     identityKey: string;
   };
 
@@ -6075,11 +5992,8 @@ export namespace v2 {
     threadId: string;
     /** The attachment. */
     attachmentId: string;
-    /** What it is. */
     attachmentType: string;
-    /** What it is about. */
     identityKey: string;
-    /** What became of it. */
     operation: v2.ThreadAttachmentOperation;
   };
 
@@ -6113,7 +6027,7 @@ export namespace v2 {
 
   export type ThreadDeletedNotification = v2.ThreadNamed;
 
-  /** Where a thread works. */
+  /** The working directory of a thread. */
   export type ThreadEnvironment = {
     /** Its name; always `local` here. */
     environmentId: string;
@@ -6137,19 +6051,19 @@ export namespace v2 {
     model?: string | null;
     /** The provider of the model. */
     modelProvider?: string | null;
-    /** Where it works. */
+    /** Its working directory. */
     cwd?: string | null;
-    /** When a person is asked. */
+    /** The approval policy. */
     approvalPolicy?: AskForApproval | null;
-    /** Who is asked. */
+    /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
-    /** What commands may touch. */
+    /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
     config?: { [key: string]: unknown } | null;
-    /** What the model is told in place of our own instructions. */
+    /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
-    /** What the model is told besides. */
+    /** Additional instructions. */
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
@@ -6157,23 +6071,22 @@ export namespace v2 {
 
   export type ThreadForkResponse = v2.ThreadOpened;
 
-  /** What a thread works towards until it is reached. */
+  /** The goal of a thread, which it works towards over several turns. */
   export type ThreadGoal = {
     /** The thread. */
     threadId: string;
-    /** What is to be reached. */
     objective: string;
-    /** How far it is. */
+    /** Its status. */
     status: v2.GoalStatus;
-    /** How many tokens may be used for it. */
+    /** Its token budget. */
     tokenBudget: number | null;
-    /** How many were used, those of a running turn's last answer included. */
+    /** The number of used tokens, including the latest answer of a running turn. */
     tokensUsed: number;
-    /** How long turns have worked towards it. */
+    /** The total time of turns that worked towards it. */
     timeUsedSeconds: number;
-    /** When it was set, in seconds of Unix time. */
+    /** The creation time in Unix seconds. */
     createdAt: number;
-    /** When it changed last, in seconds of Unix time. */
+    /** The time of the latest change in Unix seconds. */
     updatedAt: number;
   };
 
@@ -6181,11 +6094,11 @@ export namespace v2 {
   export type ThreadGoalClearParams = {
     /** The thread. */
     threadId: string;
-    /** Who wants it. */
+    /** The origin of the command. */
     origin?: v2.ThreadGoalMutationOrigin | null;
   };
 
-  /** What `thread/goal/clear` answers. */
+  /** The response of `thread/goal/clear`. */
   export type ThreadGoalClearResponse = {
     /** Whether there was a goal. */
     cleared: boolean;
@@ -6199,13 +6112,13 @@ export namespace v2 {
     threadId: string;
   };
 
-  /** What `thread/goal/get` answers. */
+  /** The response of `thread/goal/get`. */
   export type ThreadGoalGetResponse = {
     /** The goal, if the thread has one. */
     goal: v2.ThreadGoal | null;
   };
 
-  /** Who wants a goal to change: a person, or a program by itself. Nothing follows from it here. */
+  /** The origin of a goal change: a person or a program. It has no effect here. */
   export type ThreadGoalMutationOrigin =
     /** A person. */
     | "user"
@@ -6216,17 +6129,17 @@ export namespace v2 {
   export type ThreadGoalSetParams = {
     /** The thread. */
     threadId: string;
-    /** What is to be reached. Without it the present goal is changed. */
+    /** The new objective. Without one the current goal is changed. */
     objective?: string | null;
-    /** How far it is; a new goal is active unless something else is said. */
+    /** Its status; a new goal is active by default. */
     status?: v2.GoalStatus | null;
-    /** How many tokens may be used for it; `null` for as many as it takes. */
+    /** Its token budget; `null` for none. */
     tokenBudget?: number | null;
-    /** Who wants it. */
+    /** The origin of the command. */
     origin?: v2.ThreadGoalMutationOrigin | null;
   };
 
-  /** What `thread/goal/set` answers. */
+  /** The response of `thread/goal/set`. */
   export type ThreadGoalSetResponse = {
     /** The goal as it is now. */
     goal: v2.ThreadGoal;
@@ -6246,7 +6159,7 @@ export namespace v2 {
   export type ThreadInjectItemsParams = {
     /** The thread. */
     threadId: string;
-    /** What the model finds in the conversation from here on, as it would go into a request. */
+    /** Items to add to the conversation, in the form of a model request. */
     items: Array<unknown>;
   };
 
@@ -6254,12 +6167,12 @@ export namespace v2 {
 
   /** An item, with when it began and ended. */
   export type ThreadItem = {
-    /** When it began, in milliseconds of Unix time. */
+    /** The start time in Unix milliseconds. */
     startedAtMs: number | null;
-    /** When it was complete. */
+    /** The completion time. */
     completedAtMs: number | null;
   } & (
-    /** What the user said. */
+    /** A message of the user. */
     | {
       type: "userMessage";
       /** Its name. */
@@ -6269,14 +6182,14 @@ export namespace v2 {
       /** The pieces. */
       content: Array<v2.UserInput>;
     }
-    /** What the model said. */
+    /** A message of the model. */
     | {
       type: "agentMessage";
       /** Its name. */
       id: string;
       /** The text so far. */
       text: string;
-      /** Which part of an answer it is, where the model says. */
+      /** The phase of the answer, if the model tells it. */
       phase: string | null;
       /** Never known here. */
       memoryCitation: null;
@@ -6285,7 +6198,7 @@ export namespace v2 {
       /** Never known here. */
       questions: null;
     }
-    /** What the model thought. */
+    /** Reasoning of the model. */
     | {
       type: "reasoning";
       /** Its name. */
@@ -6304,9 +6217,8 @@ export namespace v2 {
       type: "fileChange";
       /** Its name. */
       id: string;
-      /** What it does. */
       changes: Array<v2.FileUpdateChange>;
-      /** How far it is. */
+      /** Its status. */
       status: v2.CallStatus;
     }
     /** A call of a tool of an MCP server. */
@@ -6318,9 +6230,9 @@ export namespace v2 {
       type: "webSearch";
       /** Its name. */
       id: string;
-      /** What was looked for. */
+      /** The search text. */
       query: string;
-      /** What was done in the end. */
+      /** The action that was taken. */
       action: unknown;
     }
     /** A picture the model looked at. */
@@ -6336,7 +6248,7 @@ export namespace v2 {
       type: "enteredReviewMode";
       /** Its name. */
       id: string;
-      /** What is reviewed. */
+      /** A description of the reviewed changes. */
       review: string;
     }
     /** A review is over. */
@@ -6344,10 +6256,10 @@ export namespace v2 {
       type: "exitedReviewMode";
       /** Its name. */
       id: string;
-      /** What it found. */
+      /** The findings as text. */
       review: string;
     }
-    /** The conversation was summed up. */
+    /** The conversation was compacted. */
     | {
       type: "contextCompaction";
       /** Its name. */
@@ -6360,24 +6272,22 @@ export namespace v2 {
     turnId: string;
     /** The item. */
     item: v2.ThreadItem;
-    /** When it began. */
+    /** The start time. */
     startedAtMs: number | null;
-    /** When it ended. */
     completedAtMs: number | null;
   };
 
-  /** An item beside which a page begins. */
+  /** The item next to the start of a page. */
   export type ThreadItemsListAnchor =
     /** An item. */
     | {
       type: "item";
-      /** Which one. */
       itemId: string;
     };
 
-  /** Where a page of items begins. */
+  /** The cursor of a page of items. */
   export type ThreadItemsListCursor =
-    /** Where the last page ended. */
+    /** The cursor of the previous page. */
     | string
     /** Beside an item of the turn that is named. */
     | v2.ThreadItemsListAnchor;
@@ -6388,29 +6298,29 @@ export namespace v2 {
     threadId: string;
     /** Items of this turn only. */
     turnId?: string | null;
-    /** Where the last page ended. */
+    /** The cursor of the previous page. */
     cursor?: v2.ThreadItemsListCursor | null;
-    /** How many items at most. */
+    /** The maximum number of items. */
     limit?: number | null;
     /** Oldest first if unset. */
     sortDirection?: v2.SortDirection | null;
   };
 
-  /** What `thread/items/list` answers. */
+  /** The response of `thread/items/list`. */
   export type ThreadItemsListResponse = {
     /** The items. */
     data: Array<v2.ThreadItemEntry>;
-    /** Where the next page begins; none after the last. */
+    /** The cursor of the next page; none after the last. */
     nextCursor: string | null;
-    /** Where a page in the other direction begins, the first item of this one included. */
+    /** The cursor of a page in the other direction, which includes the first item of this one. */
     backwardsCursor: string | null;
   };
 
   /** `thread/list`. */
   export type ThreadListParams = {
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     cursor?: string | null;
-    /** How many at most. */
+    /** The maximum number of entries. */
     limit?: number | null;
     /** Providers whose threads are wanted; `[]` means all, nothing means the configured one. */
     modelProviders?: Array<string> | null;
@@ -6422,7 +6332,6 @@ export namespace v2 {
     searchTerm?: string | null;
     /** Only threads of this section, or with `null` those in none. */
     sectionId?: string | null;
-    /** What they are sorted by. */
     sortKey?: v2.ThreadSortKey | null;
     /** In which direction; newest first if unset, and a section from its top. */
     sortDirection?: v2.SortDirection | null;
@@ -6430,27 +6339,27 @@ export namespace v2 {
     sourceKinds?: Array<string> | null;
   };
 
-  /** What `thread/list` answers. */
+  /** The response of `thread/list`. */
   export type ThreadListResponse = {
     /** The threads, newest first. */
     data: Array<v2.Thread>;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     nextCursor: string | null;
-    /** Where to go back. */
+    /** The point to return to. */
     backwardsCursor: string | null;
-    /** What of each thread was not read; nothing is said of threads that are read with another. */
+    /** The read state of each thread, except for subagent threads. */
     readStates: { [key: string]: v2.ThreadReadState };
   };
 
   export type ThreadLoadedListParams = v2.PageParams;
 
-  /** What changes of a thread's repository: what is left out stays, and `null` takes away. */
+  /** Changes of a thread's repository information: a missing member is unchanged, and `null` removes one. */
   export type ThreadMetadataGitInfoUpdateParams = {
     /** The commit. */
     sha?: string | null;
     /** The branch. */
     branch?: string | null;
-    /** Where it came from. */
+    /** Its source. */
     originUrl?: string | null;
   };
 
@@ -6458,7 +6367,7 @@ export namespace v2 {
   export type ThreadMetadataUpdateParams = {
     /** The thread. */
     threadId: string;
-    /** What changes of its repository. */
+    /** Changes of its repository information. */
     gitInfo?: v2.ThreadMetadataGitInfoUpdateParams | null;
   };
 
@@ -6468,7 +6377,7 @@ export namespace v2 {
   export type ThreadNameSetParams = {
     /** The thread. */
     threadId: string;
-    /** What the user calls it. */
+    /** The new name. */
     name: string;
   };
 
@@ -6478,7 +6387,6 @@ export namespace v2 {
   export type ThreadNameUpdatedNotification = {
     /** The thread. */
     threadId: string;
-    /** What it is called. */
     threadName: string | null;
   };
 
@@ -6488,7 +6396,7 @@ export namespace v2 {
     threadId: string;
   };
 
-  /** What `thread/start`, `thread/resume` and `thread/fork` answer. */
+  /** The response of `thread/start`, `thread/resume` and `thread/fork`. */
   export type ThreadOpened = {
     /** The thread. */
     thread: v2.Thread;
@@ -6500,31 +6408,31 @@ export namespace v2 {
     serviceTier: null;
     /** Never known here. */
     disabledPluginIds: Array<string>;
-    /** Where it works. */
+    /** Its working directory. */
     cwd: string;
     /** The folders it may change. */
     runtimeWorkspaceRoots: Array<string>;
     /** The files its instructions came from. */
     instructionSources: Array<string>;
-    /** When a person is asked. */
+    /** The approval policy. */
     approvalPolicy: AskForApproval;
-    /** Who is asked. */
+    /** The reviewer of approval requests. */
     approvalsReviewer: v2.ApprovalsReviewer;
-    /** What commands may touch. */
+    /** The sandbox policy of commands. */
     sandbox: v2.SandboxPolicy;
     /** Never known here. */
     activePermissionProfile: null;
-    /** How hard the model thinks. */
+    /** The reasoning effort. */
     reasoningEffort: ReasoningEffort | null;
     /** When child agents are started. */
     multiAgentMode: string;
-    /** How the user and the agent work together. */
+    /** The collaboration mode. */
     collaborationMode?: v2.CollaborationMode;
     /** The turns that the client wants at once. */
     initialTurnsPage?: v2.ThreadTurnsListResponse | null;
-    /** Where a page of turns begins that goes back from the last. */
+    /** The cursor of a page of turns in reverse order. */
     turnsBackwardsCursor?: string | null;
-    /** Where a page of items begins that goes back from the last. */
+    /** The cursor of a page of items in reverse order. */
     itemsBackwardsCursor?: string | null;
   };
 
@@ -6542,17 +6450,17 @@ export namespace v2 {
     includeTurns?: boolean;
   };
 
-  /** What `thread/read` answers. */
+  /** The response of `thread/read`. */
   export type ThreadReadResponse = {
     /** The thread. */
     thread: v2.Thread;
-    /** What the user has not read of it; left out for threads that are read with another, or not kept. */
+    /** Its unread part; missing for subagent threads and for threads that are not saved. */
     readState?: v2.ThreadReadState | null;
   };
 
-  /** What of a thread the user has not read. */
+  /** The unread part of a thread. */
   export type ThreadReadState = {
-    /** Where it begins; none if everything was read. */
+    /** The first unread turn; none if everything was read. */
     firstUnread: v2.ThreadUnreadPosition | null;
     /** Changes with everything that happens, so that nobody marks as read what they have not seen. */
     revision: string;
@@ -6562,11 +6470,11 @@ export namespace v2 {
   export type ThreadReadStateChangedNotification = {
     /** The thread. */
     threadId: string;
-    /** What holds now. */
+    /** The current state. */
     readState: v2.ThreadReadState;
   };
 
-  /** What the user says of a thread. */
+  /** How the user marks a thread. */
   export type ThreadReadStateOperation =
     /** They have read it. */
     | {
@@ -6583,17 +6491,16 @@ export namespace v2 {
     threadId: string;
     /** The revision that the user has seen. */
     expectedRevision: string;
-    /** What they say. */
     operation: v2.ThreadReadStateOperation;
   };
 
-  /** What `thread/readState/update` answers. */
+  /** The response of `thread/readState/update`. */
   export type ThreadReadStateUpdateResponse = {
-    /** What holds now. */
+    /** The current state. */
     readState: v2.ThreadReadState;
   };
 
-  /** What answers with a thread and nothing else. */
+  /** A response that contains only a thread. */
   export type ThreadResponse = {
     /** The thread. */
     thread: v2.Thread;
@@ -6609,25 +6516,25 @@ export namespace v2 {
     history?: Array<unknown> | null;
     /** Whether the client does not want the turns. */
     excludeTurns?: boolean;
-    /** Which turns come with the answer, in a page of their own. */
+    /** The turns to return with the response. */
     initialTurnsPage?: v2.InitialTurnsPageParams | null;
     /** The model. */
     model?: string | null;
     /** The provider of the model. */
     modelProvider?: string | null;
-    /** Where it works. */
+    /** Its working directory. */
     cwd?: string | null;
-    /** When a person is asked. */
+    /** The approval policy. */
     approvalPolicy?: AskForApproval | null;
-    /** Who is asked. */
+    /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
-    /** What commands may touch. */
+    /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
     config?: { [key: string]: unknown } | null;
-    /** What the model is told in place of our own instructions. */
+    /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
-    /** What the model is told besides. */
+    /** Additional instructions. */
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
@@ -6651,7 +6558,6 @@ export namespace v2 {
   export type ThreadRollbackParams = {
     /** The thread. */
     threadId: string;
-    /** How many. */
     numTurns: number;
   };
 
@@ -6663,11 +6569,11 @@ export namespace v2 {
     id: string;
     /** Its name for people. */
     name: string;
-    /** How it is shown. */
+    /** Its appearance. */
     appearance: v2.ThreadSectionAppearance | null;
   };
 
-  /** How a section is shown. */
+  /** The appearance of a section. */
   export type ThreadSectionAppearance = {
     /** Its colour, in words of the client's. */
     color: string | null;
@@ -6675,7 +6581,7 @@ export namespace v2 {
     icon: string | null;
   };
 
-  /** How a section is shown. */
+  /** The appearance of a section. */
   export type ThreadSectionAppearanceInput = {
     /** Its colour, in words of the client's. */
     color?: string | null;
@@ -6687,7 +6593,7 @@ export namespace v2 {
   export type ThreadSectionCreateParams = {
     /** Its name for people. */
     name: string;
-    /** How it is shown. */
+    /** Its appearance. */
     appearance?: v2.ThreadSectionAppearanceInput | null;
   };
 
@@ -6695,7 +6601,6 @@ export namespace v2 {
 
   /** `threadSection/delete`. */
   export type ThreadSectionDeleteParams = {
-    /** Which section. */
     sectionId: string;
   };
 
@@ -6703,11 +6608,11 @@ export namespace v2 {
 
   export type ThreadSectionListParams = v2.PageParams;
 
-  /** What `threadSection/list` answers. */
+  /** The response of `threadSection/list`. */
   export type ThreadSectionListResponse = {
     /** The sections, oldest first. */
     data: Array<v2.ThreadSection>;
-    /** Where to go on. */
+    /** The cursor of the page to list. */
     nextCursor: string | null;
   };
 
@@ -6715,7 +6620,7 @@ export namespace v2 {
   export type ThreadSectionMoveParams = {
     /** The thread. */
     threadId: string;
-    /** Where it goes; `null` takes it out of the section it is in. It must be said. */
+    /** The new section; `null` removes it from its section. Required. */
     sectionId: string | null;
     /** The thread of that section that it goes before; it goes to the end if unset. */
     beforeThreadId?: string | null;
@@ -6723,7 +6628,7 @@ export namespace v2 {
 
   export type ThreadSectionMoveResponse = Empty;
 
-  /** What `threadSection/create` and `threadSection/update` answer. */
+  /** The response of `threadSection/create` and `threadSection/update`. */
   export type ThreadSectionResponse = {
     /** The section. */
     section: v2.ThreadSection;
@@ -6731,11 +6636,10 @@ export namespace v2 {
 
   /** `threadSection/update`. */
   export type ThreadSectionUpdateParams = {
-    /** Which section. */
     sectionId: string;
     /** Its name for people from now on. */
     name: string;
-    /** How it is shown from now on: what is left out stays, and `null` takes away. */
+    /** Its new appearance: a missing member is unchanged, and `null` removes it. */
     appearance?: v2.ThreadSectionAppearanceInput | null;
   };
 
@@ -6745,21 +6649,21 @@ export namespace v2 {
   export type ThreadSettingsUpdateParams = {
     /** The thread. */
     threadId: string;
-    /** When a person is asked. */
+    /** The approval policy. */
     approvalPolicy?: AskForApproval | null;
-    /** Who is asked. */
+    /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
-    /** Where it works. */
+    /** Its working directory. */
     cwd?: string | null;
-    /** How hard the model thinks. */
+    /** The reasoning effort. */
     effort?: ReasoningEffort | null;
     /** The model. */
     model?: string | null;
-    /** What commands may touch. */
+    /** The sandbox policy of commands. */
     sandboxPolicy?: v2.SandboxPolicyInput | null;
-    /** How much of its thinking the model sums up. */
+    /** The detail of reasoning summaries. */
     summary?: ReasoningSummary | null;
-    /** How the user and the agent work together; it goes before `model` and `effort`. */
+    /** The collaboration mode, which takes precedence over `model` and `effort`. */
     collaborationMode?: v2.CollaborationModeInput | null;
   };
 
@@ -6771,21 +6675,21 @@ export namespace v2 {
     threadId: string;
     /** The command, for a shell. */
     command: string;
-    /** How long it may take. */
+    /** The timeout. */
     timeoutMs?: number | null;
   };
 
   export type ThreadShellCommandResponse = Empty;
 
-  /** What threads are sorted by. */
+  /** The sort key of a list of threads. */
   export type ThreadSortKey =
-    /** When they began. */
+    /** The start time. */
     | "created_at"
-    /** When something happened last. */
+    /** The time of the latest change. */
     | "updated_at"
-    /** Where the user has put them in their section. */
+    /** Their order in the section. */
     | "section_position"
-    /** When something happened last. */
+    /** The time of the latest change. */
     | "recency_at";
 
   /** `thread/start`. */
@@ -6794,19 +6698,19 @@ export namespace v2 {
     model?: string | null;
     /** The provider of the model. */
     modelProvider?: string | null;
-    /** Where it works. */
+    /** Its working directory. */
     cwd?: string | null;
-    /** When a person is asked. */
+    /** The approval policy. */
     approvalPolicy?: AskForApproval | null;
-    /** Who is asked. */
+    /** The reviewer of approval requests. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
-    /** What commands may touch. */
+    /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
     /** Values that go over those of the configuration. */
     config?: { [key: string]: unknown } | null;
-    /** What the model is told in place of our own instructions. */
+    /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
-    /** What the model is told besides. */
+    /** Additional instructions. */
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
@@ -6822,7 +6726,7 @@ export namespace v2 {
     thread: v2.Thread;
   };
 
-  /** What a thread does. */
+  /** The activity of a thread. */
   export type ThreadStatus =
     /** It is on disk alone. */
     | {
@@ -6839,7 +6743,6 @@ export namespace v2 {
     /** It works. */
     | {
       type: "active";
-      /** What it waits for. */
       activeFlags: Array<v2.ThreadActiveFlag>;
     };
 
@@ -6847,7 +6750,6 @@ export namespace v2 {
   export type ThreadStatusChangedNotification = {
     /** The thread. */
     threadId: string;
-    /** What it does now. */
     status: v2.ThreadStatus;
   };
 
@@ -6861,11 +6763,11 @@ export namespace v2 {
     logId?: string | null;
   };
 
-  /** What `thread/subscribe` answers. */
+  /** The response of `thread/subscribe`. */
   export type ThreadSubscribeResponse = {
     /** The thread; with its turns if `reset` is true. */
     thread: v2.Thread;
-    /** The log that numbers count in. They begin anew whenever a thread is loaded. */
+    /** The log that numbers count in. They restart whenever a thread is loaded. */
     logId: string;
     /** The number of the last event so far. `thread/caughtUp` comes when it has been told. */
     seq: number | null;
@@ -6889,7 +6791,6 @@ export namespace v2 {
     threadId: string;
     /** The turn. */
     turnId: string;
-    /** What was used. */
     tokenUsage: v2.ThreadTokenUsage;
   };
 
@@ -6897,23 +6798,23 @@ export namespace v2 {
   export type ThreadTurnsListParams = {
     /** The thread. */
     threadId: string;
-    /** Where the last page ended. */
+    /** The cursor of the previous page. */
     cursor?: string | null;
-    /** How much of each turn's items is wanted; a summary if unset. */
+    /** The requested completeness of each turn's items; a summary if unset. */
     itemsView?: v2.TurnItemsView | null;
-    /** How many turns at most. */
+    /** The maximum number of turns. */
     limit?: number | null;
     /** Newest first if unset. */
     sortDirection?: v2.SortDirection | null;
   };
 
-  /** What `thread/turns/list` answers. */
+  /** The response of `thread/turns/list`. */
   export type ThreadTurnsListResponse = {
     /** The turns. */
     data: Array<v2.Turn>;
-    /** Where the next page begins; none after the last. */
+    /** The cursor of the next page; none after the last. */
     nextCursor: string | null;
-    /** Where a page in the other direction begins, the first turn of this one included. */
+    /** The cursor of a page in the other direction, which includes the first turn of this one. */
     backwardsCursor: string | null;
   };
 
@@ -6923,7 +6824,7 @@ export namespace v2 {
 
   export type ThreadUnarchivedNotification = v2.ThreadNamed;
 
-  /** Where begins what was not read. */
+  /** The start of the unread part. */
   export type ThreadUnreadPosition =
     /** The user has said that they have not read it. */
     | {
@@ -6938,13 +6839,13 @@ export namespace v2 {
 
   export type ThreadUnsubscribeParams = v2.ThreadParams;
 
-  /** What `thread/unsubscribe` answers. */
+  /** The response of `thread/unsubscribe`. */
   export type ThreadUnsubscribeResponse = {
-    /** How it went. */
+    /** The result. */
     status: v2.ThreadUnsubscribeStatus;
   };
 
-  /** What `thread/unsubscribe` answers. */
+  /** The response of `thread/unsubscribe`. */
   export type ThreadUnsubscribeStatus =
     /** The thread is not loaded. */
     | "notLoaded"
@@ -6985,17 +6886,15 @@ export namespace v2 {
     rootTurnId: string;
     /** Its items, as far as `items_view` says. */
     items: Array<v2.ThreadItem>;
-    /** How much of the items is here. */
+    /** The completeness of the items. */
     itemsView: v2.TurnItemsView;
-    /** How far it is. */
+    /** Its status. */
     status: v2.TurnStatus;
-    /** Why it failed. */
     error: v2.TurnError | null;
-    /** When it began, in seconds of Unix time. */
+    /** The start time in Unix seconds. */
     startedAt: number | null;
-    /** When it ended. */
     completedAt: number | null;
-    /** How long it took. */
+    /** Its duration. */
     durationMs: number | null;
   };
 
@@ -7007,7 +6906,7 @@ export namespace v2 {
     turn: v2.Turn;
     /** Its name once more, for clients that look for it here. */
     turnId: string;
-    /** How it ended once more, for the same. */
+    /** Its result again, for the same clients. */
     status: v2.TurnStatus;
   };
 
@@ -7021,7 +6920,7 @@ export namespace v2 {
     diff: string;
   };
 
-  /** Why a turn failed. */
+  /** The error of a failed turn. */
   export type TurnError = {
     /** A sentence for people. */
     message: string;
@@ -7037,13 +6936,13 @@ export namespace v2 {
   export type TurnInterruptParams = {
     /** The thread. */
     threadId: string;
-    /** The turn; whatever runs if it is left out. */
+    /** The turn; the running one if omitted. */
     turnId?: string | null;
   };
 
   export type TurnInterruptResponse = Empty;
 
-  /** How much of a turn's items is there. */
+  /** The completeness of a turn's items. */
   export type TurnItemsView =
     /** None. */
     | "notLoaded"
@@ -7054,13 +6953,12 @@ export namespace v2 {
 
   /** One step of a plan. */
   export type TurnPlanStep = {
-    /** What is to be done. */
     step: string;
-    /** How far it is. */
+    /** Its status. */
     status: v2.TurnPlanStepStatus;
   };
 
-  /** How far a step of a plan is. */
+  /** The status of a step of a plan. */
   export type TurnPlanStepStatus = "pending" | "inProgress" | "completed";
 
   /** The model has changed its plan. */
@@ -7069,7 +6967,7 @@ export namespace v2 {
     threadId: string;
     /** The turn. */
     turnId: string;
-    /** Why the plan changed. */
+    /** The reason for the change. */
     explanation: string | null;
     /** The steps, in order. */
     plan: Array<v2.TurnPlanStep>;
@@ -7079,31 +6977,31 @@ export namespace v2 {
   export type TurnStartParams = {
     /** The thread. */
     threadId: string;
-    /** What is said. */
+    /** The user's input. */
     input: Array<v2.UserInputInput>;
-    /** When a person is asked, from this turn on. */
+    /** The approval policy from this turn on. */
     approvalPolicy?: AskForApproval | null;
-    /** Who is asked, from this turn on. */
+    /** The reviewer of approval requests, from this turn on. */
     approvalsReviewer?: v2.ApprovalsReviewer | null;
-    /** Where to work, from this turn on. */
+    /** The working directory from this turn on. */
     cwd?: string | null;
-    /** How hard the model thinks, from this turn on. */
+    /** The reasoning effort from this turn on. */
     effort?: ReasoningEffort | null;
     /** The model, from this turn on. */
     model?: string | null;
-    /** What commands may touch, from this turn on. */
+    /** The sandbox policy from this turn on. */
     sandboxPolicy?: v2.SandboxPolicyInput | null;
-    /** How much of its thinking the model sums up, from this turn on. */
+    /** The detail of reasoning summaries from this turn on. */
     summary?: ReasoningSummary | null;
     /** The schema that the last message of this turn follows. */
     outputSchema?: unknown;
     /** The client's own name for this message; the same name twice starts one turn. */
     clientUserMessageId?: string | null;
-    /** How the user and the agent work together, from this turn on; it goes before `model` and `effort`. */
+    /** The collaboration mode from this turn on, which takes precedence over `model` and `effort`. */
     collaborationMode?: v2.CollaborationModeInput | null;
   };
 
-  /** What `turn/start` answers. */
+  /** The response of `turn/start`. */
   export type TurnStartResponse = {
     /** The turn. */
     turn: v2.Turn;
@@ -7117,7 +7015,7 @@ export namespace v2 {
     turn: v2.Turn;
   };
 
-  /** How far a turn is. */
+  /** The status of a turn. */
   export type TurnStatus =
     /** The model had nothing more to do. */
     | "completed"
@@ -7134,13 +7032,13 @@ export namespace v2 {
     threadId: string;
     /** The turn that must be running. */
     expectedTurnId: string;
-    /** What is said. */
+    /** The user's input. */
     input: Array<v2.UserInputInput>;
     /** The client's own name for this message. */
     clientUserMessageId?: string | null;
   };
 
-  /** What `turn/steer` answers. */
+  /** The response of `turn/steer`. */
   export type TurnSteerResponse = {
     /** The turn that runs. */
     turnId: string;
@@ -7151,7 +7049,6 @@ export namespace v2 {
     /** Plain text. */
     | {
       type: "text";
-      /** What the user wrote. */
       text: string;
       /** Spans of it that clients show as one piece. */
       text_elements: Array<v2.TextElement>;
@@ -7159,7 +7056,7 @@ export namespace v2 {
     /** A picture by URL. */
     | {
       type: "image";
-      /** Where it is. */
+      /** Its path. */
       url: string;
     }
     /** A picture on disk. */
@@ -7179,9 +7076,8 @@ export namespace v2 {
     /** A file or an app the user mentioned. */
     | {
       type: "mention";
-      /** What it is called. */
       name: string;
-      /** Where it is. */
+      /** Its path. */
       path: string;
     };
 
@@ -7190,7 +7086,6 @@ export namespace v2 {
     /** Plain text. */
     | {
       type: "text";
-      /** What the user wrote. */
       text: string;
       /** Spans of it that clients show as one piece. */
       text_elements?: Array<v2.TextElementInput>;
@@ -7198,7 +7093,7 @@ export namespace v2 {
     /** A picture by URL. */
     | {
       type: "image";
-      /** Where it is. */
+      /** Its path. */
       url: string;
     }
     /** A picture on disk. */
@@ -7218,9 +7113,8 @@ export namespace v2 {
     /** A file or an app the user mentioned. */
     | {
       type: "mention";
-      /** What it is called. */
       name: string;
-      /** Where it is. */
+      /** Its path. */
       path: string;
     };
 
@@ -7228,7 +7122,6 @@ export namespace v2 {
   export type WarningNotification = {
     /** The thread, if it is about one. */
     threadId: string | null;
-    /** What. */
     message: string;
   };
 
@@ -7236,13 +7129,13 @@ export namespace v2 {
   export type WindowsWorldWritableWarningNotification = {
     /** Some of the folders. */
     samplePaths: Array<string>;
-    /** How many more there are. */
+    /** The number of further entries. */
     extraCount: number;
     /** Whether not all could be looked at. */
     failedScan: boolean;
   };
 
-  /** How a write ended. */
+  /** The result of a write. */
   export type WriteStatus =
     /** The value is in force. */
     | "ok"
@@ -7260,7 +7153,7 @@ export namespace exec {
     /** It ended in another way, or was not allowed to run. */
     | "failed";
 
-  /** What happened to a file. */
+  /** The kind of a file change. */
   export type FileChangeKind =
     /** It is new. */
     | "add"
@@ -7276,7 +7169,7 @@ export namespace exec {
     /** Nothing of it. */
     | "failed";
 
-  /** What a tool of an MCP server handed back. */
+  /** The result of a tool call on an MCP server. */
   export type McpResult = {
     /** The parts, in order. */
     content: Array<unknown>;
@@ -7284,7 +7177,7 @@ export namespace exec {
     structured_content: unknown;
   };
 
-  /** What went wrong. */
+  /** An error. */
   export type ThreadError = {
     /** In words. */
     message: string;
@@ -7305,7 +7198,7 @@ export namespace exec {
     /** Work is done. */
     | {
       type: "turn.completed";
-      /** What it has used. */
+      /** Its token usage. */
       usage: exec.Usage;
     }
     /** Work could not be done. */
@@ -7369,13 +7262,13 @@ export namespace exec {
     /** The name. */
     id: string;
   } & (
-    /** What the model said. */
+    /** A message of the model. */
     | {
       type: "agent_message";
       /** All of it. */
       text: string;
     }
-    /** What the model thought. */
+    /** Reasoning of the model. */
     | {
       type: "reasoning";
       /** Its summary. */
@@ -7386,7 +7279,7 @@ export namespace exec {
       type: "command_execution";
       /** The command as a shell would read it. */
       command: string;
-      /** What it printed, bounded. */
+      /** Its output, bounded. */
       aggregated_output: string;
       /** Its exit status, once it has one. */
       exit_code: number | null;
@@ -7408,9 +7301,8 @@ export namespace exec {
       server: string;
       /** The tool. */
       tool: string;
-      /** What it was given. */
       arguments: unknown;
-      /** What it handed back, once it has. */
+      /** Its result, once it has one. */
       result: exec.McpResult | null;
       /** Why nothing came. */
       error: exec.ThreadError | null;
@@ -7420,7 +7312,7 @@ export namespace exec {
     /** A search of the web. */
     | {
       type: "web_search";
-      /** What was looked for. */
+      /** The search text. */
       query: string;
     }
     /** The plan. */
@@ -7432,13 +7324,11 @@ export namespace exec {
     /** Something the user should know; work goes on. */
     | {
       type: "error";
-      /** What. */
       message: string;
     });
 
   /** A step of the plan. */
   export type Todo = {
-    /** What is to be done. */
     text: string;
     /** Whether it is. */
     completed: boolean;
@@ -7448,7 +7338,6 @@ export namespace exec {
   export type UpdatedFile = {
     /** The file. */
     path: string;
-    /** What happened to it. */
     kind: exec.FileChangeKind;
   };
 

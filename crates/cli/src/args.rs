@@ -33,7 +33,7 @@ pub(crate) struct Args {
     pub(crate) chat: ChatArgs,
 }
 
-/// What to do.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Resume a thread in the chat
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Run one task non-interactively, for scripts and CI
     ///
     /// Prints the last message to standard output and progress to standard error, or with --json all events to
-    /// standard output. Nothing is asked: what the sandbox does not allow fails.
+    /// standard output. Nothing is asked: anything that the sandbox does not allow fails.
     #[command(visible_alias = "e")]
     Exec(Lazy<ExecArgs>),
     /// Review changes non-interactively; same as `exec review`
@@ -87,9 +87,9 @@ pub(crate) enum Command {
     Execpolicy(Lazy<ExecpolicyArgs>),
     /// Apply the changes from a thread's last turn here
     ///
-    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another worktree,
-    /// or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not apply, none is
-    /// made. Without a thread, the most recently updated one is used.
+    /// Works from any folder of the thread's repository: in the checkout that the thread worked in, in another
+    /// worktree, or in a clone. Lists the files that changed (A added, M modified, D deleted). If a change does not
+    /// apply, none is made. Without a thread, the most recently updated one is used.
     #[command(visible_alias = "a")]
     Apply(Lazy<ApplyArgs>),
     /// Log in, or show how requests are authenticated
@@ -194,7 +194,7 @@ pub(crate) struct ApplyArgs {
 /// Options of `login`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
-    /// Log in with a code that you type on another device, where no browser can come back to this one
+    /// Log in with a code that you enter on another device, for machines without a browser
     #[arg(long, conflicts_with = "with_api_key")]
     pub(crate) device_auth: bool,
     /// Read an API key from standard input and store it

@@ -67,7 +67,7 @@ impl<W: Write> Terminal<W> {
             Body::AnswerRetried { failure, attempt, limit, .. } => self.retried(failure, *attempt, *limit)?,
             Body::Compacted(compacted) => {
                 let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
-                transcript.note(Style::Dim, "summed up", &text)?;
+                transcript.note(Style::Dim, "summary", &text)?;
             }
             Body::Warning { message } => transcript.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,

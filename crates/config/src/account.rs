@@ -10,16 +10,16 @@ use crate::{
     replace::{forget_unfinished, replace_secret},
 };
 
-/// Who pays for requests.
+/// The billing of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Account {
-    /// Whoever has given the key.
+    /// An API key.
     ApiKey,
     /// A user of `ChatGPT`, as far as the login says without proof.
     Chatgpt {
         /// The user's address.
         email: Option<String>,
-        /// What the user pays for, such as `plus`.
+        /// The subscription, such as `plus`.
         plan: Option<String>,
     },
 }
@@ -35,8 +35,8 @@ impl Auth {
         write(home, &json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}))
     }
 
-    /// Stores the tokens of a login with `ChatGPT` in place of any other login, in the form that all releases read. `at` is
-    /// the time, as RFC 3339 has it.
+    /// Stores the tokens of a login with `ChatGPT` in place of any other login, in the form that all releases read.
+    /// `at` is the time, as RFC 3339 has it.
     pub fn store_tokens(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
         write(
             home,
@@ -46,7 +46,8 @@ impl Auth {
         )
     }
 
-    /// Stores tokens in place of those that they renew. What else is in the file stays, also what this release does not know.
+    /// Stores tokens in place of those that they renew. Everything else in the file stays, including members that this
+    /// release does not know.
     pub fn store_renewed(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
         let file = codex_files::read(&home.auth_file(), MOST_BYTES).unwrap_or_default();
         let mut file: Map<String, Json> = serde_json::from_slice(&file).unwrap_or_default();
@@ -126,7 +127,7 @@ fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
 }
 
 impl Tokens {
-    /// What the identity token says of the user, or the access token where there is no other.
+    /// The claims of the identity token, or of the access token if there is no other.
     #[must_use]
     pub fn claims(&self) -> Claims {
         Claims::of(self.id_token.as_ref().unwrap_or(&self.access_token))

@@ -1,4 +1,4 @@
-//! What a server asks of whoever keeps the login. The server knows no network, so the login is handed to it as a trait.
+//! The interface between a server and the login. The server has no network code, so it gets the login as a trait.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct BegunLogin {
     pub id: String,
     /// Where the user goes.
     pub url: String,
-    /// What the user types in there.
+    /// The code that the user enters there.
     pub user_code: Option<String>,
     /// Comes when it is stored, or has failed.
     pub end: Pending<'static, Result<(), AccountError>>,
@@ -38,13 +38,13 @@ impl fmt::Debug for BegunLogin {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AccountError {
-    /// What went wrong, and a next step on a line of its own.
+    /// The error, with a hint on a separate line.
     pub message: String,
     /// Whether the fault is of this machine, and not of what was asked.
     pub is_internal: bool,
 }
 
-/// Whoever keeps the login.
+/// The owner of the login.
 pub trait AccountHost: fmt::Debug + Send + Sync {
     /// Begins a login. Any other that still waits is given up first.
     fn begin<'a>(

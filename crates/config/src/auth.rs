@@ -21,7 +21,7 @@ const CODEX_API_KEY: &str = "CODEX_API_KEY";
 /// The largest `auth.json`.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What `auth.json` holds; all empty when there is no such file.
+/// The content of `auth.json`; empty if there is no such file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Auth {
     /// `auth_mode`: how the user logged in, in releases that write it.
@@ -32,7 +32,7 @@ pub struct Auth {
     pub tokens: Option<Tokens>,
     /// `last_refresh`: when the tokens were renewed, as written.
     pub last_refresh: Option<String>,
-    /// What the user pays for, as a client says that brings tokens of its own. It is in no file.
+    /// The subscription, if a client supplied the tokens. It is never stored.
     pub plan: Option<String>,
 }
 
@@ -82,7 +82,6 @@ pub enum AuthError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
     /// The file is not JSON.
@@ -94,7 +93,6 @@ pub enum AuthError {
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What the parser said.
         message: String,
     },
     /// A member of the file is not what it should be.
@@ -106,7 +104,7 @@ pub enum AuthError {
         line: usize,
         /// The member, dotted.
         key: String,
-        /// What was expected and what kind of thing was found.
+        /// The expected type and the type that was found.
         problem: String,
     },
     /// The file could not be put in place or taken away.
@@ -114,10 +112,9 @@ pub enum AuthError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// What was given as a key is none.
+    /// The given key is not valid.
     #[error("the key is empty or holds characters that no key has")]
     BadKey,
     /// The provider's variable is not set.
@@ -127,7 +124,7 @@ pub enum AuthError {
         provider: String,
         /// The variable.
         variable: String,
-        /// What the configuration says about it.
+        /// The instructions from the configuration.
         instructions: Option<String>,
     },
     /// Nobody is logged in.
@@ -291,7 +288,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// What kind of JSON a text is; never the text itself.
+/// The JSON type of a text; never the text itself.
 fn kind(json: &str) -> &'static str {
     match json.bytes().next() {
         Some(b'{') => "an object",

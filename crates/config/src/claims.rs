@@ -1,4 +1,4 @@
-//! What a token says of its owner and of its life.
+//! The claims of a token: its owner and its expiry.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value as Json;
@@ -9,17 +9,17 @@ use crate::Secret;
 const OPENAI_CLAIMS: &str = "https://api.openai.com/auth";
 const PROFILE_CLAIMS: &str = "https://api.openai.com/profile";
 
-/// What a token claims. Its signature is not checked: it only says what to show to its owner, which workspace to name, and
-/// when to ask for another.
+/// The claims of a token. The signature is not checked: they only tell what to show to the owner, which workspace to
+/// name, and when to ask for another.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
     /// The user's address.
     pub email: Option<String>,
-    /// What the user pays for, such as `plus`.
+    /// The subscription, such as `plus`.
     pub plan: Option<String>,
     /// The workspace.
     pub account_id: Option<String>,
-    /// Who made it.
+    /// Its origin.
     pub issuer: Option<String>,
     /// For which client it was made.
     pub audience: Option<String>,

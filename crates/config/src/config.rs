@@ -15,7 +15,8 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use crate::{
     Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, ModelConfig, Origin, Overrides,
     Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree,
-    TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, provider::read_providers,
+    TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers,
+    provider::read_providers,
 };
 
 /// The default provider.
@@ -154,8 +155,9 @@ impl Config {
     /// Everything except the tree.
     pub(crate) fn read(root: &Reader<'_>, profile: Option<String>, env: &Env) -> Result<Self, ConfigError> {
         let providers = read_providers(root, env)?;
-        // Errors in it are reported now; the login code reads it again.
+        // Errors in them are reported now; the code that uses them reads them again.
         LoginConfig::read(root)?;
+        read_mcp_servers(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
         let web_search = switch(&tools, "web_search")?.or(tools.bool("web_search_request")?);

@@ -14,7 +14,7 @@ pub struct ExternalTokens {
     pub access_token: Secret,
     /// The workspace.
     pub account_id: String,
-    /// What the user pays for.
+    /// The subscription.
     pub plan: Option<String>,
 }
 

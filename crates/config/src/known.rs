@@ -67,7 +67,7 @@ const fn moot(pattern: &'static str, why: &'static str) -> Known {
     Known { pattern, usage: Use::Moot(why), project: Project::MayNot }
 }
 
-const MCP: &str = "MCP servers are not supported yet";
+const MCP_LOGIN: &str = "logging in to MCP servers is not supported yet";
 const CHAT: &str = "the chat has no such setting";
 const ABSENT: &str = "this release does not support it";
 const NO_FEATURE: &str = "this release has no such feature";
@@ -135,6 +135,30 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.stream_usage"),
     own("model_providers.*.cache"),
     own("model_providers.*.store"),
+    // They are programs too, and places that keys are sent to.
+    own("mcp_servers.*.command"),
+    own("mcp_servers.*.args"),
+    own("mcp_servers.*.env.*"),
+    own("mcp_servers.*.env_vars"),
+    own("mcp_servers.*.cwd"),
+    own("mcp_servers.*.url"),
+    own("mcp_servers.*.bearer_token_env_var"),
+    own("mcp_servers.*.http_headers.*"),
+    own("mcp_servers.*.env_http_headers.*"),
+    own("mcp_servers.*.enabled"),
+    own("mcp_servers.*.required"),
+    own("mcp_servers.*.startup_timeout_sec"),
+    own("mcp_servers.*.startup_timeout_ms"),
+    own("mcp_servers.*.tool_timeout_sec"),
+    own("mcp_servers.*.enabled_tools"),
+    own("mcp_servers.*.disabled_tools"),
+    own("mcp_servers.*.supports_parallel_tool_calls"),
+    own("mcp_servers.*.default_tools_approval_mode"),
+    own("mcp_servers.*.tools.*.approval_mode"),
+    own("mcp_servers.*.scopes"),
+    own("mcp_servers.*.oauth.client_id"),
+    own("mcp_servers.*.oauth.callback_port"),
+    own("mcp_servers.*.oauth_resource"),
     own("notify"),
     own("experimental_instructions_file"),
     own("model_instructions_file"),
@@ -181,10 +205,12 @@ pub(crate) const KEYS: &[Known] = &[
     own("profile"),
     own("profiles.**"),
     // Keys of other releases.
-    unused("mcp_servers.*.**", MCP),
-    unused("mcp_oauth_credentials_store", MCP),
-    unused("mcp_oauth_callback_port", MCP),
-    unused("mcp_oauth_callback_url", MCP),
+    unused("mcp_servers.*.http_headers_helper", ABSENT),
+    unused("mcp_servers.*.auth", ABSENT),
+    unused("mcp_servers.*.omit_tools_from", ABSENT),
+    unused("mcp_oauth_credentials_store", MCP_LOGIN),
+    unused("mcp_oauth_callback_port", MCP_LOGIN),
+    unused("mcp_oauth_callback_url", MCP_LOGIN),
     unused("otel.**", "telemetry is not supported yet"),
     unused("hooks.**", "hooks are not supported yet"),
     unused("tui.**", CHAT),
@@ -204,7 +230,7 @@ pub(crate) const KEYS: &[Known] = &[
     unused("model_auto_compact_token_limit_scope", ABSENT),
     unused("experimental_use_unified_exec_tool", "set features.unified_exec instead"),
     unused("experimental_use_freeform_apply_patch", ABSENT),
-    unused("experimental_use_rmcp_client", MCP),
+    moot("experimental_use_rmcp_client", "there is one client for MCP servers"),
     only("include_apply_patch_tool", &["true"], ALWAYS),
     only("tools_view_image", &["true"], ALWAYS),
     only("tools.view_image", &["true"], ALWAYS),

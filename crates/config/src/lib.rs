@@ -80,7 +80,7 @@ pub use key::{KeyError, KeyPath};
 pub use key_command::KeyCommand;
 pub use layers::{LayerSource, Layers, Overrides, config_files};
 pub use login_config::{CredentialsStore, LoginConfig};
-pub use mcp_servers::{McpServer, list_mcp_servers};
+pub use mcp_servers::{McpAddress, McpApprovalMode, McpOauth, McpProgram, McpServer, McpTransport};
 pub use models::{ModelCorrection, ModelInfo, ModelTable, OfferedModel, describe_effort};
 pub use price::Price;
 pub use programs::Programs;

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_is_part_of_the_input() {
+    fn cached_tokens_are_part_of_the_input() {
         let price = Price { input: 2.0, cached: 0.5, output: 10.0 };
         assert!((price.of(3_000_000, 1_000_000, 500_000) - 9.5).abs() < 1e-9);
         assert!((price.of(0, 0, 0)).abs() < 1e-9);

@@ -38,7 +38,7 @@ pub struct ProviderConfig {
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub env_key: Option<String>,
-    /// What to tell a user who has not set that variable.
+    /// Instructions for a user who has not set that variable.
     pub env_key_instructions: Option<String>,
     /// A token written into the configuration itself.
     pub experimental_bearer_token: Option<Secret>,
@@ -66,7 +66,6 @@ pub struct ProviderConfig {
     pub requires_openai_auth: bool,
     /// The file with the answers of [`WireApi::Scripted`]; without one a script inside the program is played.
     pub script: Option<PathBuf>,
-    /// What it takes.
     pub traits: ProviderTraits,
 }
 
@@ -161,8 +160,8 @@ pub fn default_model(provider: &str) -> &'static str {
     }
 }
 
-/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say where
-/// they are, if that is elsewhere than usual.
+/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say
+/// where they are, if that is elsewhere than usual.
 #[must_use]
 pub fn local_providers(env: &Env) -> Vec<ProviderConfig> {
     table::ROWS.iter().filter(|row| row.start.is_some()).map(|row| local(row.id, env)).collect()
@@ -181,7 +180,7 @@ fn local(id: &str, env: &Env) -> ProviderConfig {
     ProviderConfig::built_in(row, url)
 }
 
-/// Where the default provider is. What the user has written goes before what the shell happens to hold.
+/// The address of the default provider. The configuration takes precedence over the environment.
 fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
     Ok(moved.unwrap_or_else(|| OPENAI_BASE_URL.to_owned()))

@@ -20,7 +20,7 @@ pub struct ValueError {
     pub origin: Origin,
     /// The full dotted key.
     pub key: String,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub problem: String,
     hint: Option<&'static str>,
 }

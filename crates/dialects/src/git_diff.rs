@@ -1,4 +1,4 @@
-//! What a turn has changed, as a diff that git reads, and in a few words.
+//! The changes of a turn, as a diff for git and as a short summary.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub fn diff(changes: &Changes, folder: &Path) -> String {
     diff
 }
 
-/// What became of each file in the end, after all changes: `A`, `M` or `D` and its path from a folder.
+/// The net change of each file: `A`, `M` or `D`, and its path relative to a folder.
 #[must_use]
 pub fn summary<'a>(all: impl IntoIterator<Item = &'a Changes>, folder: &Path) -> Vec<String> {
     let mut files: BTreeMap<&Path, Option<char>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What each kind of client sees of a thread: pure projections of its log.
+//! The views of a thread for each kind of client: pure projections of its log.
 //!
 //! Invariant: the same events always give the same messages. No files, no clock, no async runtime, and no engine.
 

@@ -1,4 +1,4 @@
-//! What clients are told of threads that five releases have stored, in every dialect.
+//! The messages for clients about threads of five releases, in every dialect.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn each_line(release: &str, mut take: impl FnMut(&Line<'_>)) {
     }
 }
 
-/// What is told, a line each.
+/// Adds a message as one line.
 fn told(all: &mut Vec<String>, what: &impl Serialize) {
     let line = serde_json::to_string(what).unwrap();
     match line.char_indices().nth(SHOWN) {

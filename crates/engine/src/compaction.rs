@@ -1,24 +1,24 @@
-//! What takes the place of a conversation that is summed up.
+//! Compaction: the summary that replaces a conversation.
 
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::response::{ContentItem, Message, ResponseItem};
 
 use codex_thread::HistoryMode;
 
-/// What the model is told when it is to sum up.
+/// The instructions for a summary.
 pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");
 
 /// How many bytes of what the user said are carried over, the newest first.
 const CARRIED_BYTES: usize = 80_000;
 
-/// What a summary begins with.
+/// The prefix of a summary.
 const SUMMED_UP: &str = "The conversation before this was summed up by you:";
 
-/// What a summary begins with that is one message with what the person said.
+/// The prefix of a summary that contains the user's messages.
 const SAID_SO_FAR: &str = "So far the person has said:\n\n";
 
-/// What the user said, of messages in the user's name: those that an earlier summary has put there say it in words of ours,
-/// or say nothing of it.
+/// The user's own messages, without generated ones: those of an earlier summary quote the user
+/// or do not contain the user's words at all.
 pub(crate) fn said(messages: impl IntoIterator<Item = Message>) -> Vec<Message> {
     messages.into_iter().filter_map(said_in).collect()
 }
@@ -38,11 +38,11 @@ fn said_in(message: Message) -> Option<Message> {
     (!content.is_empty()).then_some(Message { content, ..Message::user("") })
 }
 
-/// What a summary is made of.
+/// The parts of a summary.
 pub(crate) struct Summary<'a> {
-    /// What the model wrote.
+    /// The model's summary.
     pub(crate) text: &'a str,
-    /// What the user said, oldest first.
+    /// The user's messages, oldest first.
     pub(crate) said: &'a [Message],
     /// The plan that was open.
     pub(crate) plan: Option<&'a UpdatePlanArgs>,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_summary_quotes_was_said_and_the_summary_was_not() {
+    fn quotes_in_an_earlier_summary_count_as_user_messages() {
         for history in [HistoryMode::Full, HistoryMode::Brief] {
             let first: Vec<Message> = ["one", "two"].map(Message::user).into();
             let summary = Summary { text: "a fern", said: &first, plan: None, history }.messages();

@@ -1,6 +1,6 @@
-//! When what items grow by is written beside the log.
+//! Schedules the writing of drafts next to the log.
 //!
-//! Invariants: nothing is encoded, written or waited for as long as nothing grows. What has grown is written within
+//! Invariants: nothing is encoded, written or waited for as long as nothing grows. New text is written within
 //! [`PAUSE`], and not more often than that.
 
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 /// How long readers may be ahead of what is written. A crash costs no more than that.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What has grown and is not whole, and when it is written.
+/// The drafts of open items, and the time of their next write.
 #[derive(Default)]
 pub(crate) struct Drafting {
     drafts: Drafts,
@@ -28,7 +28,7 @@ impl Drafting {
         self.drafts.take(event, position);
     }
 
-    /// What the model was saying and thinking, as far as it has come.
+    /// The partial messages and reasoning of the model.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
         self.drafts.broken_off()
     }

@@ -5,7 +5,7 @@ use codex_wire::response::Message;
 
 use codex_log::settings::{Mode, Settings};
 
-/// What the model is told about where it works. A new one is sent when a turn changes any of it.
+/// The environment context of the model. A new one is sent when a turn changes any of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Environment {
     text: String,
@@ -43,14 +43,14 @@ impl Environment {
         Self { text: lines.join("\n"), mode: settings.mode.clone() }
     }
 
-    /// What the model is told that knew other surroundings until now.
+    /// The messages that inform the model of a changed environment.
     pub(crate) fn changes(&self, before: &Self) -> Vec<Message> {
         let text = (self.text != before.text).then(|| Message::user(self.text()));
         let mode = (self.mode != before.mode).then(|| mode_message(&self.mode));
         text.into_iter().chain(mode).collect()
     }
 
-    /// What the model is told of the mode once more, where it is not the usual one.
+    /// The message about the collaboration mode, if it is not the default.
     pub(crate) fn mode(&self) -> Option<Message> {
         (self.mode != Mode::default()).then(|| mode_message(&self.mode))
     }

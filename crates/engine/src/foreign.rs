@@ -12,8 +12,8 @@ use codex_config::skill_list::is_distrusted;
 use codex_log::settings::Settings;
 use codex_thread::ExplicitOverrides;
 
-/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the user
-/// neither stands in nor has named or trusted. Returns what the user is told.
+/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the
+/// user neither stands in nor has named or trusted. Returns what the user is told.
 pub(crate) fn withhold(
     settings: &mut Settings,
     meta: &SessionMeta,
@@ -24,7 +24,7 @@ pub(crate) fn withhold(
     let is_confirmed = explicit.cwd || is_near(stands, &settings.cwd) || is_trusted(config, &settings.cwd);
     let has_no_limits =
         matches!(settings.sandbox_policy, SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. });
-    // Who says that there are to be no limits has said so of every folder.
+    // A request for no limits applies to every folder.
     let is_free = explicit.sandbox_policy && has_no_limits;
     if is_confirmed || is_free || !is_foreign(meta, config, &settings.cwd) {
         return None;

@@ -1,7 +1,8 @@
-//! The goal of a thread, as a machine without I/O: what it is, what it has cost, and whether the thread goes on by itself.
+//! The goal of a thread, as a machine without I/O: what it is, what it has cost, and whether the thread goes on by
+//! itself.
 //!
-//! Invariant: the thread never goes on by itself without a bound. It stops when the goal is no longer active, when a turn
-//! did nothing new, and after a number of turns in which nobody has said anything.
+//! Invariant: the thread never goes on by itself without a bound. It stops when the goal is no longer active, when a
+//! turn did nothing new, and after a number of turns in which nobody has said anything.
 
 #[cfg(test)]
 mod tests;
@@ -16,16 +17,16 @@ const MOST_IDLE_TURNS: u32 = 3;
 /// How many turns in a row the thread may begin by itself while nobody says anything.
 const MOST_OWN_TURNS: u32 = 200;
 
-/// What the model is told when a turn is over and the goal is not.
+/// The message for the model when a turn has ended and the goal is still active.
 const GO_ON: &str = "<goal>\nThe goal is still active, and nobody has said anything since. Take the next step towards \
                      it. If it is reached, check that, and call `update_goal` with `complete`. If you cannot go on \
                      without the person, call it with `blocked`.\n</goal>";
 
-/// What the model is told when the tokens are used up.
+/// The message for the model when the token budget is used up.
 const BUDGET_USED_UP: &str = "<goal>\nThe tokens set aside for the goal are used up. Begin nothing new: say in a few \
                               sentences what is done and what is left.\n</goal>";
 
-/// What the model is told when it no longer works towards the goal, and not because it said so itself.
+/// The message for the model when the goal ended, unless the model ended it.
 const PUT_ASIDE: &str = "<goal>\nThe goal was put aside. Do what the person says, and no more.\n</goal>";
 
 /// How a turn ended, as far as it matters for a goal.
@@ -49,7 +50,7 @@ pub(crate) struct GoalState {
     goal: Option<Goal>,
     /// Whether anything follows from the goal here. Clients that know nothing of goals expect no turns of our own.
     is_followed: bool,
-    /// What the model was told last; none once that is gone, or the model has ended the goal itself.
+    /// The latest message about the goal; none once it is gone or the model has ended the goal.
     told: Option<String>,
     /// Since when the running turn counts.
     since: Option<Instant>,
@@ -59,13 +60,13 @@ pub(crate) struct GoalState {
     /// Turns in a row that we have begun, and those of them in which nothing was done.
     own_turns: u32,
     idle_turns: u32,
-    /// What the model said last in the last turn.
+    /// The last message of the model in the previous turn.
     last_said: Option<String>,
     /// Whether the goal has changed since the log was told.
     is_changed: bool,
 }
 
-/// What happened in the running turn.
+/// The progress of the running turn.
 #[derive(Debug, Default)]
 struct TurnSoFar {
     /// Whether we have begun it, and nobody has joined in.
@@ -77,8 +78,8 @@ struct TurnSoFar {
 }
 
 impl GoalState {
-    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file may
-    /// say anything; what could not have been set is no goal.
+    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file
+    /// may say anything; what could not have been set is no goal.
     pub(crate) fn resumed(goal: Option<Goal>, is_followed: bool) -> Self {
         let goal = goal.filter(|goal| objective_fits(&goal.objective).is_ok());
         Self { goal, is_followed, ..Self::default() }
@@ -145,7 +146,7 @@ impl GoalState {
         self.start_clock();
     }
 
-    /// What the model is asked in a turn of our own.
+    /// The input of a turn that the goal starts.
     pub(crate) fn next_step(&mut self) -> String {
         self.note().unwrap_or_else(|| GO_ON.to_owned())
     }
@@ -166,7 +167,7 @@ impl GoalState {
         self.turn.has_acted = true;
     }
 
-    /// What the model has to be told before it is asked, if it does not know it yet.
+    /// The message about the goal that the model needs before the next request, if any.
     pub(crate) fn note(&mut self) -> Option<String> {
         self.turn.has_asked = true;
         let status = self.goal.as_ref().filter(|_| self.is_followed).map(|goal| goal.status);
@@ -188,8 +189,8 @@ impl GoalState {
         self.told = None;
     }
 
-    /// Notes that the conversation begins anew. Readers of the file begin there too, so it has to say again what the goal
-    /// is.
+    /// Records that the conversation restarts. Readers of the file begin there too, so it has to say again what the
+    /// goal is.
     pub(crate) fn start_over(&mut self) {
         self.forget_told();
         self.is_changed = self.goal.is_some();
@@ -317,7 +318,7 @@ fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal
     within_budget(Goal { updated_at: if Some(&goal) == present { goal.updated_at } else { now }, ..goal }, change)
 }
 
-/// A goal whose tokens are used up is not active: whoever asks for that is told, and a smaller budget ends it.
+/// A goal whose budget is used up is not active: a request for that is refused, and a smaller budget ends it.
 fn within_budget(goal: Goal, change: &GoalChange) -> Result<Goal, GoalError> {
     match goal.token_budget.filter(|_| goal.is_active() && goal.is_budget_used_up()) {
         None => Ok(goal),
@@ -326,7 +327,7 @@ fn within_budget(goal: Goal, change: &GoalChange) -> Result<Goal, GoalError> {
     }
 }
 
-/// What the model is told of an active goal.
+/// The description of an active goal for the model.
 fn describe(goal: &Goal) -> String {
     let budget = goal.token_budget.map(|budget| format!("\n\nAbout {budget} tokens may be used for it in all."));
     let budget = budget.unwrap_or_default();

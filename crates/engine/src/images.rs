@@ -41,13 +41,13 @@ pub(crate) async fn user_message(
 /// How pictures are shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImageDetail {
-    /// What clients remember.
+    /// The history mode of the clients.
     pub(crate) history: HistoryMode,
     /// Whether each stands between marks that name it, so that the model can tell which one is meant.
     pub(crate) marks: bool,
 }
 
-/// What clients are shown: pictures as they were when they were read, since a file may change or go.
+/// The input as clients see it, with images as they were read, because a file may change or disappear.
 fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
     let parts = message.content.iter().map(Some).chain(std::iter::repeat(None));
     let shown = content.into_iter().zip(parts).map(|(item, part)| match (item, part) {
@@ -59,7 +59,7 @@ fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
     shown.collect()
 }
 
-/// Makes the message. What cannot be sent is replaced by a note, so that one bad file never ends a thread.
+/// Builds the message. A file that cannot be sent is replaced by a note, so that it never ends a thread.
 ///
 /// It reads files; run it off the async threads.
 pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {

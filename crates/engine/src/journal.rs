@@ -1,8 +1,9 @@
-//! The thread's log on its way out: first to disk, then to whoever reads along.
+//! The thread's log on its way out: first to disk, then to its feeds.
 //!
-//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has done
-//! is not published at all, and the turn fails; what happens outside of turns is published after the loss was announced. In
-//! both cases its lines are written before any others once the file takes them, so the file never has a hole.
+//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has
+//! done is not published at all, and the turn fails; what happens outside of turns is published after the loss was
+//! announced. In both cases its lines are written before any others once the file takes them, so the file never has a
+//! hole.
 
 use std::sync::Arc;
 
@@ -21,10 +22,9 @@ use crate::drafting::Drafting;
 pub(crate) struct Journal {
     thread: ThreadId,
     log: LogName,
-    /// What its lines are written with.
     writer: Box<dyn LogWriter>,
-    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with lines
-    /// have the place where these would end.
+    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with
+    /// lines have the place where these would end.
     waiting: Vec<Event>,
     /// How far from there they have ended, because somebody else has written too.
     shift: u64,
@@ -34,9 +34,9 @@ pub(crate) struct Journal {
     unsaved: Vec<Event>,
     /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
     is_announced: bool,
-    /// What has grown and is not whole.
+    /// The drafts of open items.
     drafting: Drafting,
-    /// What was published last, for readers that come back.
+    /// The latest events, for readers that reconnect.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
 }
@@ -91,15 +91,15 @@ impl Journal {
         self.recent.last()
     }
 
-    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after; none if
-    /// there is more to know than the lines say.
+    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after;
+    /// none if there is more to know than the lines say.
     pub(crate) fn lines_upto(&self, has_turn: bool) -> Option<Seq> {
         let is_whole = !self.is_in_memory() && self.is_saved();
         let quiet = || (!has_turn).then(|| self.last());
         is_whole.then(|| self.recent.whole_since().or_else(quiet))?
     }
 
-    /// What was open after an event, or after the one that was published last.
+    /// The items that were open after an event, or after the latest one.
     pub(crate) fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
         self.recent.open_items(after)
     }
@@ -152,12 +152,12 @@ impl Journal {
         &self.waiting[self.waiting.len() - 1]
     }
 
-    /// What the model was saying and thinking, as far as readers were told of it.
+    /// The published part of open messages and reasoning.
     pub(crate) fn broken_off(&self) -> Vec<Item> {
         self.drafting.broken_off()
     }
 
-    /// Whether what has grown is to be written beside the log before it is whole.
+    /// Whether drafts should be written before their items are complete.
     pub(crate) fn has_draft(&self) -> bool {
         self.drafting.has_unsaved() && self.writer.is_kept()
     }
@@ -260,7 +260,7 @@ impl Journal {
         let commit = self.writer.commit(durably);
         self.shift = self.writer.position().wrapping_sub(expected);
         if let Some(message) = self.writer.take_warning() {
-            // Whoever has read along has not read what somebody else wrote.
+            // Readers have not seen the lines of the other process.
             self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
@@ -325,8 +325,8 @@ impl Journal {
     }
 }
 
-/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn begins and
-/// that it came to nothing is told all the same.
+/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn
+/// starts and that it failed is published anyway.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
     body.class() == Class::Kept && !is_told

@@ -24,10 +24,10 @@ use crate::setup::Setup;
 /// How long the files may take to be read that say what a thread is made of.
 const FILES_TIME: Duration = Duration::from_secs(30);
 
-/// How threads of this process run, whoever starts them.
+/// The options of all threads of this process.
 #[derive(Debug)]
 pub struct HostOptions {
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<ConfigSource>,
     /// Where threads work that name no folder.
     pub cwd: PathBuf,
@@ -35,13 +35,13 @@ pub struct HostOptions {
     pub programs: Option<PathBuf>,
     /// The name this program gives itself to providers.
     pub originator: String,
-    /// What kind of program threads come from.
+    /// The kind of program that starts the threads.
     pub source: SessionSource,
     /// How many bytes of what each thread said last are kept for clients that were cut off.
     pub recent_bytes: usize,
-    /// What requests are authorized with.
+    /// The credentials of requests.
     pub credentials: CredentialsSource,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
 }
 
@@ -65,7 +65,7 @@ impl LocalHost {
         Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Loaded::default() }) }
     }
 
-    /// What a thread is made of, found out on a thread that may block.
+    /// The setup of a thread, built on a thread that may block.
     async fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
         let shared = Arc::clone(&self.shared);
         match timeout(FILES_TIME, tokio::task::spawn_blocking(move || shared.setup(request))).await {
@@ -125,7 +125,7 @@ impl ThreadHost for LocalHost {
 }
 
 impl Shared {
-    /// What a thread is made of. It reads files.
+    /// The setup of a thread. It reads files.
     fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
         let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history } = request;
         let HostOptions { config: source, cwd: here, programs, .. } = &self.options;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use codex_log::store::{StoreError, StoreErrorKind};
 use codex_thread::{Fault, StartError};
 
-/// What went wrong.
+/// The reason why a thread could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     /// The working directory is unusable.
@@ -18,14 +18,14 @@ pub(crate) enum OpenError {
     /// The file that replaces the base instructions could not be read.
     #[error("{key}: could not read {path}", path = .path.display())]
     Instructions {
-        /// What names it in the configuration.
+        /// Its configuration key.
         key: &'static str,
         /// Which file.
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
     },
-    /// What it should go on with could not be read, or it could not be made, opened, copied or written.
+    /// Its history could not be read, or it could not be created, opened, copied or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The work before the start was cut off by the end of the program.
@@ -43,7 +43,7 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Whether the thread could not be saved, which is no fault of whoever asked for it.
+    /// Whether the thread could not be saved, which is not the requester's fault.
     fn is_unsaved(&self) -> bool {
         let Self::Store(error) = self else { return false };
         matches!(error.kind(), StoreErrorKind::Unwritable | StoreErrorKind::Unencodable | StoreErrorKind::Failed)

@@ -1,4 +1,4 @@
-//! What has to be found out before a thread can start.
+//! Everything that is read before a thread starts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
 
-/// What names a file of instructions, in the words of present and of earlier releases.
+/// The configuration keys of a file with instructions, in current and earlier releases.
 const INSTRUCTIONS_KEYS: [&str; 2] = ["model_instructions_file", "experimental_instructions_file"];
 
 /// The largest file of instructions that a configuration may name.
@@ -40,7 +40,7 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 /// How long the files of a thread and its project may take to be read.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
-/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads at
+/// How long to wait for a thread that another process has open. Clients that restart a server resume their threads at
 /// once, while the server before it is still ending.
 const LOCKED_TIME: Duration = Duration::from_secs(2);
 /// How long to wait before the next try.
@@ -50,31 +50,31 @@ const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct PreparedThread {
     /// Its first event.
     pub(crate) started: ThreadStarted,
-    /// What the model is told before the conversation.
+    /// The instructions of the model.
     pub(crate) instructions: Arc<str>,
-    /// What the conversation begins with: the instructions of whoever set the agent up, of the user and the project.
+    /// The start of the conversation: the instructions of the administrator, the user and the project.
     pub(crate) preface: Vec<Message>,
     /// The skills it knows.
     pub(crate) skills: Arc<[SkillMetadata]>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
     /// Its log, open.
     pub(crate) journal: Journal,
     /// The models that the user has described.
     pub(crate) models: ModelTable,
-    /// What the user has decided about commands.
+    /// The user's rules for commands.
     pub(crate) rules: Rules,
-    /// What its log comes to so far.
+    /// The folded state of its log.
     pub(crate) state: ThreadState,
-    /// What has to be taken up again, if it goes on.
+    /// The unfinished work of a resumed thread.
     pub(crate) continued: Option<Box<ResumedWork>>,
 }
 
-/// What has to be taken up again in a thread that goes on.
+/// The unfinished work of a resumed thread.
 pub(crate) struct ResumedWork {
     /// Calls of which it does not know the end.
     pub(crate) ends: UnfinishedCalls,
-    /// What its last turn ran under.
+    /// The settings of its last turn.
     pub(crate) before: Option<Settings>,
     /// The turn that goes on, if questions of it wait for an answer.
     pub(crate) unfinished: Option<TurnId>,
@@ -197,7 +197,7 @@ impl OpenedLog {
         Self { journal: Journal::new(thread, writer), rollout: place, state, explicit, warnings: Vec::new() }
     }
 
-    /// What a thread that is not saved goes on with. What is kept of it is only read.
+    /// The history of a thread that is not saved. Its source is only read.
     fn unsaved(setup: &Setup, initial_history: &InitialHistory, meta: &SessionMeta) -> Result<Self, OpenError> {
         let read = |thread: ThreadId| setup.store.history(thread, interrupted(setup));
         let (history, explicit) = match initial_history {
@@ -230,7 +230,7 @@ impl OpenedLog {
     }
 }
 
-/// What becomes of answers that are interrupted.
+/// The treatment of interrupted answers.
 pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
     match setup.profile.history {
         HistoryMode::Brief => Interrupted::Forgotten,
@@ -238,13 +238,13 @@ pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
     }
 }
 
-/// What a copy says of where it comes from.
+/// The lineage of a fork.
 fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
     let imported_at = of.lineage.imported_at.clone();
     SessionLineage { forked_from_id: Some(of.id), imported_at, ..SessionLineage::default() }
 }
 
-/// What the model is told before anything is said, and what was found on the way.
+/// The instructions and skills for the model, and warnings about them.
 struct Preamble {
     /// The instructions of the user and the project.
     user: Option<String>,
@@ -308,7 +308,7 @@ fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
     if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
 }
 
-/// What the model was told of its surroundings in a turn under stored settings.
+/// The settings that the model was last informed of, from the stored ones.
 pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
     let Settings { cwd, approval_policy, sandbox_policy, .. } = stored.clone();
     Settings { cwd, approval_policy, sandbox_policy, ..now.clone() }

@@ -48,7 +48,6 @@ pub enum ConnectError {
         id: String,
         /// The script's file, or what stands for it.
         name: String,
-        /// What is wrong with it.
         source: ScriptError,
     },
 }

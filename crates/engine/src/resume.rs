@@ -1,4 +1,4 @@
-//! What a thread goes on under, and what it has left undone.
+//! The settings and the unfinished calls of a resumed thread.
 
 use codex_log::settings::Settings;
 use codex_log::state::ThreadState;
@@ -7,10 +7,10 @@ use codex_wire::response::{CustomToolCallOutput, FunctionCallOutput, FunctionCal
 
 use codex_tools::call::{ToolCall, call_of};
 
-/// What the model is told of a call whose end nobody saw.
+/// The output of a call whose end was not recorded.
 const LOST: &str = "aborted";
 
-/// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
+/// The settings of a resumed thread: as configured now, but never looser than before, unless set explicitly.
 pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settings) -> Settings {
     Settings {
         cwd: if explicit.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
@@ -41,7 +41,8 @@ pub(crate) struct UnfinishedCalls {
 }
 
 impl UnfinishedCalls {
-    /// What is loose in the state of a thread. Questions that nobody has answered are asked again, or count as lost.
+    /// The unfinished calls in the state of a thread. Unanswered questions are asked again, or their calls count as
+    /// lost.
     pub(crate) fn of(state: &ThreadState, asks_again: bool) -> Self {
         let mut ends = Self::default();
         for open in state.conversation.open_calls() {
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_goes_on_no_looser_than_it_was() {
+    fn a_thread_continues_no_looser_than_it_was() {
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let then = before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
         let settled = settle(ExplicitOverrides::default(), now, &then);
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_insists_on_counts() {
+    fn explicit_settings_win() {
         let all = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let settled = settle(all, now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));

@@ -4,10 +4,10 @@ use codex_log::review::describe;
 pub(crate) use codex_log::review::{ASKED, hint, read};
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
 
-/// What the reviewer is told before anything else.
+/// The instructions of the reviewer.
 pub(crate) const INSTRUCTIONS: &str = include_str!("../prompts/review.md");
 
-/// What the reviewer is asked.
+/// The request to the reviewer.
 pub(crate) fn prompt(target: &ReviewTarget) -> String {
     match target {
         ReviewTarget::UncommittedChanges => {
@@ -31,7 +31,7 @@ pub(crate) fn prompt(target: &ReviewTarget) -> String {
     }
 }
 
-/// What the model that goes on afterwards is told.
+/// The report for the model that continues afterwards.
 pub(crate) fn report(output: Option<&ReviewOutputEvent>) -> String {
     let result = match output {
         Some(output) => format!("These are its results:\n\n{}", describe(output)),

@@ -1,4 +1,4 @@
-//! What a new thread is made of, and its start.
+//! The setup of a thread, and its start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use codex_wire::rollout::SessionSource;
 
 use crate::session::Session;
 
-/// What a new thread is made of.
+/// The setup of a thread.
 #[derive(Clone)]
 pub struct Setup {
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<Config>,
     /// The home folder.
     pub home: Home,
-    /// Who keeps the thread.
+    /// The store of the thread.
     pub store: Arc<dyn ThreadStore>,
     /// Where it works.
     pub cwd: PathBuf,
@@ -32,11 +32,10 @@ pub struct Setup {
     pub shell: Option<String>,
     /// A folder of programs that commands find before all others, such as `apply_patch`.
     pub programs: Option<PathBuf>,
-    /// What the clients expect that it is started for.
+    /// The expectations of its clients.
     pub profile: ClientProfile,
-    /// What the model is told in place of our own instructions.
+    /// Replaces the built-in instructions.
     pub base_instructions: Option<Arc<str>>,
-    /// What it begins with.
     pub initial_history: InitialHistory,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
@@ -46,7 +45,7 @@ impl Setup {
     /// Starts a thread. It is on disk when this returns, unless it is not to be saved.
     ///
     /// # Errors
-    /// When the working directory does not exist, what the thread goes on with cannot be read, or it cannot be saved.
+    /// If the working directory does not exist, the history cannot be read, or the thread cannot be saved.
     pub async fn start(self) -> Result<(Thread, Feed), StartError> {
         let (session, thread, feed) = Session::start(self).await?;
         tokio::spawn(Box::new(session).run());

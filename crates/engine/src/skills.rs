@@ -1,4 +1,4 @@
-//! How the model hears of the skills that a thread knows.
+//! The description of a thread's skills for the model.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use codex_wire::skill::SkillMetadata;
 /// How many bytes of a skill the model is given when the user names it.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// What the model is told of the skills; none when there are none.
+/// The description of the skills for the model, if there are any.
 pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
     if skills.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! What a running turn waits for.
+//! The work that a running turn waits for.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::turn::Input;
 
-/// What a running turn waits for. Replacing it cancels it.
+/// The work that a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
     /// Nothing at all.
     Nothing,

@@ -1,6 +1,6 @@
-//! What a thread does when its file cannot grow: nothing is told that was not saved, and it goes on when there is room.
+//! A thread whose file cannot grow publishes nothing that was not saved, and continues when there is room.
 //!
-//! A limit on the size of files stands for the end of the disk. It holds for a whole process, so this is a process of its own
+//! A limit on the size of files simulates a full disk. It applies to a whole process, so this is a separate process
 //! with a single test.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
@@ -85,7 +85,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     assert_eq!(completed(&events), [""; 0]);
     assert_eq!(saved(&client), told);
 
-    // What is left of the room ends before the call.
+    // The remaining room ends before the call.
     let events = client.turn("3", "touch it").await;
     assert_full(&client, &events);
     assert!(!client.world.path("project/made").exists(), "what cannot be saved is not run");
@@ -95,7 +95,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     assert!(matches!(outcome(&events), Outcome::Completed { .. }), "{:?}", outcome(&events));
     assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "numbers grow");
 
-    // Who resumes the thread goes on with the conversation that was in memory.
+    // The resumed thread continues with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
         .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {

@@ -12,7 +12,7 @@ const NAMED: usize = 8;
 pub struct Finding {
     /// Its original path.
     pub path: PathBuf,
-    /// What it was, and what was done to it.
+    /// A description of the finding and its treatment.
     pub what: String,
 }
 

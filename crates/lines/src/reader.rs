@@ -11,7 +11,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// How much of a line that is too long is kept, to tell whose it was.
 const HEAD_BYTES: usize = 1024;
 
-/// What came in.
+/// A received line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// A line without its end.
@@ -20,7 +20,7 @@ pub enum Line {
     TooLong {
         /// How many bytes it had.
         bytes: u64,
-        /// What it began with.
+        /// Its first bytes.
         head: Vec<u8>,
     },
 }

@@ -25,8 +25,8 @@ pub trait LineSink {
     /// When the line cannot be encoded or kept.
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
 
-    /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written beside
-    /// the payload, never into it: whoever reads the payload is to find what every release wrote there.
+    /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written
+    /// next to the payload, never into it: the payload is what every release wrote there.
     ///
     /// # Errors
     /// When the line cannot be encoded or kept.
@@ -204,8 +204,8 @@ impl<'a> ApprovalLine<'a> {
     }
 }
 
-/// That turns were forgotten, in the words of the newest releases: so many of the user's. A turn may begin without a word
-/// of the user's, so the first of them is named besides.
+/// That turns were forgotten, in the words of the newest releases: so many of the user's. A turn may begin without a
+/// word of the user's, so the first of them is named besides.
 #[derive(Serialize)]
 struct RolledBackLine<'a> {
     #[serde(rename = "type")]
@@ -215,7 +215,7 @@ struct RolledBackLine<'a> {
     turn_id: Option<&'a str>,
 }
 
-/// What the goal of the thread is from here on. Other releases keep goals elsewhere and pass over these lines.
+/// The goal of the thread from here on. Other releases store goals elsewhere and skip these lines.
 #[derive(Serialize)]
 struct GoalLine<'a> {
     #[serde(rename = "type")]
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_lines_and_nothing_else_has() {
+    fn only_stored_events_have_lines() {
         let message = || Item::AgentMessage(AgentMessage::empty(ItemId::new("m")));
         let content = vec![UserInput::text("hi")];
         let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content });

@@ -56,11 +56,9 @@ pub struct Event {
     pub at_ms: i64,
     /// The turn it belongs to, or none for what the thread says by itself.
     pub turn: Option<TurnId>,
-    /// What happened.
     pub body: Body,
 }
 
-/// What happened.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// The thread is ready.
@@ -95,7 +93,7 @@ pub enum Body {
         question: QuestionId,
         /// The answer.
         answer: Answer,
-        /// What was asked about, as it is from here on; none if it had gone on before.
+        /// The item that the question was about, in its new state; none if it had continued before.
         item: Option<Item>,
     },
     /// The model has typed into a terminal.
@@ -104,7 +102,6 @@ pub enum Body {
         item: ItemId,
         /// The number of the terminal.
         terminal: u64,
-        /// What was typed.
         stdin: String,
     },
     /// The turn has changed files: all of its changes so far, as a diff.
@@ -128,7 +125,7 @@ pub enum Body {
     WentBack {
         /// The provider's name for the answer.
         response_id: String,
-        /// What the model sees of the conversation from here on, after what every conversation of the thread begins with.
+        /// The conversation from here on, without the messages that every conversation of the thread begins with.
         replacement: Vec<ConversationItem>,
     },
     /// The last turns were forgotten.
@@ -139,14 +136,13 @@ pub enum Body {
     GoalCleared,
     /// Tokens were counted, or the account's limits were told.
     TokensCounted {
-        /// What the thread has used; none before the first answer.
+        /// The token usage of the thread; none before the first answer.
         info: Option<TokenUsageInfo>,
-        /// What the account still allows.
+        /// The rate limits of the account.
         rate_limits: Box<RateLimitSnapshot>,
     },
     /// An answer broke off and is asked for again.
     AnswerRetried {
-        /// What went wrong.
         failure: Failure,
         /// Which retry this is, from 1.
         attempt: u32,
@@ -156,10 +152,7 @@ pub enum Body {
         delay: Duration,
     },
     /// Something the user should know; work goes on.
-    Warning {
-        /// What.
-        message: String,
-    },
+    Warning { message: String },
     /// The turn that is about to end has left something to read, and this is what the user has not read by now.
     Unread(Arc<ReadState>),
     /// The turn is over. Every started turn has exactly one of these.
@@ -232,14 +225,14 @@ impl Record {
     }
 }
 
-/// What is reviewed.
+/// The start of a review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewEntered {
     /// Which changes.
     pub target: ReviewTarget,
     /// The same in a few words, for people.
     pub hint: String,
-    /// What the reviewer is asked.
+    /// The reviewer's instructions.
     pub prompt: String,
 }
 
@@ -254,12 +247,12 @@ pub struct RolledBack {
     pub first: Option<TurnId>,
 }
 
-/// How a conversation was summed up.
+/// The compaction of a conversation.
 #[derive(Debug, Clone)]
 pub struct Compacted {
-    /// What the model wrote.
+    /// The model's summary.
     pub summary: String,
-    /// What the model sees of the conversation from here on; none where an older release did not record it.
+    /// The conversation from here on; none if an older release did not record it.
     pub replacement: Option<Vec<ConversationItem>>,
     /// About how many tokens the conversation had.
     pub before: usize,
@@ -267,7 +260,7 @@ pub struct Compacted {
     pub after: usize,
 }
 
-/// What becomes of an event.
+/// Whether an event is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// It has lines, and is published only after they were written.
@@ -281,8 +274,8 @@ pub enum Class {
 }
 
 impl Body {
-    /// What becomes of it. The encoder gives lines for what is kept and for nothing else, except that a thread that goes on
-    /// has its first line already, and what a reviewer is asked is in the line that begins the review.
+    /// Whether it is stored. The encoder writes lines for stored events only, except that a resumed thread
+    /// has its first line already, and the reviewer's instructions are in the line that starts the review.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -313,7 +306,7 @@ impl Body {
         }
     }
 
-    /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another thing.
+    /// Whether it shows what the model thinks. The encrypted form for later requests is another thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {
@@ -364,7 +357,7 @@ pub enum Abort {
     ReviewEnded,
 }
 
-/// What went wrong, for people and for programs.
+/// An error, for people and for programs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// A sentence without a full stop.

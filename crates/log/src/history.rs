@@ -1,12 +1,12 @@
-//! What a store gives of a thread that goes on.
+//! The stored data of a thread that is resumed.
 
 use crate::line::BadLine;
 use crate::state::ThreadState;
 
-/// What a thread needs to go on.
+/// The data for resuming a thread.
 #[derive(Debug)]
 pub struct History {
-    /// What its lines come to.
+    /// The folded state of its lines.
     pub state: ThreadState,
     /// Lines that were passed over, the first hundred of them.
     pub bad_lines: Vec<BadLine>,

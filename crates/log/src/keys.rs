@@ -1,4 +1,4 @@
-//! What a thread has heard under a key of its client's, so that a client which repeats itself is not obeyed twice.
+//! The keys of client messages that a thread has accepted, so that a repeated message is not accepted twice.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -25,7 +25,6 @@ pub struct Line<'a> {
     pub timestamp: Cow<'a, str>,
     /// Its type.
     pub kind: Cow<'a, str>,
-    /// What it says.
     pub payload: &'a RawValue,
 }
 
@@ -54,7 +53,7 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.text).ok()
     }
 
-    /// Who made an item of the conversation that holds something only its maker reads.
+    /// The provider of an item with data that only it can read.
     #[must_use]
     pub fn origin(&self) -> Option<Arc<ItemOrigin>> {
         // Nearly all lines end with their payload, which is a part of them.
@@ -80,7 +79,7 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.payload.get()).ok()
     }
 
-    /// What it tells in the words of the event queue, as the release that wrote it did.
+    /// Its event of the queue, as the release that wrote it sent it.
     #[must_use]
     pub fn message(&self) -> Option<EventMsg> {
         (self.kind == "event_msg").then(|| self.payload_as()).flatten()
@@ -113,7 +112,7 @@ struct MadeBy {
 #[derive(Debug, Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// What tells items of the conversation apart.
+/// The members that distinguish items of the conversation.
 #[derive(Debug, Deserialize)]
 pub struct ItemHead<'a> {
     #[serde(borrow, rename = "type")]
@@ -144,7 +143,7 @@ impl<'a> ItemHead<'a> {
     }
 }
 
-/// What tells events apart.
+/// The members that distinguish events.
 #[derive(Debug, Deserialize)]
 pub struct EventHead<'a> {
     #[serde(borrow, rename = "type")]
@@ -185,6 +184,8 @@ impl EventHead<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
     pub timestamp: &'a str,
+    /// The number of the line, which release 0.166 writes.
+    pub ordinal: Option<u64>,
     /// The type of the line.
     pub kind: &'a str,
     /// The type inside the payload; empty if the payload does not begin with one.
@@ -201,17 +202,18 @@ impl<'a> Head<'a> {
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
         let rest = rest.strip_prefix(b",")?;
-        let rest = match rest.strip_prefix(b"\"ordinal\":") {
+        let (ordinal, rest) = match rest.strip_prefix(b"\"ordinal\":") {
             Some(number) => {
                 let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                number[digits..].strip_prefix(b",")?
+                let (digits, rest) = number.split_at(digits);
+                (std::str::from_utf8(digits).ok()?.parse().ok(), rest.strip_prefix(b",")?)
             }
-            None => rest,
+            None => (None, rest),
         };
         let (kind, rest) = word(rest.strip_prefix(b"\"type\":")?)?;
         let rest = rest.strip_prefix(b",\"payload\":")?;
         let inner = rest.strip_prefix(b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
-        Some(Self { timestamp, kind, inner, payload: line.len() - rest.len() })
+        Some(Self { timestamp, ordinal, kind, inner, payload: line.len() - rest.len() })
     }
 
     /// The type of the item in the payload of that line, if it is in its beginning.
@@ -269,11 +271,10 @@ pub struct BadLine {
     pub number: u64,
     /// Where it begins in the file.
     pub start: u64,
-    /// What is wrong with it.
     pub fault: Fault,
 }
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// It is not a JSON object with a type.
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_lines_are_refused() {
         let broken = [
             "",
             "null",
@@ -342,7 +343,10 @@ mod tests {
     fn a_head_needs_the_beginning_only() {
         let head =
             Head::of(br#"{"timestamp":"t","ordinal":3,"type":"event_msg","payload":{"type":"token_count","info"#);
-        assert_eq!(head, Some(Head { timestamp: "t", kind: "event_msg", inner: "token_count", payload: 58 }));
+        assert_eq!(
+            head,
+            Some(Head { timestamp: "t", ordinal: Some(3), kind: "event_msg", inner: "token_count", payload: 58 })
+        );
         assert_eq!(Head::of(br#"{"timestamp":"t","type":"eve"#), None);
     }
 

@@ -1,9 +1,9 @@
-//! What a projection has to know of a running turn that it has not read from the beginning.
+//! Events that a projection needs when it joins a running turn.
 //!
-//! A reader who joins in, or comes back, is handed the few events that later ones refer to: how the turn began, which items
-//! are not whole, what was said last. A projection takes them in without telling anybody.
+//! A reader who joins or reconnects gets the few events that later ones refer to: the start of the turn, the items that
+//! are open, and the last messages. A projection processes them without output.
 //!
-//! Invariant: memory is bounded by what is open at once. What a turn has completed is let go.
+//! Invariant: memory is bounded by what is open at once. Completed items of a turn are dropped.
 
 use std::sync::Arc;
 

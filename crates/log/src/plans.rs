@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The tool by which the model shows a plan.
 const TOOL: &str = "update_plan";
 
-/// What the model is told when its plan was taken.
+/// The output for the model when its plan was accepted.
 const TAKEN: &str = "Plan updated";
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! Questions to people about what a tool is about to do, and their answers.
 //!
-//! Invariants: a question has a name of its own, so an answer never reaches another one, not even about the same item; an
-//! answer that is not understood is a no.
+//! Invariants: a question has a name of its own, so an answer never reaches another one, not even about the same item;
+//! an answer that is not understood is a no.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,11 +55,9 @@ impl fmt::Display for QuestionId {
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What an answer names.
     pub id: QuestionId,
     /// Why the question is asked, where that is not plain from the policy.
     pub reason: Option<String>,
-    /// What it is about.
     pub kind: QuestionKind,
     /// After how long it counts as answered with a no.
     pub deadline: Option<Duration>,
@@ -73,7 +71,7 @@ impl Question {
     }
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionKind {
     /// A command.
@@ -82,14 +80,14 @@ pub enum QuestionKind {
         argv: Vec<String>,
         /// Where it would run.
         cwd: PathBuf,
-        /// What it does, for display.
+        /// Its parsed form, for display.
         parsed: Vec<ParsedCommand>,
         /// A beginning of commands that a rule could allow from here on.
         amendment: Option<Vec<String>>,
     },
     /// A patch.
     Patch {
-        /// What it does to each file.
+        /// The change of each file.
         changes: Arc<BTreeMap<PathBuf, FileChange>>,
         /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
         grant_root: Option<PathBuf>,
@@ -97,7 +95,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// What it is about, in a word.
+    /// Its subject, in a word.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match self {
@@ -117,7 +115,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer as a decision. What is none is a no.
+    /// The answer as a decision. Anything else is a no.
     #[must_use]
     pub fn decision(&self) -> ReviewDecision {
         match self {
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_a_no() {
+    fn an_unknown_answer_is_a_no() {
         assert!(!Answer::Declined.allows());
         assert_eq!(Answer::Declined.decision(), ReviewDecision::Denied);
         assert!(Answer::from(ReviewDecision::Approved).allows());

@@ -1,11 +1,11 @@
-//! What of a thread the user has read.
+//! The read state of a thread.
 
 use serde::{Deserialize, Serialize};
 
 /// The revision of a thread about which nothing was noted.
 const UNTOUCHED: &str = "00000000-0000-0000-0000-000000000000";
 
-/// What of a thread the user has not read.
+/// The unread part of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadState {
     /// Where it begins; none if everything was read.

@@ -1,7 +1,7 @@
-//! What a thread has said last, for readers that were cut off and come back.
+//! The latest events of a thread, for readers that reconnect.
 //!
-//! Invariant: memory is bounded. What is kept is an unbroken run up to the last event, so whoever is told "these are
-//! the events after yours" has missed none.
+//! Invariant: memory is bounded. The buffer is an unbroken run up to the last event, so a reader who gets the
+//! events after its own has missed none.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{Event, Seq};
 pub struct ReplayBuffer {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
-    /// What the events before these have left open.
+    /// The items that earlier events left open.
     forgotten: OpenItems,
     /// How many bytes are kept; none of it if 0.
     limit: usize,
@@ -70,7 +70,7 @@ impl ReplayBuffer {
         is_known.then(|| self.events.iter().filter(move |event| event.seq > seq))
     }
 
-    /// What was open after an event, or after the last one.
+    /// The items that were open after an event, or after the last one.
     #[must_use]
     pub fn open_items(&self, after: Option<Seq>) -> Vec<Arc<Event>> {
         let mut open_items = self.forgotten.clone();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_an_unbroken_run_to_the_last_event() {
+    fn the_buffer_is_an_unbroken_run_to_the_last_event() {
         let mut recent = ReplayBuffer::default();
         recent.keep(3 * (EVENT_BYTES + 100));
         for seq in 1..6 {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_is_known_whether_its_event_is_kept_or_not() {
+    fn open_items_are_known_whether_stored_or_not() {
         let began = |seq| {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })

@@ -5,7 +5,7 @@ use codex_wire::review::{ReviewFinding, ReviewOutputEvent, ReviewTarget};
 /// How the names of items begin that hold what a reviewer is asked.
 pub const ASKED: &str = "review:";
 
-/// What to call a target in a few words.
+/// A short description of a target.
 #[must_use]
 pub fn hint(target: &ReviewTarget) -> String {
     match target {

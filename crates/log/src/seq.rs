@@ -1,7 +1,7 @@
 //! The numbers of events, and the names of the logs that they are numbers in.
 //!
-//! Invariants: within a log numbers only grow, and an event that has lines has the same number after every load, because it
-//! is the place where its lines end.
+//! Invariants: within a log numbers only grow, and an event that has lines has the same number after every load,
+//! because it is the place where its lines end.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ const COUNT_BITS: u32 = 18;
 /// How many events may follow a line without lines of their own.
 pub const MOST_WITHOUT_LINE: u64 = (1 << COUNT_BITS) - 1;
 
-/// The number of an event: how long the log was in bytes after the last line, and how many events without lines have come
-/// since. It has 53 bits for logs of up to 32 GiB, so JSON holds it.
+/// The number of an event: how long the log was in bytes after the last line, and how many events without lines have
+/// come since. It has 53 bits for logs of up to 32 GiB, so JSON holds it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seq(u64);
 
@@ -48,8 +48,8 @@ impl Seq {
         self.0 & MOST_WITHOUT_LINE
     }
 
-    /// The number of an event without lines that comes after this one. After [`MOST_WITHOUT_LINE`] of them a line has to come
-    /// first; where none can be written, numbers go on all the same.
+    /// The number of an event without lines that comes after this one. After [`MOST_WITHOUT_LINE`] of them a line has
+    /// to come first; where none can be written, numbers continue anyway.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)

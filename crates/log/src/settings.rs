@@ -9,18 +9,18 @@ use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary, Verbosity};
 use codex_wire::rollout::TurnContextItem;
 use serde_json::Value;
 
-/// What a turn runs under.
+/// The settings of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Where commands run and relative paths start.
     pub cwd: PathBuf,
     /// When a person is asked.
     pub approval_policy: AskForApproval,
-    /// Who is asked. Unless it is the user, nobody can be, and what would be asked about is declined.
+    /// The reviewer. Unless it is the user, nobody can be asked, and requests are declined.
     pub reviewer: ApprovalsReviewer,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     pub sandbox_policy: SandboxPolicy,
-    /// What commands may touch once the user has said where a thread of somebody else's is to work.
+    /// The sandbox policy of an imported thread, which applies once the user has chosen its folder.
     pub withheld: Option<SandboxPolicy>,
     /// The model's name.
     pub model: String,
@@ -35,7 +35,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What a thread in a folder runs under as long as nothing is known of it.
+    /// The default settings of a thread in a folder.
     #[must_use]
     pub fn of_folder(cwd: PathBuf) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// What a request ran under, as far as a line says it.
+    /// The settings of a request, as far as a line records them.
     #[must_use]
     pub fn recorded(context: TurnContextItem) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Settings {
         self.mode.with(self.model.clone(), self.effort.clone())
     }
 
-    /// What commands may touch after a change, and what is held back of it.
+    /// The sandbox policy after a change, and the policy that is still withheld.
     fn changed_limits(&self, change: &SettingsChange) -> (SandboxPolicy, Option<SandboxPolicy>) {
         match (&self.withheld, &change.sandbox_policy) {
             (Some(withheld), wanted) if change.cwd.is_some() => (wanted.as_ref().unwrap_or(withheld).clone(), None),

@@ -4,9 +4,9 @@ use crate::line::{EventHead, ItemHead, Line};
 
 /// Watches the lines of a rollout go by and notes where turns begin.
 ///
-/// A turn begins with the word that it started. Where a file has no such words, it begins with the first of the lines that
-/// lead to it: what the program tells the model about the surroundings, and the message itself. The event that tells the
-/// message says that it was a turn.
+/// A turn begins with the word that it started. Where a file has no such words, it begins with the first of the lines
+/// that lead to it: what the program tells the model about the surroundings, and the message itself. The event that
+/// tells the message says that it was a turn.
 #[derive(Debug, Default)]
 pub struct TurnMarks {
     /// The turns that were not taken back.

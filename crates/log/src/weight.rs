@@ -1,8 +1,8 @@
-//! What events take up in memory.
+//! The memory that events occupy.
 
 use crate::{Body, Delta, Event, Outcome};
 
-/// What an event costs besides the texts in it.
+/// The memory of an event without its texts.
 pub(crate) const EVENT_BYTES: usize = 256;
 
 impl Event {

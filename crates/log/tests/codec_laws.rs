@@ -1,4 +1,5 @@
-//! The laws of the codec: what is kept comes back from its lines, and a file that is cut anywhere gives a beginning of it.
+//! The laws of the codec: what is kept comes back from its lines, and a file that is cut anywhere gives a beginning of
+//! it.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::collections::BTreeMap;
@@ -119,7 +120,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
-/// An item that breaks off. What the user says is whole at once.
+/// An item that breaks off. A message of the user is complete at once.
 fn broken_off() -> impl Strategy<Value = Item> {
     let ended = |item: Item| item.status().map_or(item.clone(), |_| item.with_status(Status::Failed));
     item().prop_filter("the user has said it", |item| item.said().is_none()).prop_map(ended)
@@ -156,7 +157,8 @@ fn thread() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// An item without what lines do not hold: the separate streams of a command, why it was declined, and what a patch printed.
+/// An item without what lines do not hold: the separate streams of a command, why it was declined, and what a patch
+/// printed.
 fn canonical(item: &Item) -> Item {
     if let Some(command) = item.command() {
         let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
@@ -178,7 +180,7 @@ fn canonical(item: &Item) -> Item {
     item.clone()
 }
 
-/// What is said of an event, without its number and, for what follows from others, its time.
+/// An event as text, without its number and, if it follows from others, without its time.
 fn shown(event: &Event) -> String {
     match &event.body {
         Body::ItemStarted(item) => format!("{:?} {:?}", event.turn, Body::ItemStarted(item.clone())),
@@ -201,7 +203,7 @@ fn encoded(events: &[Event]) -> Vec<u8> {
     file.0
 }
 
-/// What the whole lines of a file give.
+/// The events of the complete lines of a file.
 fn decoded(file: &[u8]) -> Vec<Event> {
     let (mut decoder, mut events) = (Decoder::new(Wanted::ALL), Vec::new());
     for line in file.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
@@ -224,7 +226,7 @@ fn is_beginning(event: &Event, of: &Event) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_kept_comes_back(events in thread()) {
+    fn stored_events_are_restored(events in thread()) {
         let back = decoded(&encoded(&events));
         let (told, back): (Vec<_>, Vec<_>) = (events.iter().map(shown).collect(), back.iter().map(shown).collect());
         prop_assert_eq!(back, told);

@@ -1,4 +1,4 @@
-//! What is kept of items while they grow: it comes back as far as it was written, and only where nothing else tells more.
+//! Drafts of growing items: they are restored as far as they were written, unless the log has more.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use codex_log::draft::{Drafts, MOST_BYTES, MOST_LINES, Partial};
@@ -13,7 +13,7 @@ use codex_wire::ids::ThreadId;
 use proptest::prelude::*;
 use serde::Serialize;
 
-/// A log, and the lines of drafts beside it.
+/// A log with its draft lines.
 #[derive(Default)]
 struct World {
     log: Vec<u8>,
@@ -58,7 +58,7 @@ impl World {
         }
     }
 
-    /// What there was, for whoever reads so many bytes of the lines beside the log.
+    /// The items that a reader restores from this many bytes of the draft lines.
     fn broken_off(&self, length: usize) -> Vec<Item> {
         let mut partial = Partial::read(&self.beside[..length]);
         let Some(position) = partial.position() else { return Vec::new() };
@@ -93,7 +93,7 @@ fn started(id: &str) -> Body {
 }
 
 #[test]
-fn what_was_written_of_open_items_comes_back() {
+fn written_drafts_of_open_items_are_restored() {
     let mut world = World::new();
     world.tell(started("a"));
     world.tell(Body::ItemStarted(Reasoning::empty(ItemId::new("r")).into()));
@@ -136,7 +136,7 @@ fn a_command_comes_back_with_what_it_printed() {
 }
 
 #[test]
-fn what_the_log_tells_is_not_told_twice() {
+fn items_of_the_log_are_not_repeated() {
     let mut world = World::new();
     world.tell(started("a"));
     world.say("a", "one");

@@ -35,12 +35,12 @@ struct Shared {
     env: Env,
     http: Box<dyn Transport>,
     clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
-    /// What was read last, and from which state of the file.
+    /// The latest content, and the state of the file it came from.
     known: Mutex<Option<(Stamp, Arc<Auth>)>>,
     /// Held by who changes the login, so that the others wait for what comes of it.
     changing: tokio::sync::Mutex<()>,
     setback: Mutex<Option<Setback>>,
-    /// What a client has brought; it goes before the file.
+    /// The tokens of a client, which take precedence over the file.
     external: Mutex<Option<External>>,
     /// Logins of clients that wait for their user.
     waiting: Mutex<WaitingLogins>,
@@ -114,7 +114,7 @@ impl Accounts {
         self.shared.external.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is logged in: what a client has brought, else what the file says. It is read again only when it has changed.
+    /// The current login: the tokens of a client, or else the file, which is read again only when it has changed.
     pub async fn auth(&self) -> Result<Arc<Auth>, LoginError> {
         if let Some(external) = &*self.external() {
             return Ok(external.auth());
@@ -130,7 +130,8 @@ impl Accounts {
         Ok(auth)
     }
 
-    /// Tokens that work: those of the login, renewed before if it is time, or if `refused` is the access token they have.
+    /// Tokens that work: those of the login, renewed before if it is time, or if `refused` is the access token they
+    /// have.
     pub async fn tokens(&self, refused: Option<&Secret>) -> Result<Tokens, LoginError> {
         let auth = self.auth().await?;
         let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
@@ -171,14 +172,14 @@ impl Accounts {
         Ok(())
     }
 
-    /// Forgets the login, here first and then where it was issued. Says whether there was one; the second part says what became
-    /// of telling the issuer, and the login is forgotten either way.
+    /// Forgets the login, here first and then where it was issued. Says whether there was one; the second part says
+    /// what became of telling the issuer, and the login is forgotten either way.
     pub async fn log_out(&self) -> Result<(bool, Result<(), LoginError>), LoginError> {
         let had_external = self.external().take().is_some();
         let (tokens, was_there) = {
             let _turn = self.turn().await;
             let _lock = self.lock().await?;
-            // A file that nobody understands is removed all the same.
+            // An unreadable file is removed too.
             let tokens = self.read().await.unwrap_or_default().tokens;
             (tokens, self.on_disk(Auth::remove).await?)
         };

@@ -19,7 +19,7 @@ pub struct BrowserFlow {
     redirect_uri: String,
 }
 
-/// A visit of a browser, or of whoever else finds the port.
+/// A request of a browser, or of any other program that finds the port.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Visit {
     pub(crate) method: String,
@@ -29,21 +29,18 @@ pub(crate) struct Visit {
     pub(crate) is_foreign: bool,
 }
 
-/// What a visit has brought.
+/// The outcome of a request of the browser.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CallbackOutcome {
     /// The code that tokens are given for.
     Code(Secret),
     /// The user or the issuer said no.
-    Denied {
-        /// What was said about it.
-        code: String,
-    },
+    Denied { code: String },
     /// Another program wants the port for a login of its own.
     Cancelled,
 }
 
-/// What a visitor is shown.
+/// The page for the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     /// The login is done.
@@ -108,7 +105,7 @@ impl BrowserFlow {
         }
     }
 
-    /// What the code is exchanged with.
+    /// The grant that exchanges the code.
     pub(crate) fn grant(self, code: Secret) -> Grant {
         Grant { code, verifier: self.pkce.verifier, redirect_uri: self.redirect_uri }
     }

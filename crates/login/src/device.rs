@@ -1,4 +1,5 @@
-//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until when.
+//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until
+//! when.
 
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use crate::tokens::{code, refused};
 
 /// How long the user may take.
 pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
-/// What an issuer that asks for more patience gets (RFC 8628, section 3.5).
+/// The longer interval after `slow_down` (RFC 8628, section 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
 /// How often the issuer is asked that does not say.
 const USUAL_INTERVAL: u64 = 5;
-/// The longest pause, so that nobody waits in vain.
+/// The longest pause, so that the wait stays short.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// When the issuer is asked next.
@@ -26,7 +27,7 @@ pub struct DevicePolls {
     waited: Duration,
 }
 
-/// What the issuer said when it was asked.
+/// The response of the issuer to a poll.
 #[derive(Debug)]
 pub enum DeviceAnswer {
     /// The user has not come yet.
@@ -35,16 +36,15 @@ pub enum DeviceAnswer {
     SlowDown,
     /// The user has said yes.
     Granted {
-        /// What tokens are given for.
         code: Secret,
-        /// What proves whose the code is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// It is over.
     Over(LoginError),
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug)]
 pub enum Next {
     /// Ask again after a pause.
@@ -56,7 +56,7 @@ pub enum Next {
     Exchange {
         /// The code.
         code: Secret,
-        /// What proves whose it is.
+        /// The PKCE verifier of the code.
         verifier: Secret,
     },
     /// Give up.
@@ -77,7 +77,7 @@ impl DevicePolls {
             DeviceAnswer::Granted { code, verifier } => return Next::Exchange { code, verifier },
             DeviceAnswer::Over(error) => return Next::Fail(error),
             DeviceAnswer::Pending => {}
-            // For good: whoever asks too often once would do so again.
+            // The longer interval stays: the short one was too fast once.
             DeviceAnswer::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
         }
         if self.waited >= DEVICE_TIME {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
+    fn answers_are_distinguished() {
         assert!(matches!(poll_answer(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
         assert!(matches!(poll_answer(404, &json!({})), DeviceAnswer::Pending));
         assert!(matches!(poll_answer(503, &json!("busy")), DeviceAnswer::Pending));

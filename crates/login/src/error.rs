@@ -25,10 +25,7 @@ pub enum LoginError {
     },
     /// The user or the issuer said no.
     #[error("the login was refused: {code}")]
-    Denied {
-        /// What was said about it.
-        code: String,
-    },
+    Denied { code: String },
     /// Somebody cancelled it.
     #[error("Login was not completed")]
     Cancelled,
@@ -51,10 +48,7 @@ pub enum LoginError {
     },
     /// The answer is not what it should be.
     #[error("the login service gave an answer that cannot be used: {what}")]
-    Malformed {
-        /// What is wrong with it.
-        what: &'static str,
-    },
+    Malformed { what: &'static str },
     /// The issuer could not be reached.
     #[error("could not reach the login service at {host}")]
     Connect {
@@ -65,10 +59,7 @@ pub enum LoginError {
     },
     /// The login cannot be renewed any more.
     #[error("the login has ended ({code}); log in again with `codex login`")]
-    Ended {
-        /// What the issuer said.
-        code: String,
-    },
+    Ended { code: String },
     /// The access token is void and nothing is there to renew it with.
     #[error("the login cannot be renewed; log in again with `codex login`")]
     NotRenewable,
@@ -86,26 +77,17 @@ pub enum LoginError {
     },
     /// The client that gives the tokens gave none.
     #[error("the client gave no new tokens: {why}")]
-    Client {
-        /// What it said.
-        why: String,
-    },
+    Client { why: String },
     /// The program that says the key failed.
     #[error("the program for the key of {provider} {why}")]
     KeyProgram {
         /// The provider.
         provider: String,
-        /// What it did.
         why: String,
     },
     /// The system could not do what a login needs.
     #[error("could not {what}")]
-    System {
-        /// What.
-        what: &'static str,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    System { what: &'static str, source: std::io::Error },
 }
 
 impl LoginError {

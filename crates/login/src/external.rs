@@ -15,7 +15,7 @@ const CLIENT_TIME: Duration = Duration::from_secs(30);
 /// The longest explanation of a client that is passed on.
 const LONGEST_WHY: usize = 200;
 
-/// What a client has brought, and whom to ask for more.
+/// The tokens of a client, and the client to ask for new ones.
 #[derive(Clone)]
 pub(crate) struct External {
     auth: Arc<Auth>,
@@ -64,7 +64,7 @@ impl Accounts {
     }
 }
 
-/// What a client says, cut short and without the token that it was about.
+/// The client's error, shortened and without the token.
 fn shown(why: &str, token: &Secret) -> String {
     let why: String = why.chars().filter(|c| !c.is_control()).take(LONGEST_WHY).collect();
     if why.contains(token.reveal()) { "it refused".to_owned() } else { why }

@@ -21,10 +21,9 @@ pub const PORTS: [u16; 2] = [1455, 1457];
 /// How long the user may take in the browser.
 const BROWSER_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// Whom to ask for a login, and what for.
+/// The issuer, and the parameters of a login.
 #[derive(Debug, Clone)]
 pub struct LoginOptions {
-    /// Who issues it.
     pub issuer: Issuer,
     /// The name of the client.
     pub originator: String,
@@ -35,7 +34,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    /// What the configuration wants of a login.
+    /// The login options of the configuration.
     pub fn new(config: &Config, issuer: Issuer, originator: &str) -> Result<Self, LoginError> {
         let login = config.login();
         check_store(&login)?;
@@ -94,7 +93,7 @@ impl BrowserLogin {
         let (visitors, mut waiting) = mpsc::channel(1);
         let listening = tokio::spawn(callback::receive(listener, visitors));
         let outcome = wait(&flow, &mut waiting, deadline).await;
-        // Who comes now finds nobody.
+        // New connections are refused from now on.
         drop(waiting);
         let (visitor, outcome) = outcome?;
         let ended = match outcome {
@@ -125,7 +124,7 @@ async fn wait(
         let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
         match flow.receive(&visitor.visit) {
             Ok(outcome) => return Ok((visitor, outcome)),
-            // Whoever reads slowly keeps nobody waiting.
+            // A slow reader blocks nobody.
             Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
         }
     }

@@ -74,7 +74,7 @@ fn begun((id, end): (String, Ended), url: String, user_code: Option<String>) -> 
     BegunLogin { id, url, user_code, end: Box::pin(end) }
 }
 
-/// What a client is told of an error.
+/// The error for a client.
 fn told(error: LoginError) -> AccountError {
     let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
     let is_internal = matches!(

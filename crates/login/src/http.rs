@@ -1,4 +1,4 @@
-//! What flows say to an issuer, apart from how it is carried.
+//! Requests to an issuer, independent of the HTTP client.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,7 +20,6 @@ const MOST_BYTES: usize = 1024 * 1024;
 pub struct Request {
     /// Where it goes.
     pub url: String,
-    /// What it says.
     pub body: Body,
     /// The token that it carries.
     pub bearer: Option<Secret>,
@@ -28,7 +27,7 @@ pub struct Request {
     pub account: Option<String>,
 }
 
-/// What a request says.
+/// The body of a request.
 pub enum Body {
     /// Nothing: it asks.
     None,
@@ -42,7 +41,6 @@ pub enum Body {
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// What was said.
     pub body: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Who issues logins, and where it is asked for what.
+//! The issuer of logins, and its endpoints.
 
 use codex_config::{Claims, Env, Tokens};
 
@@ -11,7 +11,7 @@ const SCOPE: &str = "openid profile email offline_access api.connectors.read api
 /// The variable that names another address for renewals.
 const REFRESH_URL: &str = "CODEX_REFRESH_TOKEN_URL_OVERRIDE";
 
-/// Who issues logins, and as whom this program asks for them.
+/// The issuer of logins, and the client id of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     url: String,
@@ -32,7 +32,7 @@ impl Issuer {
         }
     }
 
-    /// Whoever has issued these tokens, as they say themselves. A token that says nothing comes from the usual issuer.
+    /// The issuer of these tokens by their claims. Without a claim it is the default issuer.
     pub(crate) fn of(tokens: &Tokens, env: &Env) -> Self {
         let Claims { issuer, audience, .. } = tokens.claims();
         let issuer = issuer.filter(|url| is_safe(url));
@@ -104,7 +104,7 @@ impl Issuer {
     }
 }
 
-/// What a browser asks an issuer for.
+/// The parameters of the authorization page.
 pub(crate) struct Asked<'a> {
     pub(crate) redirect_uri: &'a str,
     pub(crate) challenge: &'a str,

@@ -8,7 +8,7 @@ use codex_config::{Auth, Claims, Tokens};
 /// How old a login may become whose token does not say how long it lives.
 const USUAL_AGE: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
-/// What is to be done about tokens before they are used.
+/// The action that tokens need before they are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// Nothing: they are young.
@@ -20,7 +20,7 @@ pub enum Due {
 }
 
 impl Due {
-    /// What is to be done about a login at some time: it is renewed after 80 % of its life.
+    /// The action that a login needs at a given time: it is renewed after 80 % of its lifetime.
     #[must_use]
     pub fn of(auth: &Auth, tokens: &Tokens, now: SystemTime) -> Self {
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();

@@ -46,7 +46,7 @@ pub(crate) async fn exchange(http: &dyn Transport, issuer: &Issuer, grant: &Gran
     Ok(tokens)
 }
 
-/// Asks for new tokens. What the answer leaves out stays as it is.
+/// Asks for new tokens. Members that the response omits stay unchanged.
 pub(crate) async fn renew(http: &dyn Transport, issuer: &Issuer, old: &Tokens) -> Result<Tokens, LoginError> {
     let Some(refresh_token) = &old.refresh_token else { return Err(LoginError::NotRenewable) };
     let body = json!({
@@ -88,7 +88,7 @@ pub(crate) async fn send(http: &dyn Transport, request: Request) -> Result<Answe
     http.send(request).await.map_err(|error| LoginError::Connect { host: error.host, source: error.source })
 }
 
-/// What a granted request says.
+/// The content of a successful response.
 pub(crate) fn granted(answer: Answer) -> Result<Json, LoginError> {
     if !answer.is_success() {
         return Err(refused(&answer));
@@ -100,8 +100,8 @@ pub(crate) fn refused(answer: &Answer) -> LoginError {
     LoginError::Status { status: answer.status, code: code(answer) }
 }
 
-/// The code of an error, in the form of OAuth or in that of the API. Nothing else of the answer is shown, for it may repeat what
-/// was sent.
+/// The code of an error, in the form of OAuth or in that of the API. Nothing else of the answer is shown, for it may
+/// repeat what was sent.
 pub(crate) fn code(answer: &Answer) -> Option<String> {
     let json = answer.json()?;
     let error = json.get("error").unwrap_or(&json);

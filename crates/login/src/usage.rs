@@ -1,4 +1,4 @@
-//! What an account still allows, as `ChatGPT` says when it is asked.
+//! The rate limits of an account, queried from `ChatGPT`.
 
 use codex_config::LoginConfig;
 use codex_wire::tokens::{CreditsSnapshot, RateLimitSnapshot, RateLimitWindow};

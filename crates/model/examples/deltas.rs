@@ -1,7 +1,7 @@
-//! What a piece of text costs on each wire: `cargo run --release -p codex-model --example deltas`.
+//! The cost of a text delta on each wire: `cargo run --release -p codex-model --example deltas`.
 //!
-//! Prints nanoseconds for each delta of an answer, from the bytes of the stream to the event, and how much that is compared
-//! with the Responses API.
+//! Prints nanoseconds for each delta of an answer, from the bytes of the stream to the event, and how much that is
+//! compared with the Responses API.
 
 use std::collections::VecDeque;
 use std::time::Instant;

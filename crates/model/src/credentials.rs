@@ -11,7 +11,7 @@ use crate::{ModelError, Secret};
 ///
 /// It is asked for every request, so a key or token that changes while a turn runs is used from the next request on.
 pub trait Credentials: Send + Sync {
-    /// What the next request is authorized with.
+    /// The authorization of the next request.
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>>;
 
     /// Called when the provider has refused what was used. Returns whether there is something else now, and the request
@@ -19,7 +19,7 @@ pub trait Credentials: Send + Sync {
     fn refused<'a>(&'a self, used: &'a Authorization) -> BoxFuture<'a, bool>;
 }
 
-/// What a request is authorized with.
+/// The authorization of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorization {
     /// Sent as a bearer token, or in the header that the provider has for keys.

@@ -1,4 +1,4 @@
-//! What all wires encode alike.
+//! Encodings that all wires share.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::schema::{is_simple, simplified};
 /// The one argument of a function that stands for a tool with free text.
 pub(crate) const FREE_TEXT: &str = "input";
 
-/// What an encoding depends on besides the prompt.
+/// The parameters of an encoding besides the prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct Form<'a> {
     /// Tells forms of items apart that differ.
     pub(crate) name: Arc<str>,
     pub(crate) traits: &'a ProviderTraits,
-    /// Who is asked: what somebody else has made for itself alone is left out.
+    /// The provider of the request: opaque data of other providers is left out.
     pub(crate) maker: ItemOrigin,
     /// Which schemas the provider takes, as far as is known by now.
     pub(crate) schemas: SchemaForm,
@@ -40,7 +40,7 @@ impl<'a> Form<'a> {
         item.origin().is_some_and(|origin| !origin.is_same_maker(&self.maker))
     }
 
-    /// What this provider wants back with an item.
+    /// The opaque data of an item, if it is this provider's.
     pub(crate) fn opaque<'i>(&self, item: &'i ConversationItem) -> Option<&'i Value> {
         item.origin().filter(|origin| origin.is_same_maker(&self.maker)).and_then(|origin| origin.opaque.as_ref())
     }
@@ -92,7 +92,7 @@ impl<'a> Function<'a> {
     }
 }
 
-/// What a tool with free text is for, and what the text has to follow.
+/// The description of a tool with free text, with its grammar.
 fn described(tool: &CustomTool) -> Cow<'_, str> {
     match &tool.grammar {
         None => Cow::Borrowed(&tool.description),
@@ -112,7 +112,7 @@ pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Co
             parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
         }
         ResponseItem::LocalShellCall(call) => local_shell(call)?,
-        // A call that made no sense has an output all the same, which has to refer to something.
+        // An invalid call has an output too, which has to refer to something.
         ResponseItem::Other(other) => {
             let text = |name: &str| other[name].as_str().filter(|text| !text.is_empty());
             let is_call = other["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
@@ -141,7 +141,7 @@ pub(crate) fn output_parts(item: &ResponseItem) -> Option<(&str, &FunctionCallOu
     }
 }
 
-/// What the model is told of a schema by a provider that cannot hold it to one.
+/// Describes a schema to the model if the provider cannot enforce it.
 pub(crate) fn schema_instruction(schema: &Value) -> String {
     format!("Your last message has to be JSON, and nothing else, that follows this schema: {schema}")
 }

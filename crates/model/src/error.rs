@@ -6,7 +6,7 @@ use codex_wire::{error_info::CodexErrorInfo, tokens::RateLimitSnapshot};
 
 use crate::{sse::SseError, wait::spell};
 
-/// What is said first of an answer that broke off. Clients look for these words.
+/// The prefix of the error about an answer that broke off. Clients match it.
 const DISCONNECTED: &str = "stream disconnected before completion";
 
 /// A failure of a request to a model.
@@ -26,7 +26,6 @@ pub enum ModelError {
     Url {
         /// The URL as configured.
         url: String,
-        /// What is wrong with it.
         why: String,
     },
     /// A header cannot be sent. Its value is left out, for it may be a key.
@@ -54,7 +53,7 @@ pub enum ModelError {
     Status {
         /// The status.
         status: u16,
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
         /// How long the provider asks to wait.
         after: Option<Duration>,
@@ -64,31 +63,31 @@ pub enum ModelError {
     Unauthorized {
         /// The status, 401 or 403.
         status: u16,
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
     },
     /// The provider refused the request as wrong.
     #[error("{message}")]
     BadRequest {
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
     },
     /// The account's allowance is used up.
     #[error("{}{message}{}", limit_words(message), resets(*resets_in))]
     UsageLimit {
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
         /// The plan of the account.
         plan: Option<String>,
         /// When the allowance comes back.
         resets_in: Option<Duration>,
-        /// What the account still allows, where the refusal is one that says so.
+        /// The rate limits of the account, if the refusal contains them.
         rate_limits: Option<Box<RateLimitSnapshot>>,
     },
     /// The conversation no longer fits the model's window.
     #[error("the conversation does not fit the model's context window: {message}")]
     ContextWindow {
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
     },
     /// The stream ended before the answer did.
@@ -108,7 +107,7 @@ pub enum ModelError {
     Failed {
         /// The provider's code.
         code: String,
-        /// What the provider said about it.
+        /// The provider's message.
         message: String,
         /// How long the provider asks to wait.
         after: Option<Duration>,
@@ -132,7 +131,7 @@ pub enum ModelError {
     Stream(#[from] SseError),
 }
 
-/// What may be done after a failure.
+/// The possible reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// Nothing: the same request would fail the same way.
@@ -149,8 +148,8 @@ impl ModelError {
     #[must_use]
     pub fn info(&self) -> CodexErrorInfo {
         match self {
-            // The recorded releases say `other` to a status of 400 as well, and to an answer that broke off once too often;
-            // while they ask for it again they say that the stream was disconnected.
+            // The recorded releases say `other` to a status of 400 as well, and to an answer that broke off once too
+            // often; while they ask for it again they say that the stream was disconnected.
             Self::ScriptExhausted
             | Self::Url { .. }
             | Self::Header { .. }
@@ -234,7 +233,7 @@ impl ModelError {
         }
     }
 
-    /// What a refusal says of the account's limits, to be told before the refusal itself.
+    /// The rate limits in a refusal, to be reported before the refusal itself.
     pub(crate) fn rate_limits(&self) -> Option<RateLimitSnapshot> {
         match self {
             Self::UsageLimit { rate_limits, .. } => rate_limits.as_deref().cloned(),
@@ -255,7 +254,7 @@ impl ModelError {
         self
     }
 
-    /// Whether the same request may be sent again at once, before the turn hears of the failure.
+    /// Whether the same request may be sent again at once, before the failure reaches the turn.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
     }
@@ -269,7 +268,7 @@ impl ModelError {
     }
 }
 
-/// What a status means for the request.
+/// A description of a status.
 fn status_words(status: u16) -> &'static str {
     if status == 429 { "exceeded retry limit, last status:" } else { "unexpected status" }
 }

@@ -1,4 +1,4 @@
-//! What a model says, piece by piece.
+//! The events of an answer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use codex_wire::{
 pub enum ModelEvent {
     /// The provider has taken the request; what it says follows.
     Opened {
-        /// What the account still allows; empty when the provider did not say.
+        /// The rate limits of the account; empty if the provider sent none.
         rate_limits: RateLimitSnapshot,
     },
     /// An item has begun. It is a preview: its text is still empty.
@@ -22,7 +22,6 @@ pub enum ModelEvent {
     TextDelta {
         /// The message.
         item_id: String,
-        /// What to append.
         delta: String,
     },
     /// A new part of a reasoning summary has begun.
@@ -38,7 +37,6 @@ pub enum ModelEvent {
         item_id: String,
         /// The place of the part in the summary.
         index: i64,
-        /// What to append.
         delta: String,
     },
     /// More of the thoughts themselves.
@@ -47,7 +45,6 @@ pub enum ModelEvent {
         item_id: String,
         /// The place of the part in the content.
         index: i64,
-        /// What to append.
         delta: String,
     },
     /// An item is whole. It has an origin if it holds something that only its maker reads.
@@ -58,7 +55,6 @@ pub enum ModelEvent {
     Completed {
         /// The provider's name for the answer; empty when it gave none.
         response_id: String,
-        /// What the answer has cost.
         usage: Option<TokenUsage>,
         /// Whether the provider says that the answer was held to a schema.
         follows_schema: bool,

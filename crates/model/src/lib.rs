@@ -54,7 +54,7 @@ pub use recorded::RecordedModel;
 pub use responses::ResponsesDecoder;
 pub use scripted::{ScriptError, ScriptedModel};
 
-/// What a model says to one prompt, event by event.
+/// The answer of a model to one prompt, event by event.
 ///
 /// Nothing is sent before the first poll. The stream ends after [`ModelEvent::Completed`] or after its first error.
 /// Dropping it cancels the request and closes what it had opened.

@@ -1,4 +1,4 @@
-//! What the account still allows, read from the headers of an answer.
+//! The rate limits of the account, from the headers of a response.
 
 use std::str::FromStr;
 
@@ -25,8 +25,8 @@ pub(crate) fn rate_limits<'h>(header: impl Fn(&str) -> Option<&'h str>) -> RateL
     }
 }
 
-/// What other providers say of one kind of thing that they count: how many there may be, how many are left, and when there
-/// are more again.
+/// The headers of other providers for one kind of limit: the maximum, the rest, and the time of
+/// the reset.
 fn counted<'h>(header: &impl Fn(&str) -> Option<&'h str>, what: &str) -> Option<RateLimitWindow> {
     let anthropic = |name: &str| header(&format!("anthropic-ratelimit-{what}-{name}"));
     let others = |name: &str| header(&format!("x-ratelimit-{name}-{what}"));

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! A request to a model.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Prompt {
     pub thread: ThreadId,
     /// The model to ask.
     pub model: String,
-    /// What the model is told before the conversation.
+    /// The instructions of the model.
     pub instructions: Arc<str>,
     /// The conversation, each item encoded once in the form of the Responses API.
     pub input: Vec<ConversationItem>,

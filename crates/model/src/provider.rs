@@ -22,17 +22,15 @@ pub enum WireKind {
 /// Its `Debug` text names headers and query parameters but leaves out their values, since keys travel in them.
 #[derive(Clone)]
 pub struct Provider {
-    /// What it is called in the configuration, and in items that only it reads.
+    /// Its id in the configuration, and in items that only it can read.
     pub id: String,
     /// A name for people.
     pub name: String,
-    /// What it speaks.
     pub wire: WireKind,
-    /// What it takes.
     pub traits: ProviderTraits,
     /// The URL that the path of the wire, such as `/responses`, is appended to.
     pub base_url: String,
-    /// What requests are authorized with.
+    /// The authorization of requests.
     pub credentials: SharedCredentials,
     /// Further headers; they win over ours.
     pub headers: Vec<(String, String)>,

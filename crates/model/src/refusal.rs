@@ -1,4 +1,4 @@
-//! What a status other than success means.
+//! Translates error statuses.
 
 use std::time::{Duration, SystemTime};
 
@@ -83,7 +83,7 @@ fn resets_in(error: &Value, now: SystemTime) -> Option<Duration> {
     from_now.or_else(|| error["resets_at"].as_i64().map(|at| until(at, now)))
 }
 
-/// What a provider said, short enough to show.
+/// The provider's message, short enough to show.
 fn shown(message: &str, otherwise: &str) -> String {
     let message = message.trim();
     shorten(if message.is_empty() { otherwise } else { message }, SHOWN_LIMIT).to_owned()

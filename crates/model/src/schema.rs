@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// What every provider understands.
+/// The keywords that every provider understands.
 const KEPT: [&str; 7] = ["type", "description", "properties", "required", "items", "enum", "nullable"];
 
-/// A schema with nothing in it that a provider may refuse. It lets through all that the whole one does, and more: what the
-/// model writes is checked by the tool itself.
+/// A schema with nothing in it that a provider may refuse. It lets through all that the whole one does, and more: what
+/// the model writes is checked by the tool itself.
 pub(crate) fn simplified(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return json!({"type": "object"}) };
     if let Some(choices) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| members.get(*key)?.as_array()) {

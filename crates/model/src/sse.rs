@@ -47,7 +47,7 @@ pub struct Parser {
     is_first_line: bool,
 }
 
-/// What `data` holds.
+/// The content of `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     /// Nothing: no data line has come.

@@ -1,4 +1,4 @@
-//! What the tests of the decoders share.
+//! Helpers for the tests of the decoders.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the app-server and its clients say to each other: JSON-RPC, the methods, their parameters and answers, the
+//! The protocol between the app-server and its clients: JSON-RPC, the methods, their parameters and responses, the
 //! notifications, and the protocol's description for other programs.
 //!
 //! The vocabulary of the agent itself (policies, input, events) is that of `codex-wire`, and the same rules hold:

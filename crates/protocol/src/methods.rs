@@ -1,7 +1,7 @@
 //! The one table of methods: what a client may ask, with what, and what comes back.
 //!
-//! Dispatch ([`for_each_method!`](crate::for_each_method)), the names in error messages, what is told of unsupported methods
-//! and `docs/methods.md` all come from here.
+//! Dispatch ([`for_each_method!`](crate::for_each_method)), the names in error messages, what is told of unsupported
+//! methods and `docs/methods.md` all come from here.
 
 mod absent;
 mod names_thread;
@@ -94,11 +94,10 @@ use crate::v2::turn_list::{
 
 /// A method of the table.
 pub trait Method: Sized + 'static {
-    /// What it is called.
     const NAME: &'static str;
-    /// What it takes.
+    /// Its parameters.
     type Params: DeserializeOwned + Send;
-    /// What it answers.
+    /// Its response.
     type Response: Serialize + Send;
 }
 
@@ -116,15 +115,14 @@ pub enum Scope {
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// What the method is called.
     pub name: &'static str,
-    /// What else it was called.
+    /// Names that other releases use.
     pub aliases: &'static [&'static str],
     /// In which order its requests are served.
     pub scope: Scope,
     /// The first release that had it.
     pub since: &'static str,
-    /// What it does, in a sentence.
+    /// A summary in one sentence.
     pub about: &'static str,
 }
 
@@ -162,8 +160,8 @@ macro_rules! methods {
             },)*
         ];
 
-        /// Hands every method of the table to a macro, as `Name Scope,`. Whoever serves requests makes one match of them, in
-        /// which a method that nobody serves is missing.
+        /// Hands every method of the table to a macro, as `Name Scope,`. A server makes one match of them, in which a
+        /// method that nobody serves is missing.
         #[macro_export]
         macro_rules! for_each_method {
             ($dollar macro:ident) => {
@@ -189,7 +187,7 @@ macro_rules! methods {
             /// Reads the parameters of a method. Missing ones count as `{}`.
             ///
             /// # Errors
-            /// When there is no such method, or its parameters are wrong.
+            /// If there is no such method, or its parameters are wrong.
             pub fn read(method: &str, params: Option<&RawValue>) -> Result<Self, ErrorObject> {
                 match method {
                     $($method $(| $alias)* => read_params(params).map(|params| Self::$name(Box::new(params))),)*
@@ -307,7 +305,7 @@ methods! { $
     /// Listens to a conversation no more.
     RemoveConversationListener = "removeConversationListener" (RemoveConversationListenerParams) -> Empty, Thread, "0.42";
 
-    // What lies beside threads.
+    // Methods that are not about threads.
 
     /// Reads the configuration.
     ConfigRead = "config/read" (ConfigReadParams) -> ConfigReadResponse, Connection, "0.65";
@@ -468,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_told_apart_from_what_is_unsupported() {
+    fn unknown_methods_differ_from_unsupported_ones() {
         let unknown = read("nonsense", "{}").unwrap_err();
         assert_eq!(unknown.message, "Invalid request: unknown variant `nonsense`");
         let misspelled = read("threadStart", "{}").unwrap_err();

@@ -18,21 +18,16 @@ pub const OVERLOADED: i64 = -32001;
 pub enum Incoming<'a> {
     /// It wants an answer.
     Request {
-        /// What the answer carries.
+        /// The id that the response repeats.
         id: RequestId,
-        /// What is asked.
         method: Cow<'a, str>,
         /// With what; `None` when there was nothing or `null`.
         params: Option<&'a RawValue>,
     },
     /// It wants none.
-    Notification {
-        /// What is told.
-        method: Cow<'a, str>,
-    },
+    Notification { method: Cow<'a, str> },
     /// It answers a request of ours.
     Response {
-        /// Which one.
         id: RequestId,
         /// The result, `None` for nothing or `null`; or the error.
         result: Result<Option<&'a RawValue>, ErrorObject>,
@@ -43,7 +38,7 @@ impl<'a> Incoming<'a> {
     /// Reads one line.
     ///
     /// # Errors
-    /// When it is no JSON object, or one that is neither request, notification nor response.
+    /// If it is not a JSON object, or neither request, notification nor response.
     pub fn read(line: &'a [u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Shape<'a> {
@@ -71,7 +66,7 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// What is wrong.
+/// The error of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "JSONRPCErrorError"))]
 pub struct ErrorObject {
@@ -123,12 +118,11 @@ pub enum Response<'a, R> {
     Result {
         /// The request.
         id: &'a RequestId,
-        /// What came of it.
         result: R,
     },
     /// It did not.
     Error {
-        /// Why not.
+        /// The reason for the failure.
         error: ErrorObject,
         /// The request.
         id: &'a RequestId,
@@ -138,9 +132,8 @@ pub enum Response<'a, R> {
 /// A request of ours.
 #[derive(Debug, Serialize)]
 pub struct Request<'a, P> {
-    /// What is asked.
     pub method: &'a str,
-    /// What the answer carries.
+    /// The id that the response repeats.
     pub id: i64,
     /// With what.
     pub params: P,
@@ -150,11 +143,10 @@ pub struct Request<'a, P> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notification<'a, P> {
-    /// What is told.
     pub method: &'a str,
     /// The news.
     pub params: P,
-    /// When, in milliseconds of Unix time.
+    /// The time in Unix milliseconds.
     pub emitted_at_ms: i64,
 }
 
@@ -177,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn invalid_messages_are_errors() {
         for line in ["[]", "1", "{}", r#"{"id":1.5,"method":"a"}"#, r#"{"id":{},"method":"a"}"#, r#"{"id":1"#] {
             assert!(read(line).starts_with("Err"), "{line}: {}", read(line));
         }

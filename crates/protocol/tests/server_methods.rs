@@ -80,7 +80,7 @@ fn respell_v1(method: &str, kind: &str, message: &Value) -> Option<Value> {
     })
 }
 
-/// Whatever was recorded is written too; `null` may be left out.
+/// Everything that was recorded is written too, except `null`.
 #[track_caller]
 fn check_says_all(recorded: &Value, written: &Value, at: &str) {
     match (recorded, written) {

@@ -1,7 +1,9 @@
-//! What a subscriber costs: an event is encoded once for all subscribers of one kind, so ten cost at most three times one.
+//! The cost of a subscriber: an event is encoded once for all subscribers of one kind, so ten cost at most three times
+//! one.
 //!
-//! `cargo test -p codex-server --test subscribers -- --nocapture` prints the figures. They are CPU time of the whole process,
-//! the scripted model and the engine included, and stand in a test of their own so that no other test is counted.
+//! `cargo test -p codex-server --test subscribers -- --nocapture` prints the figures. They are CPU time of the whole
+//! process, the scripted model and the engine included, and stand in a test of their own so that no other test is
+//! counted.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
@@ -29,7 +31,7 @@ const AT_ONCE: usize = 40;
 /// How often each number of subscribers is measured; the least counts.
 const ROUNDS: usize = 3;
 
-/// What a client was told.
+/// The messages that a client received.
 #[derive(Clone, Default)]
 struct Told {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -148,7 +150,7 @@ fn cpu() -> Duration {
     Duration::from_nanos(tasks.filter_map(time).sum())
 }
 
-/// What a delta costs with so many subscribers.
+/// The cost of a delta with this many subscribers.
 async fn cost(server: &AppServer, count: usize) -> Duration {
     let mut clients = Vec::new();
     for _ in 0..count {

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use codex_log::store::{LineError, Payload, write_line};
+use codex_log::line::Head;
+use codex_log::store::{LineError, Payload, write_numbered_line};
 
 /// The file that lines are appended to, and can be truncated.
 pub(crate) trait Target: Write {
@@ -27,6 +28,9 @@ pub(crate) struct LineBuffer {
     spilled: u64,
     /// Whether there are bytes past the end that could not be truncated.
     is_torn: bool,
+    /// The number of the next line, if the last one has a number, and the number at the end of the file.
+    ordinal: Option<u64>,
+    ordinal_at_end: Option<u64>,
 }
 
 /// The capacity that an empty buffer keeps.
@@ -35,9 +39,10 @@ const KEPT_BYTES: usize = 1024;
 const SPILLED_BYTES: usize = 128 * 1024;
 
 impl LineBuffer {
-    /// An empty buffer for a file of the given length.
-    pub(crate) fn at(end: u64) -> Self {
-        Self { end, ..Self::default() }
+    /// An empty buffer for a file of the given length, whose last line has this number. The numbers are continued.
+    pub(crate) fn at(end: u64, last_ordinal: Option<u64>) -> Self {
+        let ordinal = last_ordinal.map(|last| last + 1);
+        Self { end, ordinal, ordinal_at_end: ordinal, ..Self::default() }
     }
 
     /// Adds a line with a timestamp, in milliseconds of Unix time. If a line cannot be encoded, nothing is added, or,
@@ -53,11 +58,12 @@ impl LineBuffer {
         file: &mut impl Target,
     ) -> Result<(), LineError> {
         let whole = self.bytes.len();
+        let ordinal = self.ordinal;
         let mut spilling = Spilling { buffer: self, file, has_spilled: false };
-        let encoded = write_line(&mut spilling, at_ms, kind, payload);
+        let encoded = write_numbered_line(&mut spilling, at_ms, ordinal, kind, payload);
         let has_spilled = spilling.has_spilled;
         match &encoded {
-            Ok(()) => {}
+            Ok(()) => self.ordinal = ordinal.map(|ordinal| ordinal + 1),
             Err(LineError::Write(_)) => self.give_up(file),
             Err(LineError::Encode(_)) if has_spilled => self.bytes.push(b'\n'),
             Err(LineError::Encode(_)) => self.bytes.truncate(whole),
@@ -69,6 +75,7 @@ impl LineBuffer {
     pub(crate) fn append_text(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
         self.bytes.push(b'\n');
+        self.ordinal = Head::of(text.as_bytes()).and_then(|head| head.ordinal).map(|ordinal| ordinal + 1);
     }
 
     /// The length of the file, including pending bytes.
@@ -89,7 +96,10 @@ impl LineBuffer {
         }
         let written = self.spill(file);
         match written {
-            Ok(()) => self.end += std::mem::take(&mut self.spilled),
+            Ok(()) => {
+                self.end += std::mem::take(&mut self.spilled);
+                self.ordinal_at_end = self.ordinal;
+            }
             Err(_) => self.give_up(file),
         }
         written
@@ -125,6 +135,7 @@ impl LineBuffer {
         if std::mem::take(&mut self.spilled) > 0 {
             self.is_torn = file.cut(self.end).is_err();
         }
+        self.ordinal = self.ordinal_at_end;
         self.clear();
     }
 
@@ -281,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn whichever_write_fails_a_crash_leaves_a_prefix_that_goes_on() {
+    fn whichever_write_fails_a_crash_leaves_a_prefix_that_continues() {
         let lines = recorded();
         let folder = tempfile::tempdir().unwrap();
         for good in 0..lines.len() {
@@ -314,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_cut_off_at_once_is_cut_off_before_the_next_line() {
+    fn a_torn_line_that_could_not_be_removed_is_removed_before_the_next_line() {
         let lines = recorded();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rollout");
@@ -377,5 +388,19 @@ mod tests {
             let line: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
             assert_eq!(line["payload"], long);
         }
+    }
+
+    #[test]
+    fn a_write_that_fails_uses_up_no_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let mut file = Faulty::at(&path, 0, 50, false);
+        let mut buffer = LineBuffer::at(0, Some(4));
+        append(&mut buffer, "lost", &mut file).unwrap();
+        buffer.write_to(&mut file).unwrap_err();
+        append(&mut buffer, "kept", &mut file).unwrap();
+        buffer.write_to(&mut file).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\"ordinal\":5,") && text.contains("kept") && !text.contains("lost"), "{text}");
     }
 }

@@ -113,11 +113,11 @@ impl RolloutFile {
         if !is_still_at(&file, &path) {
             return Err(RolloutError::Moved { path });
         }
-        let cut_bytes = end_last_line(&file).map_err(failed)?;
+        let EndedFile { cut_bytes, last_ordinal } = end_last_line(&file).map_err(failed)?;
         let end = file.metadata().map_err(failed)?.len();
         let identity = identity(&file).map_err(failed)?;
         let appending = Appending::new(home, path, file, identity, is_locked)?;
-        Ok(Self { appending, pending: LineBuffer::at(end), partial: PartialFile::default(), cut_bytes })
+        Ok(Self { appending, pending: LineBuffer::at(end, last_ordinal), partial: PartialFile::default(), cut_bytes })
     }
 
     /// Whether the file is locked. It is not on file systems without locks.
@@ -379,23 +379,35 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((about.dev(), about.ino()))
 }
 
-/// Makes a file end with a whole line and returns how many bytes of a torn one were removed. A last line that lacks
-/// only its line break gets it.
-fn end_last_line(mut file: &File) -> io::Result<u64> {
+/// A file that ends with a whole line.
+#[derive(Debug, Default)]
+struct EndedFile {
+    /// The number of bytes of a torn line that were removed.
+    cut_bytes: u64,
+    /// The number of the last line, if it has one.
+    last_ordinal: Option<u64>,
+}
+
+/// Makes a file end with a whole line: a torn one is removed, and one that lacks only its line break gets it.
+fn end_last_line(mut file: &File) -> io::Result<EndedFile> {
     let length = file.metadata()?.len();
-    let Some(start) = last_line(file, length)? else { return Ok(0) };
-    let torn = length - start;
+    let Some(last) = last_line(file, length)? else { return Ok(EndedFile::default()) };
+    if last.is_ended {
+        return Ok(EndedFile { cut_bytes: 0, last_ordinal: last.ordinal });
+    }
+    let torn = length - last.start;
     if torn <= LONGEST_LINE as u64 {
         let mut tail = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
+        file.seek(SeekFrom::Start(last.start))?;
         file.take(torn).read_to_end(&mut tail)?;
         if is_line(&tail) {
             file.write_all(b"\n")?;
-            return Ok(0);
+            return Ok(EndedFile { cut_bytes: 0, last_ordinal: last.ordinal });
         }
     }
-    file.set_len(start)?;
-    Ok(torn)
+    file.set_len(last.start)?;
+    let before = last_line(file, last.start)?;
+    Ok(EndedFile { cut_bytes: torn, last_ordinal: before.and_then(|line| line.ordinal) })
 }
 
 #[cfg(test)]
@@ -455,5 +467,35 @@ mod tests {
         let place = RolloutFile::place(&home.path().join("sessions"), ThreadId::fresh(), Local::now());
         let error = RolloutFile::create(place).unwrap_err();
         assert!(error.to_string().contains("could not make the folder"), "{error}");
+    }
+
+    #[test]
+    fn numbers_of_lines_are_continued() {
+        let numbered =
+            |number: u64| format!("{{\"timestamp\":\"t\",\"ordinal\":{number},\"type\":\"x\",\"payload\":1}}\n");
+        let plain = "{\"timestamp\":\"t\",\"type\":\"x\",\"payload\":1}\n".to_owned();
+        let torn = numbered(8)[..40].to_owned();
+        let whole = numbered(8).trim_end().to_owned();
+        for (text, expected) in [
+            (numbered(6) + &numbered(7), vec![Some(8), Some(9)]),
+            (numbered(7) + &torn, vec![Some(8), Some(9)]),
+            (numbered(7) + &whole, vec![Some(9), Some(10)]),
+            (numbered(7) + &plain, vec![None, None]),
+            (String::new(), vec![None, None]),
+        ] {
+            let (_home, rollout, _) = make();
+            let path = rollout.path().to_owned();
+            drop(rollout);
+            std::fs::write(&path, &text).unwrap();
+            let mut rollout = RolloutFile::reopen(path.clone()).unwrap();
+            rollout.append("event_msg", &json!({"n": 1})).unwrap();
+            rollout.append("event_msg", &json!({"n": 2})).unwrap();
+            rollout.flush().unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let values = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let added: Vec<_> = values.filter(|line| line["type"] == "event_msg").collect();
+            let ordinals: Vec<_> = added.iter().map(|line| line["ordinal"].as_u64()).collect();
+            assert_eq!(ordinals, expected, "{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) enum AnswerWire {
     Anthropic(Counts),
 }
 
-/// What an answer has so far.
+/// The items of an answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     blocks: usize,

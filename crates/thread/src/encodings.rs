@@ -1,6 +1,6 @@
-//! What an event is on the wire, encoded once for all readers that want it alike.
+//! Encoded events, shared by all readers that want the same form.
 //!
-//! Invariant: an event that only one reader gets has none of this.
+//! Invariant: an event with only one reader is not stored here.
 
 use std::sync::OnceLock;
 
@@ -13,12 +13,12 @@ pub struct Encodings {
     forms: [OnceLock<(FormKey, Lines)>; FORMS],
 }
 
-/// What the bytes of a form depend on besides the event.
+/// The parameters of an encoding besides the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FormKey {
-    /// What the reader wishes.
+    /// The options of the reader.
     pub wishes: u8,
-    /// What the reader was told before, as far as it counts.
+    /// The state of the reader, as far as the encoding depends on it.
     pub state: i64,
 }
 

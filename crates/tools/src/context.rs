@@ -32,6 +32,8 @@ pub struct ThreadTools {
     findings: Findings,
     /// Whether the user was told that nobody can be asked.
     is_told_of_nobody: AtomicBool,
+    /// Whether the model is offered the tool for reporting on a goal.
+    offers_goal: AtomicBool,
 }
 
 impl Default for ThreadTools {
@@ -42,6 +44,7 @@ impl Default for ThreadTools {
             roots: ResolvedRoots::default(),
             findings: Findings::default(),
             is_told_of_nobody: AtomicBool::new(false),
+            offers_goal: AtomicBool::new(false),
         }
     }
 }
@@ -55,6 +58,16 @@ impl ThreadTools {
     /// Takes the number of the next terminal.
     pub(crate) fn take_terminal(&self) {
         self.next_terminal.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether there is a goal to report on.
+    pub(crate) fn offers_goal(&self) -> bool {
+        self.offers_goal.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether there is a goal to report on. It can change during a turn.
+    pub fn set_offers_goal(&self, offers_goal: bool) {
+        self.offers_goal.store(offers_goal, Ordering::Relaxed);
     }
 
     /// Waits until commands are cleaned up and anything in the folders that could run code later is disarmed. Returns

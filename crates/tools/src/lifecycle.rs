@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::{Answer, Body, ItemId, Question, QuestionId};
+use codex_wire::goal::GoalStatus;
 use codex_wire::response::FunctionCallOutputPayload;
 use futures_util::future::{BoxFuture, select_all};
 use tokio::time::{Sleep, sleep};
@@ -53,6 +54,8 @@ pub enum Effect {
     Ask(Question),
     /// Record an approval.
     Grant(Grant),
+    /// Report how the goal stands.
+    ReportGoal(GoalStatus),
     /// Keep a terminal after the call.
     Keep(Background),
     /// The call is over; this goes to the model.
@@ -66,6 +69,8 @@ pub enum Effect {
 pub enum CallEvent {
     /// An event for the log.
     Emit(Body),
+    /// The model reports how the goal stands.
+    GoalReported(GoalStatus),
     /// A call is over, with its output for the model.
     Ended(ItemId, ToolOutput),
     /// A person has stopped the turn when asked about a call.
@@ -265,6 +270,7 @@ impl Lifecycle {
                     let home = &self.running[place].cx.home;
                     told.extend(self.grants.add(grant, home).into_iter().map(CallEvent::Emit));
                 }
+                Effect::ReportGoal(status) => told.push(CallEvent::GoalReported(status)),
                 Effect::Keep(background) => {
                     told.extend(self.grants.keep(background).into_iter().map(CallEvent::Emit));
                 }

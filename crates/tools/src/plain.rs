@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_log::{Answer, Body};
+use codex_wire::goal::GoalStatus;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ContentItem;
 use codex_wire::tool_spec::ToolSpec;
@@ -89,8 +90,12 @@ impl Tool for UnknownTool {
     }
 }
 
-/// The tool for reporting on a goal. The goal belongs to the session, which handles such calls while there is one;
-/// calls that arrive here have no goal.
+#[derive(Deserialize)]
+struct UpdateGoalArguments {
+    status: GoalStatus,
+}
+
+/// The tool for reporting on a goal, which the session keeps.
 pub(crate) struct UpdateGoalTool;
 
 impl Tool for UpdateGoalTool {
@@ -107,8 +112,18 @@ impl Tool for UpdateGoalTool {
         Concurrency::Alone
     }
 
-    fn begin(&self, call: ToolCall, _: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        unsupported(&call)
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        let ToolInput::Function(arguments) = &call.input else { return unsupported(&call) };
+        if !cx.thread.offers_goal() {
+            return unsupported(&call);
+        }
+        match serde_json::from_str::<UpdateGoalArguments>(arguments).map(|arguments| arguments.status) {
+            Ok(status @ (GoalStatus::Complete | GoalStatus::Blocked)) => {
+                Box::new(PlainCall::Over(vec![Effect::ReportGoal(status), said("Goal updated")]))
+            }
+            Ok(_) => refused("the status must be `complete` or `blocked`".to_owned()),
+            Err(error) => refused(format!("failed to parse function arguments: {error}")),
+        }
     }
 }
 

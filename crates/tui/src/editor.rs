@@ -388,7 +388,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is pressed, the cursor is between characters and the text contains no control characters.
+        /// With any keys, the cursor is between characters and the text contains no control characters.
         #[test]
         fn the_cursor_always_stands_between_characters(script in r"([a-zé日\u{301}\x1b]|<(bs|del|left|right|up|down|home|end|wordleft|wordright|newline|c-u|c-k|c-w|c-y|m-d)>){0,60}") {
             let mut editor = Editor::default();

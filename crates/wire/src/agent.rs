@@ -24,7 +24,7 @@ impl std::fmt::Display for AgentId {
 }
 
 spelled! {
-    /// How an agent came to be.
+    /// The origin of an agent.
     pub open enum SubagentOrigin {
         /// With an empty history.
         "spawn" => Spawn,
@@ -36,7 +36,7 @@ spelled! {
 }
 
 spelled! {
-    /// How an agent is doing.
+    /// The status of an agent.
     pub open enum SubagentStatus {
         /// Known, not launched yet.
         "queued" => Queued,
@@ -74,32 +74,32 @@ pub struct SubagentSummary {
     /// The thread of the agent that started it.
     #[serde(default)]
     pub parent_session_id: Option<ThreadId>,
-    /// How it came to be.
+    /// Its origin.
     pub origin: SubagentOrigin,
-    /// How it is doing.
+    /// Its status.
     pub status: SubagentStatus,
-    /// What its parent calls it.
+    /// The name that its parent gave it.
     #[serde(default)]
     pub label: Option<String>,
     /// The beginning of what it was told.
     #[serde(default)]
     pub summary: Option<String>,
-    /// What it says it is thinking about.
+    /// A heading for its current reasoning.
     #[serde(default)]
     pub reasoning_header: Option<String>,
-    /// When it was started, in Unix milliseconds.
+    /// The start time in Unix milliseconds.
     #[serde(default)]
     pub started_at_ms: i64,
-    /// How many messages wait for it.
+    /// The number of pending messages.
     #[serde(default)]
     pub pending_messages: usize,
-    /// How many interrupts wait for it.
+    /// The number of pending interrupts.
     #[serde(default)]
     pub pending_interrupts: usize,
 }
 
 tagged! {
-    /// What happened to an agent, told on its parent's event queue.
+    /// A change of an agent, reported on its parent's event queue.
     pub enum SubagentLifecycleEvent by "event" {
         /// It was registered.
         "created" => Created(SubagentCreated),
@@ -130,7 +130,7 @@ pub struct SubagentStatusChange {
     pub agent_id: AgentId,
     /// Its thread.
     pub session_id: ThreadId,
-    /// How it is doing now.
+    /// Its new status.
     pub status: SubagentStatus,
 }
 
@@ -143,7 +143,7 @@ pub struct SubagentReasoningHeader {
     pub agent_id: AgentId,
     /// Its thread.
     pub session_id: ThreadId,
-    /// What it is thinking about.
+    /// A heading for its current reasoning.
     pub reasoning_header: String,
 }
 
@@ -158,7 +158,7 @@ pub struct SubagentDeleted {
     pub session_id: ThreadId,
 }
 
-/// How much waits for an agent.
+/// The pending input of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -167,9 +167,9 @@ pub struct AgentInboxEvent {
     pub agent_id: AgentId,
     /// Its thread.
     pub session_id: ThreadId,
-    /// How many messages wait.
+    /// The number of pending messages.
     pub pending_messages: usize,
-    /// How many interrupts wait.
+    /// The number of pending interrupts.
     pub pending_interrupts: usize,
 }
 
@@ -178,39 +178,39 @@ pub struct AgentInboxEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct InboxMessage {
-    /// Who wrote it.
+    /// Its author.
     pub sender_agent_id: AgentId,
-    /// Whom it is for.
+    /// Its recipient.
     pub recipient_agent_id: AgentId,
     /// Whether it broke into what the other was doing.
     #[serde(default)]
     pub interrupt: bool,
-    /// What it says; an interrupt may say nothing.
+    /// The text; an interrupt may have none.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// When it was written, in Unix milliseconds.
+    /// The time in Unix milliseconds.
     pub timestamp_ms: i64,
 }
 
-/// How an agent's work ended. The kind stands around the rest and is capitalised.
+/// The result of an agent. The kind is the outer key and is capitalised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SubagentCompletion {
     /// It came to an end.
     Completed {
-        /// What it said last.
+        /// Its last message.
         #[serde(default)]
         last_message: Option<String>,
     },
     /// It was stopped.
     Canceled {
-        /// Why.
+        /// The reason.
         reason: TurnAbortReason,
     },
     /// It broke.
     Failed {
-        /// Why.
+        /// The reason.
         message: String,
     },
 }

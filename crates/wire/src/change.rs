@@ -1,4 +1,4 @@
-//! What a patch does to one file.
+//! The change of one file by a patch.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::forms::without;
 use crate::forms::{same_word, tag_inside, take};
 
-/// What a patch does to one file.
+/// The change of one file by a patch.
 ///
 /// It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
 /// in snake or camel case. It is written with the kind inside and in snake case.
@@ -19,13 +19,10 @@ use crate::forms::{same_word, tag_inside, take};
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum FileChange {
     /// A new file.
-    Add {
-        /// What is in it.
-        content: String,
-    },
+    Add { content: String },
     /// A file that goes away.
     Delete {
-        /// What was in it; empty where the writer did not say.
+        /// The previous content; empty if the writer did not record it.
         content: String,
     },
     /// A file that is edited.

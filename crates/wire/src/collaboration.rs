@@ -1,4 +1,4 @@
-//! How the user and the agent work together, and what such a mode sets. Members are spelled in snake case everywhere.
+//! Collaboration modes and their settings. Members are in snake case everywhere.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,23 +21,22 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CollaborationMode {
-    /// Which way.
+    /// The sort order.
     pub mode: ModeKind,
-    /// What it sets.
     pub settings: CollaborationSettings,
 }
 
-/// What a mode sets.
+/// The settings of a mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CollaborationSettings {
     /// The model.
     pub model: String,
-    /// How hard it thinks.
+    /// The reasoning effort.
     #[serde(default)]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// What it is told of the mode; none leaves that to this program.
+    /// Instructions for the mode; the built-in ones if unset.
     #[serde(default)]
     pub developer_instructions: Option<String>,
 }
@@ -45,9 +44,9 @@ pub struct CollaborationSettings {
 /// A way to work together, without what every thread has set anyway.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// Which way.
+    /// The sort order.
     pub kind: ModeKind,
-    /// What the model is told of it; none leaves that to this program.
+    /// Instructions for the mode; the built-in ones if unset.
     pub instructions: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a shell command amounts to, for clients that show "read main.rs" in place of the command.
+//! The purpose of a shell command, for clients that show "read main.rs" instead of the command.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct ReadCommand {
     pub cmd: String,
     /// The name of the file.
     pub name: String,
-    /// Where it is; 0.42 did not say.
+    /// Its path; missing in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
@@ -51,10 +51,10 @@ pub struct ListFilesCommand {
 pub struct SearchCommand {
     /// The command.
     pub cmd: String,
-    /// What it looks for.
+    /// The search text.
     #[serde(default)]
     pub query: Option<String>,
-    /// Where it looks.
+    /// The searched path.
     #[serde(default)]
     pub path: Option<String>,
 }

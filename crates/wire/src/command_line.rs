@@ -20,7 +20,7 @@ pub fn display(argv: &[String]) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// How a stretch of a word can be written.
+/// The spellings of a part of a word.
 #[derive(Clone, Copy)]
 struct Ways {
     bare: bool,
@@ -39,9 +39,10 @@ impl Ways {
         !self.bare && !self.single && !self.double
     }
 
-    /// How a character can be written; `first` in its stretch or not.
+    /// The spellings of a character, which may be the `first` of its part.
     ///
-    /// Not every shell takes a backslash in single quotes for itself. A circumflex opens a stretch of its own, since interactive shells may take `^a^b` for a substitution.
+    /// Not every shell takes a backslash in single quotes for itself. A circumflex opens a stretch of its own, since
+    /// interactive shells may take `^a^b` for a substitution.
     const fn of(c: char, first: bool) -> Self {
         Self {
             bare: matches!(c, '+' | '-' | '.' | '/' | ':' | '@' | ']' | '_' | '0'..='9' | 'A'..='Z' | 'a'..='z'),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_deceive_is_escaped() {
+    fn deceptive_characters_are_escaped() {
         let words = words(&["ls\x1b[2K", "a\nb\t'\\", "x\u{202e}y", "n\u{a0}b", "\u{7f}", "\u{e0041}"]);
         assert_eq!(display(&words), r"$'ls\e[2K' $'a\nb\t\'\\' $'x\u202ey' $'n\u00a0b' $'\x7f' $'\U000e0041'");
     }

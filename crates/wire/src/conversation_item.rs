@@ -15,8 +15,8 @@ const LARGE_BYTES: usize = 64 * 1024;
 
 /// An item of a conversation, encoded once for all requests and the file. Cloning it copies no text.
 ///
-/// The JSON of the Responses API is what it is: rollouts hold these bytes, and each request begins with those of the one
-/// before. Other wires encode what they read from it.
+/// The JSON of the Responses API is what it is: rollouts hold these bytes, and each request begins with those of the
+/// one before. Other wires encode what they read from it.
 ///
 /// A large message is not encoded: it shares its text with all that show it, and is encoded whenever it is sent.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ struct Inner {
     other: OnceLock<OtherForm>,
 }
 
-/// Whose an item is that holds something only its maker reads. Others are never sent it.
+/// The provider of an item with data that only it can read. The item is sent to no other provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemOrigin {
     /// The provider, by its id in the configuration.
@@ -38,7 +38,7 @@ pub struct ItemOrigin {
     /// The account, where the provider has such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// What the provider wants back with the item as it came, and that is no part of it: signatures and the like.
+    /// Data that the provider wants back with the item but that is no part of it, such as signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Value>,
 }
@@ -99,13 +99,13 @@ impl ConversationItem {
         Self(Arc::new(Inner { form, bytes, origin, other: OnceLock::new() }))
     }
 
-    /// Whose it is, if it holds something that only its maker reads.
+    /// Its provider, if it contains data that only that provider can read.
     #[must_use]
     pub fn origin(&self) -> Option<&Arc<ItemOrigin>> {
         self.0.origin.as_ref()
     }
 
-    /// How many bytes of JSON it is.
+    /// Its size as JSON, in bytes.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
         self.0.bytes
@@ -130,7 +130,7 @@ impl ConversationItem {
         }
     }
 
-    /// What it says. It is read anew each time, because hardly anybody asks and both forms would take twice the memory.
+    /// The parsed item. It is parsed on each call, because calls are rare and both forms would take twice the memory.
     ///
     /// # Errors
     /// If the JSON, which may come from a file, is no item.
@@ -141,8 +141,8 @@ impl ConversationItem {
         }
     }
 
-    /// The item in another form, which the name of a wire and whatever else it depends on tell apart. The first form that
-    /// is asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice; another one
+    /// The item in another form, identified by the name of a wire and the other parameters. The first form that is
+    /// asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice; another one
     /// is encoded each time.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Serialize for ConversationItem {
     }
 }
 
-/// How much text a message has.
+/// The amount of text in a message.
 fn text_bytes(item: &ResponseItem) -> usize {
     match item {
         ResponseItem::Message(message) => {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_need_not_be_an_item() {
+    fn a_line_of_a_file_need_not_be_an_item() {
         let raw = RawValue::from_string("[ ]".to_owned()).unwrap();
         let item = ConversationItem::from(raw);
         assert_eq!(item.json(), "[ ]");

@@ -1,4 +1,4 @@
-//! How a person, or a program in their place, answers when the engine asks.
+//! The answers of a person or a program to approval requests.
 //!
 //! Invariant: an answer that is not understood is an error, never an approval.
 

@@ -1,4 +1,4 @@
-//! What kind of failure ended or delayed a turn, for clients that act on it.
+//! The kind of failure that ended or delayed a turn, for clients that act on it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 spelled! {
-    /// How far a goal is.
+    /// The status of a goal.
     pub enum GoalStatus {
         /// The thread works towards it.
         "active" => Active,
@@ -24,23 +24,22 @@ spelled! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Goal {
-    /// What is to be reached.
     pub objective: String,
-    /// How far it is.
+    /// Its status.
     pub status: GoalStatus,
-    /// How many tokens may be used for it.
+    /// Its token budget.
     #[serde(default)]
     pub token_budget: Option<i64>,
-    /// How many were used.
+    /// The number of used tokens.
     #[serde(default)]
     pub tokens_used: i64,
-    /// How long turns have worked towards it, in milliseconds.
+    /// The total time of turns that worked towards it, in milliseconds.
     #[serde(default)]
     pub time_used_ms: u64,
-    /// When it was set, in seconds of Unix time.
+    /// The creation time in Unix seconds.
     #[serde(default)]
     pub created_at: i64,
-    /// When anything about it changed last, in seconds of Unix time.
+    /// The time of the latest change in Unix seconds.
     #[serde(default)]
     pub updated_at: i64,
 }

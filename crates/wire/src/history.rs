@@ -10,7 +10,7 @@ pub struct HistoryEntry {
     /// The thread it was typed in.
     #[serde(alias = "session_id")]
     pub conversation_id: String,
-    /// When, in Unix seconds.
+    /// The time in Unix seconds.
     pub ts: u64,
     /// The prompt.
     pub text: String,
@@ -23,7 +23,7 @@ pub struct HistoryLine {
     /// The thread it was typed in.
     #[serde(alias = "conversation_id")]
     pub session_id: String,
-    /// When, in Unix seconds.
+    /// The time in Unix seconds.
     pub ts: u64,
     /// The prompt.
     pub text: String,

@@ -1,4 +1,4 @@
-//! What a user sends: text, pictures, and the skills named in it.
+//! User input: text, images, and the skills named in it.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,6 @@ use crate::forms::{same_word, take};
 pub enum UserInput {
     /// Plain text.
     Text {
-        /// What the user wrote.
         text: String,
         /// Spans of it that a client shows as one piece, such as a file that was mentioned.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -29,7 +28,7 @@ pub enum UserInput {
     },
     /// A picture by URL, usually a `data:` URL.
     Image {
-        /// Where the picture is.
+        /// The path of the image.
         image_url: String,
     },
     /// A picture on the engine's disk, read when the turn starts.
@@ -46,9 +45,9 @@ pub enum UserInput {
     },
     /// A file or an app the user mentioned.
     Mention {
-        /// What it is called in the text.
+        /// Its name in the text.
         name: String,
-        /// Where it is; a path or a URL.
+        /// Its path or URL.
         path: String,
     },
 }
@@ -58,10 +57,10 @@ pub enum UserInput {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TextElement {
-    /// Where it is in the text.
+    /// Its range in the text.
     #[serde(alias = "byteRange")]
     pub byte_range: ByteRange,
-    /// What is shown in its place.
+    /// The text shown in its place.
     #[serde(default)]
     pub placeholder: Option<String>,
 }
@@ -84,7 +83,7 @@ impl UserInput {
         Self::Text { text: text.into(), text_elements: Vec::new() }
     }
 
-    /// What the parts say in one message. Spans move with the text before them.
+    /// Joins the parts into one message. Spans move with the text before them.
     #[must_use]
     pub fn said(content: &[Self]) -> UserMessageEvent {
         let (mut message, mut images, mut text_elements) = (String::new(), Vec::new(), Vec::new());

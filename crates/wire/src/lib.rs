@@ -1,5 +1,5 @@
-//! What the agent itself speaks: the submission and event queues, model items, rollout lines. What only the app-server
-//! and its clients say is in `codex-protocol`.
+//! The agent's own types: the submission and event queues, model items, rollout lines. Types that only the app-server
+//! and its clients use are in `codex-protocol`.
 //!
 //! Decoding is lenient: unknown fields are ignored, both spellings are accepted where releases differ, and a
 //! kind this release does not know is kept as it came. Encoding is strict: one spelling, pinned by recordings.

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::input::UserInput;
 use crate::response::{ContentItem, Message};
 
-/// Puts marks around the pictures of a message that was made of this input, piece by piece. A picture on disk is named by
-/// its number and its path.
+/// Puts marks around the pictures of a message that was made of this input, piece by piece. A picture on disk is named
+/// by its number and its path.
 #[must_use]
 pub fn around_images(content: &[UserInput], message: Message, cwd: &Path) -> Message {
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! What MCP servers offer and answer.
+//! Tools, resources and results of MCP servers.
 //!
 //! Schemas, annotations and content blocks are passed through as they come: the engine hands them on and does not
 //! look inside.
@@ -17,13 +17,12 @@ pub struct McpInvocation {
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// What it is given.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub arguments: Option<Value>,
 }
 
-/// What a tool of an MCP server handed back.
+/// The result of a tool call on an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -74,7 +73,6 @@ pub struct Tool {
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments.
@@ -99,12 +97,11 @@ pub struct Tool {
 pub struct Resource {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its path.
     pub uri: String,
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The type of its content.
@@ -132,7 +129,6 @@ pub struct ResourceTemplate {
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The type of the content.
@@ -145,7 +141,7 @@ pub struct ResourceTemplate {
 }
 
 spelled! {
-    /// How the engine is known to an MCP server.
+    /// The login state for an MCP server.
     pub open enum McpAuthStatus {
         /// The server knows no login.
         "unsupported" => Unsupported,
@@ -156,7 +152,7 @@ spelled! {
 }
 
 tagged! {
-    /// How far an MCP server is in starting up.
+    /// The startup status of an MCP server.
     pub enum McpStartupStatus by "state" {
         "starting" => Starting,
         "ready" => Ready,
@@ -165,7 +161,7 @@ tagged! {
     }
 }
 
-/// Why an MCP server did not start.
+/// The reason why an MCP server did not start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

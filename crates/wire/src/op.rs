@@ -20,12 +20,11 @@ use crate::review::ReviewRequest;
 pub struct Submission {
     /// Chosen by the client; events that follow from it carry it too.
     pub id: String,
-    /// What is asked.
     pub op: Op,
 }
 
 tagged! {
-    /// What a client asks the engine to do.
+    /// A request to the engine.
     pub enum Op by "type" {
         /// Stop the running turn.
         "interrupt" => Interrupt,
@@ -75,7 +74,7 @@ tagged! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserInputOp {
-    /// What the user said, in order.
+    /// The user's input, in order.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
     /// The answer to go back to first, in sessions of the earliest clients.
@@ -88,21 +87,21 @@ pub struct UserInputOp {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UserTurn {
-    /// What the user said, in order.
+    /// The user's input, in order.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
-    /// Where commands run.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: AskForApproval,
-    /// Where commands may write.
+    /// The sandbox policy.
     pub sandbox_policy: SandboxPolicy,
     /// The model to use.
     pub model: String,
-    /// How hard it thinks; absent for models that do not reason.
+    /// The reasoning effort; missing for models that do not reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
-    /// How much of the reasoning is summed up.
+    /// The detail of reasoning summaries.
     pub summary: ReasoningSummary,
     /// The JSON Schema that the last message is to fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,22 +115,22 @@ pub struct UserTurn {
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnContextOverride {
-    /// Where commands run.
+    /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// When to ask.
+    /// The approval policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_policy: Option<AskForApproval>,
-    /// Where commands may write.
+    /// The sandbox policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// The model to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How hard it thinks: absent leaves it, `null` clears it.
+    /// The reasoning effort: unchanged if missing, cleared by `null`.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub effort: Option<Option<ReasoningEffort>>,
-    /// How much of the reasoning is summed up.
+    /// The detail of reasoning summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<ReasoningSummary>,
 }
@@ -177,9 +176,9 @@ pub struct AddToHistory {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryRequest {
-    /// Which line, counted from the oldest.
+    /// The index of the line, oldest first.
     pub offset: usize,
-    /// Which file the client means; the answer is empty if it has been replaced since.
+    /// The requested file; the response is empty if it was replaced since.
     pub log_id: u64,
 }
 
@@ -203,7 +202,6 @@ pub struct ListSkills {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewOp {
-    /// What to review.
     pub review_request: ReviewRequest,
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 spelled! {
-    /// How far one step of a plan is.
+    /// The status of one step of a plan.
     pub enum StepStatus {
         "pending" => Pending,
         "in_progress" => InProgress,
@@ -16,7 +16,7 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UpdatePlanArgs {
-    /// Why the plan changed.
+    /// The reason for the change.
     #[serde(default)]
     pub explanation: Option<String>,
     /// The steps, in order.
@@ -28,8 +28,7 @@ pub struct UpdatePlanArgs {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PlanItemArg {
-    /// What is to be done.
     pub step: String,
-    /// How far it is.
+    /// Its status.
     pub status: StepStatus,
 }

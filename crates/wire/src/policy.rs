@@ -1,4 +1,4 @@
-//! What may be done without asking, and where writes may go.
+//! Approval and sandbox policies.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::forms::take;
 
 spelled! {
-    /// When the engine stops and asks before it acts.
+    /// The policy for asking before acting.
     pub enum AskForApproval {
         /// Only commands known to be harmless run unasked.
         "untrusted" | "unless-trusted" => UnlessTrusted,
@@ -22,7 +22,7 @@ spelled! {
 }
 
 spelled! {
-    /// Who is asked.
+    /// The reviewer of approval requests.
     #[derive(Default)]
     pub open enum ApprovalsReviewer {
         /// The person in front of the client.
@@ -54,7 +54,7 @@ spelled! {
     }
 }
 
-/// Where commands may write and whether they may use the network.
+/// The sandbox policy: writable folders and network access.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -110,7 +110,7 @@ impl AskForApproval {
 }
 
 impl SandboxPolicy {
-    /// What both allow.
+    /// The stricter combination of both.
     #[must_use]
     pub fn tighter(self, other: &Self) -> Self {
         let rank = |policy: &Self| match policy {

@@ -15,10 +15,9 @@ pub struct CustomPrompt {
     pub path: PathBuf,
     /// The text, without the front matter.
     pub content: String,
-    /// What it is for.
     #[serde(default)]
     pub description: Option<String>,
-    /// What to type after the name.
+    /// A hint for the arguments.
     #[serde(default)]
     pub argument_hint: Option<String>,
 }

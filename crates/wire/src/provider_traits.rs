@@ -1,7 +1,7 @@
-//! What a provider takes, as far as providers differ. The tables are in `config`, and the wires of `model` go by them.
+//! Differences between providers. The tables are in `config`, and the wires of `model` follow them.
 
 spelled! {
-    /// Which schemas a provider takes for the arguments of tools.
+    /// The schemas that a provider accepts for tool arguments.
     pub enum SchemaForm {
         /// All of JSON Schema, and it can hold the model to one.
         "strict" => Strict,
@@ -13,7 +13,7 @@ spelled! {
 }
 
 spelled! {
-    /// How a provider is told how much the model is to reason.
+    /// The form of the reasoning effort in a provider's requests.
     pub enum ReasoningField {
         /// It is not: the field would be refused, or nothing is known of the provider.
         "none" => None,
@@ -25,17 +25,17 @@ spelled! {
 }
 
 spelled! {
-    /// What a provider's thoughts are for.
+    /// The use of a provider's reasoning.
     pub enum Thoughts {
         /// They are the thoughts themselves, which clients show on request.
         "raw" => Raw,
-        /// They are summed up for people already.
+        /// They are already summaries for people.
         "summary" => Summary,
     }
 }
 
 spelled! {
-    /// How a provider's cache is used.
+    /// The use of a provider's cache.
     pub enum CacheForm {
         /// It has none, or one that needs no help.
         "none" => None,
@@ -47,7 +47,7 @@ spelled! {
 }
 
 spelled! {
-    /// How a model of the Messages API is made to think.
+    /// The request form of reasoning in the Messages API.
     #[derive(Default)]
     pub enum ThinkingForm {
         /// It does not think.
@@ -86,7 +86,7 @@ spelled! {
     }
 }
 
-/// What a provider takes.
+/// The properties of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of a table, and none depends on another")]
 pub struct ProviderTraits {
@@ -98,21 +98,20 @@ pub struct ProviderTraits {
     pub custom_tools: bool,
     /// Whether it has tools of its own, such as the search of the web.
     pub hosted_tools: bool,
-    /// How long the name of a tool may be.
+    /// The maximum length of a tool name.
     pub tool_name_length: usize,
-    /// What the name of a tool may have besides letters and digits.
+    /// The characters that a tool name may contain besides letters and digits.
     pub tool_name_characters: String,
-    /// Which schemas it takes.
+    /// The accepted schemas.
     pub schemas: SchemaForm,
-    /// How it is told how much to reason.
+    /// The form of the reasoning effort in requests.
     pub reasoning: ReasoningField,
-    /// What its thoughts are for.
     pub thoughts: Thoughts,
     /// Whether it wants its thoughts back, where the wire leaves that open.
     pub returns_thoughts: bool,
     /// Whether it counts tokens in a stream when it is asked to.
     pub stream_usage: bool,
-    /// How its cache is used.
+    /// The use of its cache.
     pub cache: CacheForm,
     /// Whether it keeps answers, so that their items go by their names.
     pub store: bool,

@@ -1,7 +1,7 @@
-//! How hard a model is asked to think and how much it says about it.
+//! Reasoning effort and reasoning summaries.
 
 spelled! {
-    /// How much reasoning to spend on an answer.
+    /// The reasoning effort for an answer.
     pub open enum ReasoningEffort {
         "none" => None,
         "minimal" => Minimal,
@@ -13,7 +13,7 @@ spelled! {
 }
 
 spelled! {
-    /// How much of its reasoning the model sums up for the reader.
+    /// The detail of reasoning summaries.
     pub open enum ReasoningSummary {
         "auto" => Auto,
         "concise" => Concise,
@@ -23,7 +23,7 @@ spelled! {
 }
 
 spelled! {
-    /// How long the model's answers are meant to be.
+    /// The verbosity of answers.
     pub open enum Verbosity {
         "low" => Low,
         "medium" => Medium,

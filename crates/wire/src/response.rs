@@ -49,7 +49,7 @@ impl Message {
         Self::input("user", text)
     }
 
-    /// A message of whoever set the agent up, which outranks the user's.
+    /// A developer message, which outranks the user's.
     #[must_use]
     pub fn developer(text: impl Into<Text>) -> Self {
         Self::input("developer", text)
@@ -88,7 +88,7 @@ pub enum ContentItem {
     },
     /// A picture for the model.
     InputImage {
-        /// Where it is, usually a `data:` URL.
+        /// Its address, usually a `data:` URL.
         image_url: String,
     },
     /// Text of the model.
@@ -96,7 +96,7 @@ pub enum ContentItem {
         /// The text.
         text: Text,
     },
-    /// What the model says instead of an answer when it will not give one.
+    /// The model's explanation when it declines to answer.
     Refusal {
         /// The text.
         refusal: Text,
@@ -140,7 +140,7 @@ impl ContentItem {
     }
 }
 
-/// What the model thought: a summary for people, and what the provider wants back to go on from it.
+/// Reasoning of the model: a summary for people, and the data that the provider needs to continue from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -210,17 +210,16 @@ pub struct LocalShellCall {
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
-    /// What the output refers to.
+    /// The id that the output repeats.
     #[serde(default)]
     pub call_id: Option<String>,
-    /// How far the call is.
+    /// The status of the call.
     pub status: LocalShellStatus,
-    /// What to run.
     pub action: LocalShellAction,
 }
 
 spelled! {
-    /// How far a call of the built-in shell tool is.
+    /// The status of a call of the built-in shell tool.
     pub enum LocalShellStatus {
         "completed" => Completed,
         "in_progress" => InProgress,
@@ -228,7 +227,7 @@ spelled! {
     }
 }
 
-/// What the built-in shell tool is to do.
+/// An action of the built-in shell tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -245,22 +244,22 @@ pub enum LocalShellAction {
 pub struct LocalShellExec {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// The timeout.
     #[serde(default, alias = "timeout")]
     pub timeout_ms: Option<u64>,
-    /// Where it runs.
+    /// Its working directory.
     #[serde(default)]
     pub working_directory: Option<String>,
     /// Variables set for it.
     #[serde(default)]
     pub env: Option<BTreeMap<String, String>>,
-    /// Whom it runs as.
+    /// The identity that it runs under.
     #[serde(default)]
     pub user: Option<String>,
     /// Whether the model asks to leave the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_escalated_permissions: Option<bool>,
-    /// Why it asks.
+    /// The reason for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
 }
@@ -281,11 +280,11 @@ pub struct FunctionCall {
     pub namespace: Option<String>,
     /// JSON in a string, exactly as the model wrote it.
     pub arguments: String,
-    /// What the output refers to.
+    /// The id that the output repeats.
     pub call_id: String,
 }
 
-/// What a tool handed back.
+/// The output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -341,10 +340,10 @@ pub struct CustomToolCall {
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
-    /// How far the call is.
+    /// The status of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// What the output refers to.
+    /// The id that the output repeats.
     pub call_id: String,
     /// The tool.
     pub name: String,
@@ -352,7 +351,7 @@ pub struct CustomToolCall {
     pub input: String,
 }
 
-/// What a tool that takes free text handed back.
+/// The output of a tool that takes free text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -372,16 +371,16 @@ pub struct WebSearchCall {
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
-    /// How far it is.
+    /// Its status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// What it did; absent while it has not begun.
+    /// The action; missing until the search has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<WebSearchAction>,
 }
 
 tagged! {
-    /// What a web search did.
+    /// An action of a web search.
     pub enum WebSearchAction by "type" {
         "search" => Search(WebQuery),
         "open_page" => OpenPage(WebPage),
@@ -417,7 +416,7 @@ pub struct WebFind {
     /// The page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What was looked for.
+    /// The search text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
@@ -448,7 +447,7 @@ pub struct GhostCommit {
     pub preexisting_untracked_dirs: Vec<String>,
 }
 
-/// A conversation summed up by the provider itself.
+/// A conversation compacted by the provider itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 tagged! {
-    /// What a review looks at.
+    /// The target of a review.
     pub enum ReviewTarget by "type" {
-        /// Whatever is not committed yet.
+        /// All uncommitted changes.
         "uncommittedChanges" | "uncommitted_changes" => UncommittedChanges,
-        /// What this branch adds to another.
+        /// The changes since a base branch.
         "baseBranch" | "base_branch" => BaseBranch(BaseBranchTarget),
         /// One commit.
         "commit" => Commit(CommitTarget),
-        /// Whatever the text says.
+        /// Free instructions.
         "custom" => Custom(CustomTarget),
     }
 }
@@ -61,9 +61,8 @@ pub struct CustomTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewRequest {
-    /// What to look at.
     pub target: ReviewTarget,
-    /// What to call it in front of the user.
+    /// The description shown to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_facing_hint: Option<String>,
 }
@@ -81,12 +80,11 @@ impl<'de> Deserialize<'de> for ReviewRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct EnteredReviewModeEvent {
-    /// What is looked at.
     pub target: ReviewTarget,
-    /// What to call it in front of the user.
+    /// The description shown to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_facing_hint: Option<String>,
-    /// What the reviewer was told, for clients that know no target.
+    /// The instructions of the reviewer, for clients that know no targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
@@ -112,12 +110,12 @@ struct AnyRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ExitedReviewModeEvent {
-    /// What was found; absent if the review was broken off.
+    /// The findings; missing if the review was interrupted.
     #[serde(default)]
     pub review_output: Option<ReviewOutputEvent>,
 }
 
-/// What a review found.
+/// The findings of a review.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -128,9 +126,9 @@ pub struct ReviewOutputEvent {
     pub findings: Vec<ReviewFinding>,
     /// The verdict in a few words.
     pub overall_correctness: String,
-    /// Why.
+    /// The reason.
     pub overall_explanation: String,
-    /// How sure the reviewer is, from 0 to 1.
+    /// The reviewer's confidence, from 0 to 1.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub overall_confidence_score: f64,
 }
@@ -144,18 +142,18 @@ pub struct ReviewFinding {
     pub title: String,
     /// It in full.
     pub body: String,
-    /// How sure the reviewer is, from 0 to 1.
+    /// The reviewer's confidence, from 0 to 1.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub confidence_score: f64,
-    /// How bad it is; 0 is worst.
+    /// The priority; 0 is the highest.
     #[serde(default)]
     pub priority: i32,
-    /// Where it is.
+    /// Its path.
     pub code_location: ReviewCodeLocation,
 }
 
-/// Where a finding is.
+/// The location of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -1,7 +1,7 @@
 //! Rollout files: the record of a thread, one JSON object a line.
 //!
-//! Invariant: a line that has a `timestamp` and a `type` always decodes. What this release does not know, or knows
-//! in another shape, is kept as it came.
+//! Invariant: a line that has a `timestamp` and a `type` always decodes. Content that this release does not know, or
+//! knows in another shape, is kept as it came.
 
 use std::path::PathBuf;
 
@@ -21,25 +21,24 @@ use crate::response::ResponseItem;
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RolloutLine {
-    /// When it was written, in UTC with milliseconds.
+    /// The time in UTC with milliseconds.
     pub timestamp: String,
     /// Its number in the file, in files of 0.166 and later.
     pub ordinal: Option<u64>,
-    /// What it says.
     pub item: RolloutItem,
 }
 
-/// What a line of a rollout file says.
+/// The content of a rollout line.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum RolloutItem {
-    /// Which thread this is; the first line of a file.
+    /// The metadata of the thread; the first line of a file.
     SessionMeta(Box<SessionMeta>),
     /// An item of the conversation with the model.
     ResponseItem(ResponseItem),
     /// The conversation so far was replaced by a summary.
     Compacted(CompactedItem),
-    /// What the requests that follow ran under.
+    /// The settings of the following requests.
     TurnContext(TurnContextItem),
     /// Something a client was told.
     EventMsg(EventMsg),
@@ -151,15 +150,15 @@ impl<'de> Deserialize<'de> for RolloutLine {
     }
 }
 
-/// Which thread a file records. Members that only some releases write are optional.
+/// The metadata of a thread. Members that only some releases write are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SessionMeta {
     /// The thread.
     pub id: ThreadId,
-    /// When it began, in UTC with milliseconds.
+    /// The start time in UTC with milliseconds.
     pub timestamp: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// The client that began it.
     pub originator: String,
@@ -168,13 +167,13 @@ pub struct SessionMeta {
     /// The instructions of the user, as the project's files gave them.
     #[serde(default)]
     pub instructions: Option<String>,
-    /// What kind of client began it.
+    /// The kind of client that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SessionSource>,
     /// The provider of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_provider: Option<String>,
-    /// What 0.166 adds.
+    /// Members of 0.166.
     #[serde(flatten)]
     pub lineage: SessionLineage,
     /// The state of the work tree.
@@ -182,7 +181,7 @@ pub struct SessionMeta {
     pub git: Option<GitInfo>,
 }
 
-/// Where a thread stands in a tree of threads and what it began with, as 0.166 records it.
+/// The position of a thread in a tree of threads, as 0.166 records it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -193,22 +192,21 @@ pub struct SessionLineage {
     /// The thread this one is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
-    /// When it was brought here from another home; none for threads that began here. Of our own making.
+    /// The time of the import; none for threads that started here. An addition of this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported_at: Option<String>,
     /// The thread that started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_thread_id: Option<ThreadId>,
-    /// What started it, in a word.
+    /// The origin of the thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_source: Option<String>,
-    /// What the agent is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_nickname: Option<String>,
-    /// Which generation of agent tools it has.
+    /// The generation of its agent tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_agent_version: Option<String>,
-    /// How the file is laid out.
+    /// The layout of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_mode: Option<String>,
     /// The instructions the model was given.
@@ -219,13 +217,13 @@ pub struct SessionLineage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub runtime_workspace_roots: Option<Vec<PathBuf>>,
-    /// Which stretch of the conversation the file begins with.
+    /// The part of the conversation that the file begins with.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub context_window: Option<Value>,
 }
 
-/// What kind of client, or what other than a client, began a thread.
+/// The kind of client, or other source, that started a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -250,7 +248,7 @@ pub enum SessionSource {
     Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"future\")"))] Value),
 }
 
-/// Why a thread was begun by another.
+/// The reason why a thread started another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -266,22 +264,20 @@ pub enum SubAgentSource {
     Other(String),
 }
 
-/// How a model's call began a thread, as 0.166 records it.
+/// The call that started a thread, as 0.166 records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ThreadSpawn {
     /// The thread that called.
     pub parent_thread_id: ThreadId,
-    /// How far below the root it is.
+    /// Its depth below the root.
     pub depth: i64,
     /// Its place in the tree.
     #[serde(default)]
     pub agent_path: Option<String>,
-    /// What it is called.
     #[serde(default)]
     pub agent_nickname: Option<String>,
-    /// What it is for.
     #[serde(default)]
     pub agent_role: Option<String>,
 }
@@ -297,29 +293,29 @@ pub struct GitInfo {
     /// The branch that is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Where it was cloned from.
+    /// The address of its origin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_url: Option<String>,
 }
 
-/// What requests to the model ran under.
+/// The settings of requests to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnContextItem {
-    /// Where commands ran.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: AskForApproval,
-    /// Where commands could write.
+    /// The sandbox policy.
     pub sandbox_policy: SandboxPolicy,
     /// The model.
     pub model: String,
-    /// How hard it thought.
+    /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
-    /// How much of the reasoning was summed up.
+    /// The detail of the reasoning summary.
     pub summary: ReasoningSummary,
-    /// How the user and the agent worked together, where that was not the usual way.
+    /// The collaboration mode, if it was not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
 }
@@ -330,7 +326,7 @@ pub struct TurnContextItem {
 pub struct CompactedItem {
     /// The summary.
     pub message: String,
-    /// What the model sees from here on, from releases that record it.
+    /// The conversation from here on, if the release recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub replacement_history: Option<Vec<ResponseItem>>,

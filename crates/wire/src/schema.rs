@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// How a type is read.
+/// The accepted forms of a type.
 #[must_use]
 pub fn read_form<T: JsonSchema>() -> Value {
     SchemaSettings::draft07().for_deserialize().into_generator().into_root_schema_for::<T>().into()
 }
 
-/// How a type is written.
+/// The written form of a type.
 #[must_use]
 pub fn written_form<T: JsonSchema>() -> Value {
     SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
@@ -40,7 +40,7 @@ pub fn opened(schema: Value) -> Value {
     }
 }
 
-/// What makes a value one of a kind, well formed or not: its label.
+/// The tag that assigns a value to a kind, well formed or not.
 fn claim(kind: &Value) -> Value {
     if let Some(word) = kind.get("const") {
         return json!({"const": word});

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 spelled! {
-    /// Whom a skill belongs to.
+    /// The scope of a skill.
     pub open enum SkillScope {
         "user" => User,
         "repo" => Repo,
@@ -31,21 +31,21 @@ pub struct SkillsListEntry {
     pub errors: Vec<SkillErrorInfo>,
 }
 
-/// What is known of a skill without reading it whole.
+/// The metadata of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct SkillMetadata {
     /// Its name.
     pub name: String,
-    /// When to use it.
+    /// Its intended use.
     pub description: String,
     /// The same in a few words.
     #[serde(default)]
     pub short_description: Option<String>,
     /// Its `SKILL.md`.
     pub path: PathBuf,
-    /// Whom it belongs to.
+    /// Its owner.
     pub scope: SkillScope,
 }
 
@@ -56,6 +56,5 @@ pub struct SkillMetadata {
 pub struct SkillErrorInfo {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub message: String,
 }

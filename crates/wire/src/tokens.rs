@@ -1,4 +1,4 @@
-//! How many tokens a thread has used, how full its window is, and what the account still allows.
+//! The token usage of a thread, its context window, and the rate limits of the account.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ impl TokenUsage {
         (self.total_tokens - self.reasoning_output_tokens).max(0)
     }
 
-    /// How much of the window is left for the user, in percent, with the baseline taken off both sides.
+    /// The remaining part of the context window in percent, with the baseline subtracted from both sides.
     #[must_use]
     pub fn percent_of_window_left(&self, window: i64) -> i64 {
         let usable = window - BASELINE_TOKENS;
@@ -65,7 +65,7 @@ impl std::ops::AddAssign for TokenUsage {
     }
 }
 
-/// What a thread has used so far.
+/// The token usage of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -78,7 +78,7 @@ pub struct TokenUsageInfo {
     pub model_context_window: Option<i64>,
 }
 
-/// What the account still allows, as the provider's headers said last.
+/// The rate limits of the account, from the provider's latest headers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -99,13 +99,13 @@ pub struct RateLimitSnapshot {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct RateLimitWindow {
-    /// How much is used, from 0 to 100.
+    /// The used part in percent.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_score()"))]
     pub used_percent: f64,
     /// The length of the window.
     #[serde(default)]
     pub window_minutes: Option<i64>,
-    /// When it starts again, in Unix seconds.
+    /// The time of the reset in Unix seconds.
     #[serde(default)]
     pub resets_at: Option<i64>,
     /// Seconds until it starts again: the older spelling of `resets_at`.
@@ -122,7 +122,7 @@ pub struct CreditsSnapshot {
     pub has_credits: bool,
     /// Whether they never run out.
     pub unlimited: bool,
-    /// How many are left, as the provider writes it.
+    /// The remaining amount, as the provider writes it.
     #[serde(default)]
     pub balance: Option<String>,
 }

@@ -23,9 +23,7 @@ pub enum ToolSpec {
 /// A tool that takes JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionTool {
-    /// What the model calls it by.
     pub name: Cow<'static, str>,
-    /// What it is for.
     pub description: Cow<'static, str>,
     /// Whether the provider is to hold the model to the schema.
     pub strict: bool,
@@ -36,18 +34,16 @@ pub struct FunctionTool {
 /// A tool that takes free text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomTool {
-    /// What the model calls it by.
     pub name: Cow<'static, str>,
-    /// What it is for.
     pub description: Cow<'static, str>,
-    /// What the text has to follow; any text will do without it.
+    /// The grammar of the text; any text is accepted without one.
     pub grammar: Option<Grammar>,
 }
 
-/// What a text has to follow.
+/// The grammar of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grammar {
-    /// How it is written: `lark` or `regex`.
+    /// Its syntax: `lark` or `regex`.
     pub syntax: Cow<'static, str>,
     /// The grammar itself.
     pub definition: Cow<'static, str>,
@@ -64,7 +60,6 @@ impl ToolSpec {
         Self::Function(Arc::new(FunctionTool { name, description, strict: false, parameters }))
     }
 
-    /// What the model calls it by.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

@@ -37,7 +37,7 @@ const RESPELLED: &[(&str, &str)] = &[
 /// Submissions that no release knows, recorded to see what happens.
 const UNKNOWN_OPS: &[&str] = &["nosuch"];
 
-/// What only 0.166 knows and we keep as it came.
+/// Variants that only 0.166 knows and that are kept verbatim.
 const UNKNOWN_IN_0166: &[&str] = &[
     "event thread_settings_applied",
     "item CommandExecution",
@@ -169,7 +169,7 @@ fn older_messages_keep_what_they_said() {
     assert_eq!(respelled, listed, "the list of respelled members is out of date");
 }
 
-/// What the client of 0.42's `proto` sent.
+/// The submissions of a client of 0.42's `proto`.
 fn submissions() -> Vec<Value> {
     let lines = lines("proto-42.txt");
     lines.iter().filter_map(|line| line.strip_prefix("> ")).map(|line| serde_json::from_str(line).unwrap()).collect()

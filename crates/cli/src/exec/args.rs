@@ -17,7 +17,7 @@ use crate::args::TopReviewArgs;
     needed and nobody could give it, 4 a budget was exhausted, 124 timed out, 130 interrupted."
 )]
 pub(crate) struct ExecArgs {
-    /// What to run instead of a new thread
+    /// Subcommand instead of a new thread
     #[command(subcommand)]
     pub(crate) form: Option<ExecForm>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct ThreadArgs {
     pub(crate) pictures: ImageArgs,
 }
 
-/// What to review.
+/// The target of a review.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ReviewArgs {
     /// Review uncommitted changes
@@ -202,16 +202,16 @@ pub(crate) enum Color {
     Auto,
 }
 
-/// Who answers questions.
+/// The source of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Approvals {
     /// Nobody: a question ends the run.
     Policy,
     /// Nobody: the answer is no.
     Deny,
-    /// Whoever started this program.
+    /// The parent process.
     Stdio,
-    /// Whoever listens there.
+    /// The program that listens there.
     Unix(PathBuf),
 }
 

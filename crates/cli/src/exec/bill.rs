@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_price_makes_the_cost_unknown() {
+    fn a_model_without_a_price_makes_the_cost_unknown() {
         let mut bill = bill();
         bill.asks("c");
         bill.count(used(10, 0, 10));

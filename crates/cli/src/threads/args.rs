@@ -11,7 +11,7 @@ pub(crate) struct ThreadsArgs {
     pub(crate) command: ThreadsCommand,
 }
 
-/// What to do with threads.
+/// A command for threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadsCommand {
     /// List threads, most recently updated first
@@ -68,7 +68,7 @@ pub(crate) struct ListArgs {
     pub(crate) cursor: Option<String>,
 }
 
-/// What to look for.
+/// Arguments of `threads search`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
     /// Words to search for; all must match
@@ -82,7 +82,7 @@ pub(crate) struct SearchArgs {
     pub(crate) limit: usize,
 }
 
-/// What to show.
+/// Arguments of `threads show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// What to export.
+/// Arguments of `threads export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) enum ExportFormat {
     Bundle,
 }
 
-/// What to import.
+/// Arguments of `threads import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
     /// Bundle to import; `-` reads standard input
@@ -125,14 +125,14 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-/// What to mend.
+/// Arguments of `threads repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
     /// Thread id (or its beginning) or name; without it, repair the index
     pub(crate) thread: Option<String>,
 }
 
-/// What to delete.
+/// Arguments of `threads delete`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
@@ -142,7 +142,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) force: bool,
 }
 
-/// What to call a thread.
+/// Arguments of `threads rename`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RenameArgs {
     #[command(flatten)]

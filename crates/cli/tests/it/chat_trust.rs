@@ -1,4 +1,4 @@
-//! What a project may do before it is trusted, and after.
+//! Permissions of a project before and after it is trusted.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Whatever reaches a terminal, wherever it comes from, moves no cursor, sets no title and reorders no text.
+//! Text from any source that reaches a terminal moves no cursor, sets no title and reorders no text.
 
 use codex_testkit::FakeModel;
 

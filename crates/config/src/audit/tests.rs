@@ -30,7 +30,7 @@ fn check(file: &str, values: &[&str], expected: Expect) {
 }
 
 #[test]
-fn keys_that_have_no_effect_are_told_with_their_line() {
+fn keys_that_have_no_effect_are_reported_with_their_line() {
     check(
         "modle = 'm'\nservice_tier = 'flex'\nnotify = ['n']\n[features]\nundo = true\nold = false\nunified_exce = true\n\
          [otel]\nexporter = 'none'\n[nonsense]\na = 1\nb = 2\n",
@@ -62,8 +62,6 @@ fn names_that_users_choose_are_no_mistakes() {
         &[],
         expect![[r#"
             @/config.toml:2: unknown key `projects."/a.b".trust`
-            @/config.toml:6: `mcp_servers.a` has no effect: MCP servers are not supported yet
-            @/config.toml:8: `mcp_servers."b c"` has no effect: MCP servers are not supported yet
         "#]],
     );
 }
@@ -130,54 +128,57 @@ fn a_home_of_0_77_is_audited() {
     check_migrated(
         include_str!("../../tests/homes/0.77.toml"),
         expect![[r#"
-        2 model: ok
-        3 model_provider: ok
-        4 model_reasoning_effort: ok
-        5 model_reasoning_summary: ok
-        6 model_supports_reasoning_summaries: `model_supports_reasoning_summaries` has no effect: this release does not support it
-        7 approval_policy: ok
-        8 sandbox_mode: ok
-        9 profile: ok
-        10 notify: ok
-        11 file_opener: `file_opener` has no effect: the chat has no such setting
-        12 hide_agent_reasoning: ok
-        13 check_for_update_on_startup: moot: this release never looks for updates
-        14 cli_auth_credentials_store: ok
-        15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: MCP servers are not supported yet
-        16 project_doc_fallback_filenames: ok
-        19 sandbox_workspace_write.network_access: ok
-        20 sandbox_workspace_write.writable_roots: ok
-        23 shell_environment_policy.inherit: ok
-        24 shell_environment_policy.exclude: ok
-        25 shell_environment_policy.set.CI: ok
-        28 history.persistence: ok
-        31 tools.web_search: ok
-        32 tools.view_image: ok
-        35 features.undo: `features.undo` has no effect: this release has no such feature
-        36 features.skills: ok
-        37 features.unified_exec: ok
-        38 features.tui2: ok
-        39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
-        41 tui: `tui` has no effect: the chat has no such setting
-        45 notice: moot: this release shows no such notices
-        51 otel: `otel` has no effect: telemetry is not supported yet
-        55 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
-        60 mcp_servers.issues: `mcp_servers.issues` has no effect: MCP servers are not supported yet
-        65 model_providers.azure.name: ok
-        66 model_providers.azure.base_url: ok
-        67 model_providers.azure.env_key: ok
-        68 model_providers.azure.query_params.api-version: ok
-        69 model_providers.azure.wire_api: ok
-        72 model_providers.local.name: ok
-        73 model_providers.local.base_url: ok
-        74 model_providers.local.wire_api: ok
-        77 profiles.deep.model: ok
-        78 profiles.deep.model_verbosity: ok
-        79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
-        82 profiles.local.model_provider: ok
-        83 profiles.local.oss_provider: ok
-        86 projects."/home/ann/work.git/site".trust_level: ok
-    "#]],
+            2 model: ok
+            3 model_provider: ok
+            4 model_reasoning_effort: ok
+            5 model_reasoning_summary: ok
+            6 model_supports_reasoning_summaries: `model_supports_reasoning_summaries` has no effect: this release does not support it
+            7 approval_policy: ok
+            8 sandbox_mode: ok
+            9 profile: ok
+            10 notify: ok
+            11 file_opener: `file_opener` has no effect: the chat has no such setting
+            12 hide_agent_reasoning: ok
+            13 check_for_update_on_startup: moot: this release never looks for updates
+            14 cli_auth_credentials_store: ok
+            15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: logging in to MCP servers is not supported yet
+            16 project_doc_fallback_filenames: ok
+            19 sandbox_workspace_write.network_access: ok
+            20 sandbox_workspace_write.writable_roots: ok
+            23 shell_environment_policy.inherit: ok
+            24 shell_environment_policy.exclude: ok
+            25 shell_environment_policy.set.CI: ok
+            28 history.persistence: ok
+            31 tools.web_search: ok
+            32 tools.view_image: ok
+            35 features.undo: `features.undo` has no effect: this release has no such feature
+            36 features.skills: ok
+            37 features.unified_exec: ok
+            38 features.tui2: ok
+            39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
+            41 tui: `tui` has no effect: the chat has no such setting
+            45 notice: moot: this release shows no such notices
+            51 otel: `otel` has no effect: telemetry is not supported yet
+            56 mcp_servers.docs.command: ok
+            57 mcp_servers.docs.args: ok
+            58 mcp_servers.docs.env.API_KEY: ok
+            61 mcp_servers.issues.url: ok
+            62 mcp_servers.issues.bearer_token_env_var: ok
+            65 model_providers.azure.name: ok
+            66 model_providers.azure.base_url: ok
+            67 model_providers.azure.env_key: ok
+            68 model_providers.azure.query_params.api-version: ok
+            69 model_providers.azure.wire_api: ok
+            72 model_providers.local.name: ok
+            73 model_providers.local.base_url: ok
+            74 model_providers.local.wire_api: ok
+            77 profiles.deep.model: ok
+            78 profiles.deep.model_verbosity: ok
+            79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
+            82 profiles.local.model_provider: ok
+            83 profiles.local.oss_provider: ok
+            86 projects."/home/ann/work.git/site".trust_level: ok
+        "#]],
     );
 }
 
@@ -215,7 +216,8 @@ fn a_home_of_0_166_is_audited() {
             61 plugins: `plugins` has no effect: plugins are not supported yet
             64 marketplaces: `marketplaces` has no effect: plugins are not supported yet
             67 permissions: `permissions` has no effect: set sandbox_mode instead
-            70 mcp_servers.docs: `mcp_servers.docs` has no effect: MCP servers are not supported yet
+            71 mcp_servers.docs.command: ok
+            72 mcp_servers.docs.startup_timeout_sec: ok
             74 skills.config: ok
             78 skills.bundled: `skills.bundled` has no effect: no skills come with this release
             82 projects."/home/ann/site".trust_level: ok
@@ -340,7 +342,7 @@ fn a_trusted_project_sets_no_endpoint_key_program_or_looser_policy() {
         @/.codex/config.toml:24: `hooks` has no effect: hooks are not supported yet
         @/.codex/config.toml:27: `projects."/other".trust_level` is ignored: a project cannot set it
         @/.codex/config.toml:28: `profiles` is ignored: a project cannot set it
-        @/.codex/config.toml:30: `mcp_servers.evil` has no effect: MCP servers are not supported yet
+        @/.codex/config.toml:31: `mcp_servers.evil.command` is ignored: a project cannot set it
     "#]]
     .assert_eq(&checkout.told(&layers));
 }
@@ -360,7 +362,7 @@ fn a_project_may_be_stricter() {
 }
 
 #[test]
-fn files_of_a_project_that_are_none_are_told() {
+fn files_of_a_project_that_are_none_are_reported() {
     let checkout = Checkout::new("model = 'user'", "trusted", &[("", "model = \n")]);
     let layers = checkout.layers("", &[]);
     assert_eq!(checkout.model(&layers), "user");

@@ -11,6 +11,14 @@ const FREE: &str = r#"
     http_headers.any = "x"
     env_http_headers.any = "x"
     auth.command = "x"
+    [mcp_servers.any]
+    command = "x"
+    env.any = "x"
+    tools.any.approval_mode = "auto"
+    [mcp_servers.other]
+    url = "x"
+    http_headers.any = "x"
+    env_http_headers.any = "x"
     [shell_environment_policy.set]
     any = "x"
     [projects.any]
@@ -28,8 +36,13 @@ const FREE: &str = r#"
 const READ_ELSEWHERE: &[&str] = &["forced_login_method", "profile", "profiles.**"];
 
 /// Keys that are read only for the names of variables with secrets.
-const OF_KEY_PLACES: &[&str] =
-    &["mcp_servers", "model_providers.*.bearer_token_env_var", "model_providers.*.env", "model_providers.*.env_vars"];
+const OF_KEY_PLACES: &[&str] = &[
+    "mcp_servers",
+    "mcp_servers.*.env_key",
+    "model_providers.*.bearer_token_env_var",
+    "model_providers.*.env",
+    "model_providers.*.env_vars",
+];
 
 /// Features that other crates look up by name; a tidy test finds those.
 const FEATURES: &[&str] = &["features.goals", "features.parallel", "features.unified_exec"];
@@ -41,7 +54,8 @@ fn read() -> BTreeSet<String> {
     Config::read(&root, None, &Env::from_iter::<[(&str, &str); 0]>([])).unwrap();
     let asked = root.asked.borrow();
     let pattern = |path: &KeyPath| {
-        let names: Vec<_> = path.segments().iter().map(|name| if name == "any" { "*" } else { name }).collect();
+        let names: Vec<_> =
+            path.segments().iter().map(|name| if name == "any" || name == "other" { "*" } else { name }).collect();
         names.join(".")
     };
     let all: BTreeSet<String> = asked.iter().map(pattern).collect();

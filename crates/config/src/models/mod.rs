@@ -1,4 +1,4 @@
-//! What is known of models: one table, corrected by the user's catalogue.
+//! The known models: one table, corrected by the user's catalogue.
 
 mod catalogue;
 mod table;
@@ -12,7 +12,7 @@ use self::catalogue::CatalogueModel;
 use self::table::{DEFAULT_EFFORT, MODELS, Row, Shown};
 use crate::{Config, ModelConfig, Reader, ValueError};
 
-/// What a thread has to know of its model. An unknown one has no known window, is not asked to reason, and calls one tool
+/// The properties of a model. An unknown one has no known window, is not asked to reason, and calls one tool
 /// at a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelInfo {
@@ -40,7 +40,7 @@ impl ModelInfo {
     }
 }
 
-/// What the user corrects of what is known of a model, in `[models."<name>"]`.
+/// The user's corrections for a model, in `[models."<name>"]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelCorrection {
     context_window: Option<i64>,
@@ -83,11 +83,10 @@ impl ModelCorrection {
 /// A model that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfferedModel {
-    /// What the provider calls it.
+    /// The provider's name for it.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it is good for.
     pub description: String,
     /// The efforts it takes, the lowest first; none for a model that does not reason.
     pub efforts: Vec<ReasoningEffort>,
@@ -215,7 +214,7 @@ impl From<&Row> for OfferedModel {
     }
 }
 
-/// What a catalogue leaves open is as the table has it.
+/// Missing values of a catalogue come from the table.
 impl From<&CatalogueModel> for OfferedModel {
     fn from(model: &CatalogueModel) -> Self {
         let row = table::row(&model.slug).map(Self::from);
@@ -280,7 +279,7 @@ fn unknown(config: &Config) -> OfferedModel {
     }
 }
 
-/// What an effort gives, in words.
+/// The description of an effort.
 #[must_use]
 pub fn describe_effort(effort: &ReasoningEffort) -> &'static str {
     match effort {

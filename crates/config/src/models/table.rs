@@ -1,4 +1,4 @@
-//! The built-in table of models. What the program knows of a model stands here and nowhere else.
+//! The built-in table of models. All knowledge about models is here.
 
 use codex_wire::provider_traits::{PatchForm, ShellForm, ThinkingForm};
 use codex_wire::reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, XHigh};
@@ -12,7 +12,7 @@ pub(super) enum Shown {
     Never,
 }
 
-/// What is known of a model, and of those whose names begin with its own and that have no row.
+/// A known model. It also applies to longer names with this prefix that have no row.
 pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
@@ -27,12 +27,11 @@ pub(super) struct Row {
     pub(super) images: bool,
     /// How long its answers may be, for wires that want to be told.
     pub(super) most_output: Option<u32>,
-    /// What it was trained on.
     pub(super) trained: Trained,
     pub(super) shown: Shown,
 }
 
-/// What a model was trained on.
+/// The tools that a model was trained on.
 #[derive(Clone, Copy)]
 pub(super) struct Trained {
     pub(super) patch: PatchForm,

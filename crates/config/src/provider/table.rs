@@ -1,12 +1,11 @@
-//! The built-in table of providers. What the program knows of a provider stands here and nowhere else; a table in
-//! `[model_providers]` corrects it.
+//! The built-in table of providers. All knowledge about providers is here; a table in `[model_providers]` corrects it.
 
 use codex_wire::provider_traits::{CacheForm, ProviderTraits, ReasoningField, SchemaForm, Thoughts};
 
 use super::WireApi;
 use crate::{Reader, ValueError};
 
-/// What is known of a provider.
+/// A known provider.
 pub(super) struct Row {
     /// Its key in `[model_providers]`.
     pub(super) id: &'static str,
@@ -15,7 +14,7 @@ pub(super) struct Row {
     pub(super) wire: WireApi,
     /// Where it is; empty if that differs from user to user.
     pub(super) base_url: &'static str,
-    /// What its host ends with, by which a user's own table for it is known; empty for servers that may be anywhere.
+    /// The suffix of its host, which identifies a user's own table for it; empty for servers that may be anywhere.
     host: &'static str,
     /// The variable that holds its key.
     pub(super) env_key: &'static str,
@@ -86,7 +85,7 @@ pub(super) fn row(id: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.id == id)
 }
 
-/// What a provider takes that only the user knows: as the row says whose host it has, else as little as its wire allows.
+/// The traits of a provider that the user defined: those of the row with its host, or the minimum of its wire.
 pub(super) fn traits_of(wire: WireApi, base_url: Option<&str>) -> ProviderTraits {
     let host = base_url.map(host).unwrap_or_default();
     let is_at = |row: &&Row| {
@@ -109,7 +108,7 @@ fn host(url: &str) -> &str {
     authority.split(':').next().unwrap_or_default()
 }
 
-/// What a provider takes, corrected by the user.
+/// The traits of a provider, corrected by the user.
 pub(super) fn corrected(known: ProviderTraits, entry: &Reader<'_>) -> Result<ProviderTraits, ValueError> {
     Ok(ProviderTraits {
         key_header: entry.str("key_header")?.map_or(known.key_header, |name| (name != "bearer").then_some(name)),

@@ -136,7 +136,7 @@ fn check_refused(file: &str, key: &str, value: Json, expected: Expect) {
 }
 
 #[test]
-fn what_would_make_the_configuration_unreadable_is_refused() {
+fn edits_that_break_the_configuration_are_refused() {
     check_refused(
         "",
         "model",
@@ -306,7 +306,7 @@ fn writers_side_by_side_lose_nothing() {
 }
 
 #[test]
-fn what_an_administrator_has_set_goes_over_what_is_written() {
+fn administrator_settings_override_written_ones() {
     let mut fixture = Fixture::new("", &[]);
     let managed = fixture.temp.path().join("managed.toml");
     fs::write(&managed, "model_reasoning_effort = 'high'\n").unwrap();

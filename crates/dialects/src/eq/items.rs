@@ -37,7 +37,7 @@ impl View<'_> {
         }
     }
 
-    /// What a person allowed begins: a patch for every reader, a command for those that were not told before.
+    /// An approved item starts: a patch for every reader, a command for those that have not seen it yet.
     pub(super) fn allowed(&self, item: &Item, out: &mut Vec<EventMsg>) {
         match item {
             Item::Command(command) if !self.vocabulary.items => out.push(self.command_begin(command)),

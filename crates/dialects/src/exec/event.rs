@@ -24,7 +24,7 @@ pub enum ThreadEvent {
     /// Work is done.
     #[serde(rename = "turn.completed")]
     TurnCompleted {
-        /// What it has used.
+        /// Its token usage.
         usage: Usage,
     },
     /// Work could not be done.
@@ -54,7 +54,6 @@ pub enum ThreadEvent {
     /// Somebody is asked whether something may be done. Only sent where the caller has said who answers.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
-        /// What.
         #[serde(flatten)]
         request: ApprovalRequest,
     },
@@ -63,7 +62,7 @@ pub enum ThreadEvent {
     Error(ThreadError),
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadError {
@@ -96,22 +95,21 @@ pub struct Usage {
 pub struct ThreadItem {
     /// The name.
     pub id: String,
-    /// What it is.
     #[serde(flatten)]
     pub details: ThreadItemDetails,
 }
 
-/// What an item is.
+/// The kind of an item, with its data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ThreadItemDetails {
-    /// What the model said.
+    /// A message of the model.
     AgentMessage {
         /// All of it.
         text: Text,
     },
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning {
         /// Its summary.
         text: String,
@@ -120,7 +118,7 @@ pub enum ThreadItemDetails {
     CommandExecution {
         /// The command as a shell would read it.
         command: String,
-        /// What it printed, bounded.
+        /// Its output, bounded.
         aggregated_output: String,
         /// Its exit status, once it has one.
         exit_code: Option<i32>,
@@ -140,9 +138,8 @@ pub enum ThreadItemDetails {
         server: String,
         /// The tool.
         tool: String,
-        /// What it was given.
         arguments: Value,
-        /// What it handed back, once it has.
+        /// Its result, once it has one.
         result: Option<McpResult>,
         /// Why nothing came.
         error: Option<ThreadError>,
@@ -151,7 +148,7 @@ pub enum ThreadItemDetails {
     },
     /// A search of the web.
     WebSearch {
-        /// What was looked for.
+        /// The search text.
         query: String,
     },
     /// The plan.
@@ -160,13 +157,10 @@ pub enum ThreadItemDetails {
         items: Vec<Todo>,
     },
     /// Something the user should know; work goes on.
-    Error {
-        /// What.
-        message: String,
-    },
+    Error { message: String },
 }
 
-/// What a tool of an MCP server handed back.
+/// The result of a tool call on an MCP server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpResult {
@@ -206,11 +200,10 @@ pub enum FileChangeStatus {
 pub struct UpdatedFile {
     /// The file.
     pub path: PathBuf,
-    /// What happened to it.
     pub kind: FileChangeKind,
 }
 
-/// What happened to a file.
+/// The kind of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -227,7 +220,6 @@ pub enum FileChangeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Todo {
-    /// What is to be done.
     pub text: String,
     /// Whether it is.
     pub completed: bool,
@@ -242,12 +234,11 @@ pub struct ApprovalRequest {
     /// Why it is asked, where that is not plain from the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What would be done.
     #[serde(flatten)]
     pub subject: Subject,
 }
 
-/// What a question is about.
+/// The subject of an approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -12,8 +12,8 @@ use crate::ProtocolRelease;
 
 pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
-/// The events of one run. What is remembered is only what later events repeat: names of items that are not whole, the
-/// plan, and what was used.
+/// The events of one run. The state is only what later events repeat: names of items that are not whole, the plan, and
+/// what was used.
 #[derive(Debug, Default)]
 pub struct Projector {
     /// How many items have a name.
@@ -22,9 +22,9 @@ pub struct Projector {
     pub(super) begun: HashMap<ItemId, String>,
     /// The plan of this turn, and its name.
     plan: Option<(String, Vec<Todo>)>,
-    /// What the thread had used before this run, once the first answer has begun.
+    /// The token usage before this run, once the first answer has started.
     before: Option<TokenUsage>,
-    /// What this run has used.
+    /// The token usage of this run.
     used: Usage,
     /// The release whose events these are; none for what most clients read.
     release: Option<ProtocolRelease>,
@@ -42,7 +42,7 @@ impl Projector {
         match &event.body {
             Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
             Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
-            // What is asked about begins when somebody has said yes.
+            // An item that needs approval starts when it is approved.
             Body::ItemStarted(item) if item.status() == Some(Status::Running) => self.item_started(item, out),
             Body::Answered { item: Some(item), answer, .. } if answer.allows() => {
                 self.item_started(item, out);
@@ -81,7 +81,7 @@ impl Projector {
         }
     }
 
-    /// What this run has used so far.
+    /// The token usage of this run so far.
     #[must_use]
     pub fn used(&self) -> Usage {
         self.used

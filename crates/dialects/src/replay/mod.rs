@@ -89,7 +89,7 @@ impl Replay {
             let mut events = Vec::new();
             match self.lines.next_entry()? {
                 Some(Entry::Line(line)) => self.player.take(&line, &mut events),
-                // What cannot be read cannot be played.
+                // An unreadable line cannot be replayed.
                 Some(Entry::Bad(_)) => {}
                 None => {
                     self.is_over = true;
@@ -104,7 +104,7 @@ impl Replay {
     }
 }
 
-/// What the first turn ran under: clients are told it before the turn begins, and files after.
+/// The settings of the first turn: clients get them before the turn starts, files after.
 fn first_settings(lines: &mut dyn LineSource) -> Result<Option<Arc<Settings>>, StoreError> {
     let (mut decoder, mut events) = (Decoder::new(Wanted::SETTINGS), Vec::new());
     while let Some(entry) = lines.next_entry()? {

@@ -1,7 +1,7 @@
 //! A stored thread as if it were told again while it happens.
 //!
-//! What no file keeps, such as the pieces in which a text came, is played as one piece. A turn that nobody ended ends when
-//! another begins, or with the file.
+//! Details that no file keeps, such as the deltas of a text, are replayed as one piece. An open turn ends when
+//! another starts, or with the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +21,10 @@ pub struct Player {
     thread: Option<ThreadId>,
     /// How the thread began, until something happens in it.
     started: Option<Box<ThreadStarted>>,
-    /// What its first turn ran under.
+    /// The settings of its first turn.
     settings: Option<Arc<Settings>>,
-    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this
+    /// one.
     number: Seq,
     /// The turn that runs.
     turn: Option<TurnId>,
@@ -108,7 +109,7 @@ impl Player {
             Body::TurnEnded(outcome) => self.end(outcome, out),
             Body::ItemCompleted(item) => self.item(item, Body::ItemCompleted, event.turn, out),
             Body::ItemInterrupted(item) => self.item(item, Body::ItemInterrupted, event.turn, out),
-            // Who goes back, and which turns are taken back, was never played.
+            // Rewinds and rolled-back turns are not replayed.
             Body::WentBack { .. } | Body::RolledBack(_) => {}
             body => self.push(body, out),
         }

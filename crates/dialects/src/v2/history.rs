@@ -15,7 +15,7 @@ pub struct TurnReader {
     decoder: Decoder,
     release: ProtocolRelease,
     turns: Vec<Turn>,
-    /// What was decoded and is not taken in yet.
+    /// Decoded events that are not processed yet.
     events: Vec<Event>,
     /// How many items were found, for names where the file gives none.
     items: usize,
@@ -99,7 +99,7 @@ impl TurnReader {
         }
     }
 
-    /// What a reviewer was asked is shown as if the user had said it.
+    /// The request to a reviewer is shown as a message of the user.
     fn review_entered(&mut self, entered: &ReviewEntered, at_ms: i64) {
         let (id, review) = (self.item_name(), entered.hint.clone());
         self.add(ThreadItem::EnteredReviewMode { id, review }, at_ms, at_ms);

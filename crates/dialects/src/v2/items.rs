@@ -85,7 +85,7 @@ pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
     CreatedItem::Reasoning { id, purpose: "reasoning", text }
 }
 
-/// What a command does. The newest release says of a script of which nothing is known only that, once.
+/// The actions of a command. The newest release reports an unknown script as one unknown action.
 pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], release: ProtocolRelease) -> Vec<CommandAction> {
     let is_unknown = |parsed: &ParsedCommand| matches!(parsed, ParsedCommand::Unknown { .. });
     match argv {

@@ -1,7 +1,7 @@
 //! The log of a thread as the notifications of the second version.
 //!
-//! What is remembered here is only what a notification repeats of earlier ones: when an item began, the last message
-//! of a turn, how many questions are open.
+//! The state here is only what a notification repeats of earlier ones: the start of an item, the last message
+//! of a turn, the number of open questions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ pub struct Projector {
     goals: bool,
     /// When the running turn began; none for one that goes on after the program has ended.
     turn_began_ms: Option<i64>,
-    /// What the review is about whose turn begins next.
+    /// The target of the review whose turn starts next.
     review: Option<String>,
     /// The last message of the running turn, for releases that tell it again.
     last_message: Option<TimedItem>,
@@ -52,7 +52,7 @@ pub struct Projector {
     torn: HashMap<ItemId, Vec<u8>>,
 }
 
-/// What a client wants to hear besides the usual.
+/// The optional messages that a client wants.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProjectionOptions {
     /// Every item of the conversation with the model.
@@ -96,8 +96,8 @@ impl Projector {
         self.observe(event);
     }
 
-    /// What an event's notifications depend on besides the event, if that is one number. Whoever has the same number, the same
-    /// release and the same wishes is told the same; of other events that is not known.
+    /// The state that an event's notifications depend on besides the event, if it is one number. Readers with the same
+    /// number, release and options get the same messages; for other events this is unknown.
     #[must_use]
     pub fn shared_state(&self, event: &Event) -> Option<i64> {
         match &event.body {
@@ -233,7 +233,7 @@ impl Projector {
         }
     }
 
-    /// What tools have done besides being called.
+    /// The notifications about work of tools.
     fn done_by_tools(&self, event: &Event, turn: &str, out: Out<'_>) {
         match &event.body {
             Body::TerminalWritten { item, terminal, stdin } => {
@@ -396,7 +396,7 @@ impl Projector {
         });
     }
 
-    /// What a command has printed, with the piece of a character that waits for the rest of it.
+    /// The output of a command, after the incomplete character of the previous piece.
     fn untorn<'a>(&self, item: &ItemId, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         match self.torn.get(item) {
             Some(torn) => Cow::Owned([torn, bytes].concat()),

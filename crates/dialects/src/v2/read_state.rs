@@ -1,10 +1,10 @@
-//! What of a thread the user has read.
+//! The read state of a thread.
 
 use codex_log::{ReadState, Unread};
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::read_state::{ThreadReadState, ThreadReadStateChangedNotification, ThreadUnreadPosition};
 
-/// What of a thread was not read.
+/// The unread part of a thread.
 #[must_use]
 pub fn read_state(state: &ReadState) -> ThreadReadState {
     let first_unread = state.first_unread.as_ref().map(|first| match first {
@@ -14,7 +14,7 @@ pub fn read_state(state: &ReadState) -> ThreadReadState {
     ThreadReadState { first_unread, revision: state.revision.clone() }
 }
 
-/// What is told when that changes.
+/// The notification of a change.
 #[must_use]
 pub fn read_state_changed(thread_id: String, state: &ReadState) -> ServerNotification {
     let read_state = read_state(state);

@@ -120,7 +120,7 @@ fn source_word(source: Option<&SessionSource>) -> Value {
     serde_json::to_value(source).unwrap_or(Value::Null)
 }
 
-/// What answers a request that opened a thread.
+/// The response to a request that opened a thread.
 #[must_use]
 pub fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> ThreadOpened {
     ThreadOpened {

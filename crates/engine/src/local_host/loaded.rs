@@ -44,7 +44,7 @@ impl Loaded {
         lock(&self.threads).values().cloned().collect()
     }
 
-    /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.
+    /// Waits until nobody else is loading that thread. The caller holds the result while it loads the thread.
     pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
         let mutex = Arc::clone(lock(&self.prepared).entry(id).or_default());
         let guard = mutex.lock_owned().await;
@@ -61,7 +61,7 @@ impl Loaded {
 
     /// Unloads a thread unless it has become busy; says whether it is gone.
     pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
-        // Whoever resumes it meanwhile waits, and then reads it from disk.
+        // A client that resumes it in the meantime waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
         let Some(thread) = self.get(id) else { return false };
         let is_gone = thread.retire(questions).await != Ok(false);

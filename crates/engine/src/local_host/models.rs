@@ -47,7 +47,7 @@ struct SharedModel {
     provider: ProviderConfig,
     /// All that turns may ask for.
     providers: BTreeMap<String, ProviderConfig>,
-    /// Who its requests say they come from.
+    /// The client name in its requests.
     originator: String,
     model: Arc<dyn Model>,
 }
@@ -92,7 +92,7 @@ impl SharedModels {
         originator: &str,
     ) -> Result<Arc<dyn Model>, ConnectError> {
         let make = || connect(config, credentials, source.env(), originator);
-        // A script begins anew with every thread.
+        // A script restarts with every thread.
         if config.provider.wire_api == WireApi::Scripted {
             return make();
         }

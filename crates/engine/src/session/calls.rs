@@ -33,7 +33,7 @@ impl Calls {
         Self { lifecycle, profile_key: None }
     }
 
-    /// What the calls of a turn run under, settled when the first of them begins.
+    /// The context of the calls of a turn, fixed when the first of them starts.
     pub(super) fn context(&self, setup: &Setup, profile: &Profile, turn: Option<&mut RunningTurn>) -> Arc<ToolContext> {
         if let Some(cx) = turn.as_ref().and_then(|turn| turn.tool_context.as_ref()) {
             return Arc::clone(cx);

@@ -1,4 +1,4 @@
-//! What the session knows of the conversation with the model besides what the log says: the points that a client may go back
+//! The part of the conversation with the model that is not in the log: the points that a client may go back
 //! to, the conversation of a reviewer, and which keys of the client's are on their way into the log.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::review;
 /// How many bookmarks are kept, the newest ones.
 const MOST_KEPT: usize = 1000;
 
-/// A point of the conversation that a client may go back to, and what the model knew there. Only sessions that a client has
-/// configured as the earliest clients did have them.
+/// A point of the conversation that a client may go back to, and what the model knew there. Only sessions that a client
+/// has configured as the earliest clients did have them.
 struct Bookmark {
     /// The provider's name for the answer before it.
     response: String,
@@ -42,18 +42,18 @@ struct Bookmarks {
 /// A review while it runs: a turn with a conversation of its own, which the thread's does not see.
 struct Review {
     conversation: Conversation,
-    /// What the model is told otherwise.
+    /// Instructions that replace the usual ones.
     instructions: Arc<str>,
     /// How many tokens were in the window after the last answer of the thread's own.
     window_used: i64,
 }
 
-/// What the session knows of conversations.
+/// The conversations of a session.
 #[derive(Default)]
 pub(super) struct Conversations {
     /// How many tokens were in the window after the last answer.
     pub(super) window_used: i64,
-    /// What was taken in under keys of the client's and is not in the log yet.
+    /// Keys of accepted client messages that are not in the log yet.
     expected_keys: Vec<(Arc<str>, TurnId)>,
     /// The ends of turns, in a session whose client may go back to them.
     bookmarks: Option<Bookmarks>,
@@ -85,7 +85,7 @@ impl Conversations {
         }
     }
 
-    /// Gives the reviewer what belongs to it alone; false if that is not so. What it says becomes the review, and its
+    /// Gives the reviewer what belongs to it alone; false if that is not so. Its output becomes the review, and its
     /// conversation is not the thread's.
     pub(super) fn keep_private(&mut self, body: &Body) -> bool {
         let Some(review) = &mut self.reviewing else { return false };
@@ -145,7 +145,7 @@ impl Conversations {
         self.bookmarks.as_ref()?.kept.iter().rposition(|bookmark| bookmark.response == response)
     }
 
-    /// What is left of the conversation at a bookmark, with what the model knew there.
+    /// Rewinds the conversation to a bookmark, with the state of the model there.
     pub(super) fn go_back(
         &mut self,
         place: usize,
@@ -178,8 +178,8 @@ impl Conversations {
         true
     }
 
-    /// What is asked for a summary, of which so many halves are left out at the beginning. What is left begins with something
-    /// the user said, so that no output stands there without its call.
+    /// The conversation for a summary, with the oldest half left out this many times. The rest begins with a message of
+    /// the user, so that it contains no output without its call.
     pub(super) fn input_for_summary(&self, halvings: u32, state: &ThreadState) -> Vec<ConversationItem> {
         let conversation = self.current(state);
         let (items, preface) = (conversation.items(), conversation.preface());
@@ -195,7 +195,7 @@ impl Conversations {
         input
     }
 
-    /// What puts a summary in the place of the conversation.
+    /// The event that replaces the conversation by a summary.
     pub(super) fn compact(
         &mut self,
         summary: String,

@@ -1,14 +1,12 @@
-//! What the thread is after: the goal that it works towards.
+//! The goal of the thread.
 
 use codex_log::{Abort, Body, ItemId, Outcome};
 use codex_thread::goal::{GoalChange, GoalError};
-use codex_tools::call::{ToolCall, ToolInput};
-use codex_tools::lifecycle::ToolOutput;
+use codex_tools::call::ToolCall;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::goal::{Goal, GoalStatus};
 use codex_wire::ids::ThreadId;
 use codex_wire::response::Message;
-use serde::Deserialize;
 
 use crate::goal::{GoalState, TurnEnd};
 use crate::setup::Setup;
@@ -17,15 +15,9 @@ use crate::turn::UserMessage;
 /// The tool by which the model says how a goal stands.
 const TOOL: &str = "update_goal";
 
-#[derive(Deserialize)]
-struct UpdateGoalArguments {
-    status: GoalStatus,
-}
-
-/// What the thread is after.
+/// The goal of a session, and its pending changes.
 #[derive(Default)]
 pub(super) struct Goals {
-    /// What the thread works towards until it is reached.
     pub(super) goal: GoalState,
 }
 
@@ -43,30 +35,22 @@ impl Goals {
         self.goal.set(change, is_running, now())
     }
 
-    /// What the log is told, if the goal has changed.
+    /// The event for the log, if the goal has changed.
     pub(super) fn changed(&mut self) -> Option<Body> {
         self.goal.take_changed().map(|goal| Body::GoalChanged(goal.into()))
     }
 
-    /// Takes the model's word for how the goal stands, where the tool is offered, and returns what it and the log are told;
-    /// none if that is not what it calls.
-    pub(super) fn update(&mut self, call: &ToolCall, is_offered: bool) -> Option<(ToolOutput, Option<Body>)> {
-        let ToolInput::Function(arguments) = &call.input else { return None };
-        if call.tool != TOOL || !is_offered {
+    /// Notes that the model works: it calls a tool, and not only to report.
+    pub(super) fn note_call(&mut self, call: &ToolCall, is_report_offered: bool) {
+        if call.tool != TOOL || !is_report_offered {
             self.goal.act();
-            return None;
         }
-        let mut changed = None;
-        let told = match serde_json::from_str::<UpdateGoalArguments>(arguments).map(|arguments| arguments.status) {
-            Ok(status @ (GoalStatus::Complete | GoalStatus::Blocked)) => {
-                self.goal.report(status, now());
-                changed = self.changed();
-                "Goal updated".to_owned()
-            }
-            Ok(_) => "the status must be `complete` or `blocked`".to_owned(),
-            Err(error) => format!("failed to parse function arguments: {error}"),
-        };
-        Some((ToolOutput::Text(told), changed))
+    }
+
+    /// Takes the model's word for how the goal stands.
+    pub(super) fn report(&mut self, status: GoalStatus) -> Option<Body> {
+        self.goal.report(status, now());
+        self.changed()
     }
 
     /// Counts the tokens of an answer, and says so if they were the last.
@@ -87,7 +71,7 @@ impl Goals {
         self.changed().into_iter().chain(warning).collect()
     }
 
-    /// What begins a turn that nobody has asked for.
+    /// The input of a turn that the goal starts.
     pub(super) fn next_step(&mut self) -> UserMessage {
         UserMessage {
             id: ItemId::new(ThreadId::fresh().to_string()),

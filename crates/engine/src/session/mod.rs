@@ -1,7 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 //!
-//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and return
-//! what is to be told. Only here and in [`perform`] do they meet.
+//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and
+//! return what is to be told. Only here and in [`perform`] do they meet.
 
 mod calls;
 mod conversations;
@@ -61,21 +61,21 @@ pub(crate) struct Session {
     setup: Setup,
     started: Arc<ThreadStarted>,
     journal: Journal,
-    /// What the log comes to.
+    /// The folded state of the log.
     state: ThreadState,
     conversations: Conversations,
     /// The turn that runs.
     turn: Option<RunningTurn>,
     calls: Calls,
     goals: Goals,
-    /// What the model is asked under.
+    /// The settings of requests to the model.
     profile: Profile,
     /// Whether the client has said its last word, so that questions can only be denied.
     is_finishing: bool,
     inbox: mpsc::Receiver<Box<ThreadRequest>>,
 }
 
-/// What woke the session.
+/// The reason for waking the session.
 enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
@@ -161,7 +161,7 @@ impl Session {
         }
         let info = self.state.tokens.info.as_ref();
         self.conversations.window_used = info.map_or(0, |info| info.last_token_usage.tokens_in_window());
-        // What the model was told of its surroundings last; a difference is told with the next turn.
+        // The environment that the model knows; the next turn reports a difference.
         if let Some(before) = before {
             self.profile.environment = Environment::new(&before, shell_name(self.setup.shell.as_deref()));
         }
@@ -178,14 +178,14 @@ impl Session {
 
     /// Serves the thread until it is closed or nobody holds it any more.
     ///
-    /// What happens seldom is boxed, so that a thread which waits costs only what it waits with.
+    /// Rare futures are boxed, so that an idle thread needs little memory.
     pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
         let mut retired = None;
         let mut steps = 0_u32;
         while self.turn.is_some() || closing.is_empty() {
-            // A model that always has something to say must not keep requests, or other threads, waiting. To give way more
-            // often would cost: what piles up meanwhile is merged for clients.
+            // A model that always has something to say must not keep requests, or other threads, waiting. To give way
+            // more often would cost: what piles up meanwhile is merged for clients.
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_AT_ONCE) {
                 tokio::task::yield_now().await;
@@ -224,7 +224,7 @@ impl Session {
             self.emit(body);
         }
         self.journal.close();
-        // The feeds end before the reply, so whoever asked can read everything that was said.
+        // The feeds end before the reply, so the requester can read everything that was published.
         drop(self);
         for reply in closing {
             let _: Result<(), ()> = reply.send(());
@@ -244,7 +244,7 @@ impl Session {
                 arrived = turn.work.next() => Wake::Arrived(arrived),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
             },
-            // What somebody has sent meanwhile goes first.
+            // Requests that have arrived in the meantime go first.
             None if self.goals.goal.is_due() => match self.inbox.try_recv() {
                 Ok(request) => Wake::Request(Some(*request)),
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
@@ -312,7 +312,7 @@ impl Session {
         let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
         let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
         let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
-        // What this load has told is told again from memory or not at all: lines do not say how items grew.
+        // Events of this load are repeated from memory or not at all: lines do not record how items grew.
         let is_kept = |name: &str| !log.is(name) && log.is_same_incarnation(name);
         let has_turn = self.turn.is_some();
         let lines_upto = after
@@ -386,7 +386,7 @@ impl Session {
         true
     }
 
-    /// Sums the conversation up. What runs makes way.
+    /// Compacts the conversation. A running turn is interrupted.
     async fn compact(&mut self, turn: TurnId) {
         self.stop(Abort::Replaced).await;
         let (machine, effects) = Turn::compact(&turn, self.window(), self.turn_policy(&self.profile.settings));
@@ -426,7 +426,7 @@ impl Session {
         had_one
     }
 
-    /// Begins a review. What runs makes way.
+    /// Starts a review. A running turn is interrupted.
     async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
@@ -454,7 +454,8 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
+    /// Takes the conversation back to where it was after an answer. A running turn is interrupted, unless there is no
+    /// such point.
     async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
             return RewindOutcome::NotKept;
@@ -475,7 +476,7 @@ impl Session {
         let found = read_blocking(move || store.history_after_answer(&name, interrupted)).await;
         let Some(History { state, .. }) = found.flatten() else { return RewindOutcome::Unknown };
         self.stop(Abort::Replaced).await;
-        // What the model was told of its surroundings there; a difference is told with the next turn.
+        // The environment that the model knew there; the next turn reports a difference.
         if let Some(before) = state.settings.as_deref() {
             let told = told_under(before, &self.profile.settings);
             self.profile.environment = Environment::new(&told, shell_name(self.setup.shell.as_deref()));

@@ -30,7 +30,7 @@ use crate::review;
 use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
 use crate::work::Work;
 
-/// What the model is told when somebody has stopped a turn.
+/// The message for the model after an interrupted turn.
 const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
                            work; look before you do it again.\n</turn_aborted>";
 
@@ -142,7 +142,7 @@ impl Session {
         self.profile.context_window(&self.setup, self.turn_settings())
     }
 
-    /// Makes a message of what was said. What it waits for does not borrow the session.
+    /// Builds the message of the user. The future does not borrow the session.
     pub(super) fn message(
         &self,
         content: Vec<UserInput>,
@@ -243,7 +243,8 @@ impl Session {
         }
     }
 
-    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the journal.
+    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the
+    /// journal.
     pub(super) async fn publish_durably(&mut self) {
         let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
@@ -253,7 +254,7 @@ impl Session {
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
         }
-        // Whoever hears that the turn is over finds the folders as its commands have left them.
+        // A client that sees the end of the turn finds the folders as its commands left them.
         let cwd = self.turn_settings().cwd.clone();
         let left = self.calls.lifecycle.end_turn(&cwd).await;
         self.emit_all(left);
@@ -278,8 +279,8 @@ impl Session {
         self.turn = None;
     }
 
-    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows how
-    /// it went, and neither a summary nor a command of the user's own is a result.
+    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows
+    /// how it went, and neither a summary nor a command of the user's own is a result.
     async fn note_result(&mut self, outcome: &Outcome) {
         let Some(running) = self.turn.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
         if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
@@ -296,10 +297,8 @@ impl Session {
     /// Begins a call. Returns what the turn is told when that is already its end.
     pub(super) fn run_call(&mut self, call: ToolCall) -> Vec<Input> {
         let is_offered = self.offers_goal_tool();
-        if let Some((output, changed)) = self.goals.update(&call, is_offered) {
-            self.emit_all(changed);
-            return vec![Input::CallEnded(call.id, output)];
-        }
+        self.goals.note_call(&call, is_offered);
+        self.calls.lifecycle.thread().set_offers_goal(is_offered);
         // The answer that led to it is whole.
         self.work(Work::Nothing);
         let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
@@ -324,6 +323,10 @@ impl Session {
         for event in events {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
+                CallEvent::GoalReported(status) => {
+                    let changed = self.goals.report(status);
+                    self.emit_all(changed);
+                }
                 CallEvent::Ended(id, output) => inputs.push(Input::CallEnded(id, output)),
                 CallEvent::TurnStopped => {
                     // The others go with it.
@@ -344,8 +347,8 @@ impl Session {
         true
     }
 
-    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with its
-    /// questions when the thread is resumed, or may be interrupted.
+    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with
+    /// its questions when the thread is resumed, or may be interrupted.
     pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
         let is_resting = self.turn.is_none() && !self.goals.goal.is_due();
         let may_stop = questions == OpenQuestions::Interrupt;
@@ -368,7 +371,8 @@ impl Session {
             && self.calls.lifecycle.may_begin_again()
     }
 
-    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from there.
+    /// Leaves the running turn as it is, to be resumed with the thread, or interrupts it if it could not go on from
+    /// there.
     pub(super) async fn leave_turn(&mut self) {
         let goes_on_later = self.asks_again();
         let Some(running) = &mut self.turn else { return };
@@ -405,7 +409,7 @@ impl Session {
             match event {
                 CallEvent::Emit(body) => self.emit(body),
                 CallEvent::Ended(id, output) => outputs.push((id, output)),
-                CallEvent::TurnStopped => {}
+                CallEvent::GoalReported(_) | CallEvent::TurnStopped => {}
             }
         }
         outputs

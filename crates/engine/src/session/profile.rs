@@ -1,4 +1,4 @@
-//! What the model is asked under: settings, instructions, what it was told of its surroundings, and which tools it has.
+//! The profile of requests to the model: settings, instructions, environment context and tools.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::turn::{TurnPolicy, UserMessage};
 /// How much of its window a model can use.
 const USABLE_PERCENT: i64 = 95;
 
-/// How full the window may get before the conversation is summed up.
+/// How full the window may get before the conversation is compacted.
 const COMPACT_AT_PERCENT: i64 = 90;
 
 /// How many calls of an answer may run at once.
 const CALLS_AT_ONCE: usize = 8;
 
-/// What the model is asked under.
+/// The settings of requests to the model.
 pub(super) struct Profile {
-    /// What the next turn runs under.
+    /// The settings of the next turn.
     pub(super) settings: Arc<Settings>,
-    /// What the model was told of its surroundings last.
+    /// The environment that the model knows.
     pub(super) environment: Environment,
     pub(super) instructions: Arc<str>,
     pub(super) skills: Arc<[SkillMetadata]>,
@@ -43,7 +43,7 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// What is known of the model of these settings.
+    /// The known properties of the model in these settings.
     pub(super) fn model_info(&self, setup: &Setup, settings: &Settings) -> ModelInfo {
         self.models.info(setup.config.model_of(&settings.model).1)
     }
@@ -71,7 +71,7 @@ impl Profile {
             retry_limit: u32::try_from(config.model_of(&settings.model).0.stream_max_retries).unwrap_or(u32::MAX),
             backoff: Backoff::new(),
             forgets_interrupted: setup.profile.history == HistoryMode::Brief,
-            // What is left of the window has to hold the request for a summary and the summary itself.
+            // The rest of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(window.map(|window| window * COMPACT_AT_PERCENT / 100)),
             calls_at_once: if self.calls_in_parallel(setup, settings) { CALLS_AT_ONCE } else { 1 },
             tools: Arc::clone(tools),
@@ -99,7 +99,7 @@ impl Profile {
         is_wanted && thinks && self.model_info(setup, settings).calls_in_parallel
     }
 
-    /// What the model is asked in a turn under these settings.
+    /// The request to the model in a turn with these settings.
     pub(super) fn prompt(
         &self,
         setup: &Setup,
@@ -129,7 +129,7 @@ impl Profile {
         }
     }
 
-    /// Looks at the surroundings anew, and returns what the model has to be told of them.
+    /// Updates the environment, and returns the messages about it for the model.
     pub(super) fn renew_environment(&mut self, setup: &Setup) -> Vec<Message> {
         let environment = Environment::new(&self.settings, shell_name(setup.shell.as_deref()));
         let changes = environment.changes(&self.environment);
@@ -137,7 +137,7 @@ impl Profile {
         changes
     }
 
-    /// Makes a message of what was said. What it waits for does not borrow the session.
+    /// Builds the message of the user. The future does not borrow the session.
     pub(super) fn message(
         &self,
         setup: &Setup,

@@ -18,16 +18,16 @@ use crate::work::Work;
 /// The running turn.
 pub(super) struct RunningTurn {
     pub(super) id: TurnId,
-    /// What it runs under; a change meanwhile is for the next turn.
+    /// Its settings; a change in the meantime is for the next turn.
     pub(super) settings: Arc<Settings>,
     pub(super) machine: Turn,
     pub(super) work: Work,
-    /// What the model was asked last, for retries.
+    /// The latest request, for retries.
     prompt: Option<Prompt>,
     pub(super) output_schema: Option<Value>,
-    /// What its calls run under, once there was one.
+    /// The context of its calls, once there was one.
     pub(super) tool_context: Option<Arc<ToolContext>>,
-    /// What the user said in it.
+    /// The user's messages in it.
     said: Vec<String>,
 }
 

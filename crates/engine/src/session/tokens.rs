@@ -1,9 +1,9 @@
-//! What a thread costs.
+//! The token usage of a thread.
 
 use codex_log::state::Tokens;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo};
 
-/// What the thread has cost after an answer, in a window of a size.
+/// The token usage after an answer, for a window of a given size.
 pub(super) fn after_answer(
     mut tokens: Tokens,
     usage: Option<TokenUsage>,

@@ -1,7 +1,8 @@
 //! The items of one answer while they grow: a client sees each start before it grows, and complete at most once. One
 //! whose answer breaks off never completes.
 //!
-//! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real one.
+//! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real
+//! one.
 
 use codex_log::{AgentMessage, Body, Delta, Failure, Item, ItemId, Reasoning, TurnId, WebSearch};
 use codex_model::ModelEvent;
@@ -16,7 +17,7 @@ pub(super) const MOST_ITEMS: usize = 4096;
 /// The most bytes that an answer may have, with all that its items grow by. A single event has 16 MiB at most.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
 
-/// What an event counts besides its text, so that empty ones come to an end too.
+/// The size of an event without its text, so that empty ones are limited too.
 const EVENT_BYTES: usize = 64;
 
 /// The items of an answer that have started and are not complete.
@@ -140,7 +141,7 @@ impl AnswerItems {
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }
 
-    /// Shows a search. What was looked for is known only at its end.
+    /// Shows a search. The search text is known only at its end.
     pub(super) fn search(&mut self, search: &WebSearchCall, effects: &mut Vec<Effect>) {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let query = match &search.action {

@@ -30,10 +30,10 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
 
-/// How often half of what is left of a conversation is left out, so that the rest can be summed up.
+/// How often the oldest half of a conversation is dropped, so that the rest fits into a request for a summary.
 const MOST_HALVINGS: u32 = 6;
 
-/// What the machine is told.
+/// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The user has said something more.
@@ -50,7 +50,7 @@ pub(crate) enum Input {
     Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
-/// What is to be done, in order.
+/// An effect to perform, in order.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Append to the log.
@@ -79,7 +79,7 @@ pub(crate) enum Effect {
     End(Outcome),
 }
 
-/// What a user said, with its pictures already read.
+/// A message of the user, with its images already read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UserMessage {
     /// The name of the item.
@@ -94,7 +94,7 @@ pub(crate) struct UserMessage {
     pub(crate) is_echoed: bool,
 }
 
-/// What a turn does when something gets in its way.
+/// The limits and retries of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnPolicy {
     /// How many times a broken answer is asked for again.
@@ -103,7 +103,7 @@ pub(crate) struct TurnPolicy {
     pub(crate) backoff: Backoff,
     /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
     pub(crate) forgets_interrupted: bool,
-    /// How many tokens may be in the window before the conversation is summed up.
+    /// How many tokens may be in the window before the conversation is compacted.
     pub(crate) compact_at: Option<i64>,
     /// How many calls may run at once.
     pub(crate) calls_at_once: usize,
@@ -111,7 +111,7 @@ pub(crate) struct TurnPolicy {
     pub(crate) tools: Arc<Registry>,
 }
 
-/// What the model is asked for.
+/// The purpose of a request to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// An answer for the user.
@@ -146,7 +146,7 @@ pub(crate) struct Turn {
     purpose: Purpose,
     /// How many tokens were in the window after the last answer.
     used: i64,
-    /// Whether the conversation was summed up in this turn. Once is enough: a second time would gain nothing.
+    /// Whether the conversation was compacted in this turn. A second compaction would gain nothing.
     has_compacted: bool,
     /// How much of the conversation had to be left out for the summary to fit.
     halvings: u32,
@@ -157,9 +157,9 @@ pub(crate) struct Turn {
     items: AnswerItems,
     /// Calls of the present answer that have no output yet; some run while the phase is `Calling`.
     calls: Calls,
-    /// What the user said while the model was busy.
+    /// Messages of the user that arrived while the model was busy.
     joined: VecDeque<UserMessage>,
-    /// What the model said last in the present answer.
+    /// The last message of the current answer.
     last_message: Option<Text>,
     /// The provider's name for the last whole answer, where it gave one.
     last_response: Option<String>,
@@ -234,14 +234,14 @@ impl Turn {
         self.phase == Phase::Calling
     }
 
-    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said waits
-    /// for it.
+    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said
+    /// waits for it.
     pub(crate) fn can_be_set_aside(&self) -> bool {
         self.purpose == Purpose::Answer && self.joined.is_empty()
     }
 
-    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even where an
-    /// earlier call holds it back.
+    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even
+    /// where an earlier call holds it back.
     pub(crate) fn set_aside(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.calls.take_all_ended().into_iter().for_each(|output| record(output, &mut effects));
@@ -270,7 +270,7 @@ impl Turn {
                 }
             }
             (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
-            // Whatever else arrives belongs to something that was cancelled before it could be told.
+            // Other inputs belong to work that was cancelled before they arrived.
             (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
             | (Phase::Answering | Phase::Waiting, Input::CallEnded(..)) => {}
@@ -425,7 +425,7 @@ impl Turn {
                 self.halvings += 1;
                 return self.ask_for_summary(goes_on, effects);
             }
-            failure.message = format!("the conversation could not be summed up: {}", failure.message);
+            failure.message = format!("the conversation could not be compacted: {}", failure.message);
         }
         let after = match retry {
             Retry::Stream { after } if self.attempt < self.policy.retry_limit => after,

@@ -1,4 +1,4 @@
-//! What a person is asked about, and what happens where no person can be asked.
+//! Approval requests, and threads where nobody can be asked.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ async fn typing_into_a_command_that_a_person_has_allowed_is_free() {
 }
 
 #[tokio::test]
-async fn what_would_destroy_something_is_asked_about_when_it_is_typed_too() {
+async fn destructive_input_to_a_terminal_is_asked_about() {
     let calls = [exec("sh", 250), write("echo fine\n"), write("rm -rf gone\n")];
     let world = world("on-request", "danger-full-access").set("features.unified_exec=true");
     let mut client = world.start(&script(&calls)).await;
@@ -266,7 +266,7 @@ async fn resumed(world: World, imported: bool, folder: &str, explicit: ExplicitO
             let marked =
                 text.replacen("\"payload\":{", "\"payload\":{\"imported_at\":\"2026-01-01T00:00:00.000Z\",", 1);
             std::fs::write(&path, if imported { marked } else { text }).expect("a file can be written");
-            // What is not saved needs no lock, which a process that is just being started could still hold.
+            // An unsaved thread needs no lock, which a process that is just being started could still hold.
             let initial_history = InitialHistory::Unsaved(Box::new(InitialHistory::Resumed { thread, explicit }));
             Setup { cwd: setup.cwd.with_file_name(folder), initial_history, ..setup }
         })

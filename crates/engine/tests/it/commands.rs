@@ -43,7 +43,7 @@ fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
     (commands[0].status, end.exit_code, end.aggregated)
 }
 
-/// What the model was told of the calls, in order.
+/// The outputs of the calls for the model, in order.
 pub(crate) fn outputs(client: &Client) -> Vec<String> {
     let last = client.prompts.all().pop().expect("the model was asked");
     let items = last.input.iter().map(|item| serde_json::from_str::<Value>(&item.json()).expect("an item is JSON"));
@@ -100,7 +100,7 @@ async fn the_folder_a_model_names_is_not_what_it_may_write() {
 }
 
 #[tokio::test]
-async fn a_denied_command_leaves_no_trace_and_the_turn_goes_on() {
+async fn a_denied_command_leaves_no_trace_and_the_turn_continues() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
     client.say("1", "hi").await;
     asked(&mut client).await;
@@ -112,7 +112,7 @@ async fn a_denied_command_leaves_no_trace_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn what_was_approved_for_the_session_is_not_asked_about_again() {
+async fn session_approvals_are_not_asked_again() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch x", "touch y"])).await;
     client.say("1", "hi").await;
     asked(&mut client).await;
@@ -174,7 +174,7 @@ async fn an_abort_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn an_answer_to_nothing_is_told_apart_from_one_that_was_wanted() {
+async fn an_answer_to_nothing_is_distinguished_from_one_that_was_wanted() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
     let decision = || ReviewDecision::Approved;
     assert_eq!(client.thread.answer_named("1".to_owned(), decision().into()).await, Ok(false));
@@ -259,7 +259,7 @@ async fn the_sandbox_lets_a_command_write_here_and_nowhere_else() {
     let events = client.turn("1", "hi").await;
     let codes: Vec<i32> = ended(&events).iter().filter_map(|command| Some(command.end.as_ref()?.exit_code)).collect();
     assert_eq!(codes, [0, 1]);
-    // What has held protected names while the commands ran is gone when the turn is over.
+    // The placeholders of protected names are gone when the turn is over.
     let left = std::fs::read_dir(client.world.path("project")).expect("it is there");
     let left: Vec<_> = left.map(|entry| entry.expect("it can be listed").file_name()).collect();
     assert_eq!(left, ["here"]);
@@ -288,7 +288,7 @@ async fn an_escalation_is_refused_where_nobody_may_be_asked() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_told_to_the_model() {
+async fn a_command_that_cannot_start_is_reported_to_the_model() {
     let arguments = [json!({"command": ["no-such-program"]}), json!({"command": []}), json!({"command": "ls"})];
     let mut client = world("never", "danger-full-access").start(&scripted(&arguments)).await;
     client.turn("1", "hi").await;
@@ -311,7 +311,7 @@ async fn a_flood_is_cut_for_client_and_model() {
     assert_eq!(output["output"], format!("Total output lines: 1\n\n{x}…5232880 chars truncated…{x}"));
 }
 
-/// What the warnings of a turn say.
+/// The texts of the warnings of a turn.
 fn warnings(events: &[Arc<Event>]) -> Vec<String> {
     let warning = |event: &Arc<Event>| match &event.body {
         Body::Warning { message } => Some(message.clone()),

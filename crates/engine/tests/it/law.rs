@@ -5,8 +5,8 @@ use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_store::FileStore;
 use codex_thread::Thread;
 
-/// Compares what a thread knows with what its file says, read from the beginning and as it is resumed. A thread that goes on
-/// meanwhile is looked at again at the end of its next turn.
+/// Compares what a thread knows with what its file says, read from the beginning and as it is resumed. A thread that
+/// goes on meanwhile is looked at again at the end of its next turn.
 pub(crate) async fn memory_equals_file(thread: &Thread, store: &FileStore) {
     let Ok(Some(known)) = thread.state().await else { return };
     let (read, resumed) = (read(&known, store), resumed(&known, store));
@@ -26,7 +26,7 @@ fn compare(known: &ThreadState, stored: &ThreadState, counts: impl Fn(&str) -> b
     }
 }
 
-/// What all lines of the file give.
+/// The state from all lines of the file.
 fn read(known: &ThreadState, store: &FileStore) -> ThreadState {
     let mut lines = store.read(known.meta.id, ReadFrom::Start).expect("the thread has a file");
     let mut state = StateReader::new(known.meta.clone(), known.interrupted());
@@ -38,7 +38,7 @@ fn read(known: &ThreadState, store: &FileStore) -> ThreadState {
     state.finish()
 }
 
-/// What a thread that is resumed knows.
+/// The state of a resumed thread.
 fn resumed(known: &ThreadState, store: &FileStore) -> ThreadState {
     store.history(known.meta.id, known.interrupted()).expect("the thread can be resumed").state
 }

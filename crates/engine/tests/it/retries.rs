@@ -9,7 +9,7 @@ use expect_test::expect;
 use crate::shown;
 use crate::world::{Client, World, check, check_lines, outcome, start};
 
-/// What is sent, as far as it must not differ between tries.
+/// The parts of a request that must not differ between attempts.
 fn sent(client: &Client) -> Vec<Vec<u8>> {
     let body = |prompt: &Prompt| request_body(prompt, WireKind::Responses, "mock", &ProviderTraits::responses());
     client.prompts.all().iter().map(body).collect()

@@ -32,7 +32,7 @@ fn with_pipes(world: &World) {
     assert!(made.expect("mkfifo runs").success());
 }
 
-/// What each command printed, as the model was told, in order.
+/// The output of each command for the model, in order.
 fn printed(client: &Client) -> Vec<String> {
     let text = |output: &String| {
         let output: Value = serde_json::from_str(output).expect("the output is JSON");

@@ -57,7 +57,7 @@ impl World {
         text.replace(&self.folder.path().display().to_string(), "TEMP")
     }
 
-    /// What a thread in this world is made of, and what its model will be asked.
+    /// The setup of a thread in this world, and the requests to its model.
     pub(crate) fn setup(&self, script: &str) -> (Setup, Prompts) {
         let home = Home::at(self.path("home"));
         let env = Env::from_iter::<[(&str, &str); 0]>([]);
@@ -109,7 +109,7 @@ pub(crate) async fn one_turn(script: &str) -> Client {
     client
 }
 
-/// What a model was asked, in order.
+/// The requests to a model, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Prompts(Arc<Mutex<Vec<Prompt>>>);
 

@@ -1,7 +1,8 @@
-//! From the lines of a file back to the log, whatever release has written them.
+//! Decodes the lines of a file, from any release, to the events of the log.
 //!
-//! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file does
-//! not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty name.
+//! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file
+//! does not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty
+//! name.
 
 mod payload;
 mod wanted;
@@ -35,7 +36,8 @@ pub use wanted::Wanted;
 pub struct Decoder {
     wanted: Wanted,
     thread: Option<ThreadId>,
-    /// The number of the event before: that of a line's last event is where the line ends, and all others have this one.
+    /// The number of the event before: that of a line's last event is where the line ends, and all others have this
+    /// one.
     number: Seq,
     /// Thoughts of which further lines may tell more.
     thought: Option<Thought>,
@@ -105,8 +107,8 @@ impl Decoder {
         }
     }
 
-    /// When the item had begun that is the last event of the last line, where the line says so. Who wants no more than that
-    /// of beginnings does without [`Wanted::STARTS`], which costs a copy of the item.
+    /// When the item had begun that is the last event of the last line, where the line says so. Who wants no more than
+    /// that of beginnings does without [`Wanted::STARTS`], which costs a copy of the item.
     #[must_use]
     pub fn began_ms(&self) -> Option<i64> {
         self.began_ms
@@ -175,7 +177,8 @@ impl Decoder {
         }
     }
 
-    /// Whether the head of a line tells that it says nothing that is wanted. A thread has many of these, and they are long.
+    /// Whether the head of a line tells that it says nothing that is wanted. A thread has many of these, and they are
+    /// long.
     fn is_passed_over(&self, line: &Line<'_>) -> bool {
         let text = line.text.as_bytes();
         let Some(head) = Head::of(text).filter(|head| !head.inner.is_empty()) else { return false };
@@ -350,7 +353,7 @@ impl Decoder {
     }
 }
 
-/// What a conversation begins with after a line of the type `compacted`; none if it does not say what one says.
+/// The start of a conversation after a line of the type `compacted`; none if the line is malformed.
 #[must_use]
 pub fn begins_after(line: &Line<'_>) -> Option<HistoryStart> {
     let compacted = serde_json::from_str::<CompactedPayload<'_>>(line.payload.get()).ok()?;

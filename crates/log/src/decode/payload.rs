@@ -1,4 +1,4 @@
-//! What lines say, in one shape for all releases.
+//! The payloads of lines, in one form for all releases.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{Abort, ItemId, TurnId};
 
-/// What a line of the type `event_msg` says. One pass over the text is all it costs.
+/// The payload of an `event_msg` line, parsed in one pass.
 #[derive(Deserialize)]
 pub(super) struct Payload<'a> {
     #[serde(rename = "type", borrow)]
@@ -74,7 +74,7 @@ impl Payload<'_> {
         self.client_id.take().map(Into::into)
     }
 
-    /// What it says in words.
+    /// Its text.
     pub(super) fn words(&mut self) -> String {
         self.message.take().or(self.text.take()).unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl Payload<'_> {
     }
 }
 
-/// What a `compacted` line says.
+/// The payload of a `compacted` line.
 #[derive(Deserialize)]
 pub(super) struct CompactedPayload<'a> {
     #[serde(default)]

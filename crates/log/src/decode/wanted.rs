@@ -1,4 +1,4 @@
-//! What a reader of lines wants to be told.
+//! The kinds of events that a reader of lines wants.
 
 use std::ops::BitOr;
 
@@ -15,34 +15,34 @@ impl Wanted {
     pub const META: Self = Self(1);
     /// Beginnings and ends of turns, and which were taken back.
     pub const TURNS: Self = Self(1 << 1);
-    /// What was said and thought, reviews, and that the conversation was summed up.
+    /// Messages, reasoning, reviews and compactions.
     pub const SHOWN: Self = Self(1 << 2);
     /// Items that were called: commands, patches, searches.
     pub const CALLS: Self = Self(1 << 3);
     /// That items have begun, before they are told as a whole.
     pub const STARTS: Self = Self(1 << 4);
-    /// What was used.
+    /// Token usage.
     pub const TOKENS: Self = Self(1 << 5);
     /// Goals.
     pub const GOALS: Self = Self(1 << 6);
     /// Plans.
     pub const PLANS: Self = Self(1 << 7);
-    /// What requests ran under.
+    /// The settings of requests.
     pub const SETTINGS: Self = Self(1 << 8);
     /// The items of the conversation with the model.
     pub const RECORDS: Self = Self(1 << 9);
-    /// What took the place of the conversation. Who wants it is told so by the line that holds it, everyone else by the one
-    /// that shows it.
+    /// Replacements of the conversation. A reader who wants them gets the event from the line that holds it, others
+    /// from the one that shows it.
     pub const COMPACTIONS: Self = Self(1 << 10);
     /// Items of all kinds that broke off.
     pub const BROKEN_OFF: Self = Self(1 << 11);
-    /// What the user said, and when reviews are over, of all that is shown.
+    /// Of all that is shown, the user's messages and the ends of reviews.
     pub const SAID: Self = Self(1 << 12);
     /// Questions to people, and that they were answered.
     pub const QUESTIONS: Self = Self(1 << 13);
     /// All that lines tell.
     pub const ALL: Self = Self((1 << 14) - 1);
-    /// What the state of a thread follows from, apart from how it began.
+    /// Everything that the state of a thread follows from, except its start.
     pub const STATE: Self = Self(
         Self::TURNS.0
             | Self::SAID.0
@@ -67,7 +67,7 @@ impl Wanted {
         Self(self.0 & !these.0)
     }
 
-    /// What an item belongs to.
+    /// The kind of an item.
     pub(super) fn item(item: &Item) -> Self {
         if item.is_call() {
             Self::CALLS
@@ -78,7 +78,7 @@ impl Wanted {
         }
     }
 
-    /// What a line of the type `event_msg` may tell of, by the type inside; none if it tells nothing of the log.
+    /// The kinds of events in an `event_msg` line, by its inner type; none if it has no events of the log.
     pub(super) fn told_by(inner: &str) -> Option<Self> {
         Some(match inner {
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" | "error"
@@ -99,7 +99,7 @@ impl Wanted {
         })
     }
 
-    /// What an item of the type that files give it belongs to.
+    /// The kind of an item, by its type in files.
     pub(super) fn told_by_item(kind: &str) -> Self {
         match kind {
             "UserMessage" => Self::SHOWN | Self::SAID,

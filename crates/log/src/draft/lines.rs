@@ -1,7 +1,7 @@
 //! The lines that keep what items have grown by, in both directions.
 //!
-//! One tells that an item has begun, in the form in which whole items are kept; one for each run that it grows by; and one
-//! that it is over. They are appended, so a file that is cut anywhere tells what there was some moments before.
+//! One tells that an item has begun, in the form in which whole items are kept; one for each run that it grows by; and
+//! one that it is over. They are appended, so a file that is cut anywhere tells what there was some moments before.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! What items have grown by that are not whole yet, and the lines that keep it for as long.
+//! The text of open items, and the lines that keep it until they are complete.
 //!
-//! These lines are no part of the log. They lie beside it, in a file that nobody waits for, and are of use only when the
-//! program dies in the middle of an answer: then [`Partial`] reads from them what there was.
+//! These lines are no part of the log. They are in a file next to it that nobody waits for, and matter only when the
+//! program dies in the middle of an answer: then [`Partial`] restores the items from them.
 //!
 //! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
 
@@ -25,19 +25,19 @@ pub const MOST_LINES: u64 = 16 * 1024 * 1024;
 /// How many bytes a character has at most.
 const LONGEST_CHAR: usize = 4;
 
-/// What a part of an item has grown by.
+/// The accumulated text of one part of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     kind: RunKind,
     /// Which part of the thoughts, from 0; 0 for everything else.
     index: i64,
-    /// The text, which may end within a character. What commands print need not be text.
+    /// The text, which may end within a character. The output of commands need not be text.
     bytes: Vec<u8>,
     /// How many of them are in lines.
     kept: usize,
 }
 
-/// What a run is a part of.
+/// The kind of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunKind {
@@ -47,7 +47,7 @@ pub(crate) enum RunKind {
     Summary,
     /// The thoughts themselves.
     Raw,
-    /// What a command prints, on both streams.
+    /// The output of a command, on both streams.
     Output,
 }
 
@@ -139,7 +139,7 @@ impl Drafts {
     pub fn take(&mut self, event: &Event, position: u64) {
         match &event.body {
             Body::ItemDelta { item, delta } => self.grow(item, delta),
-            // What the user says begins and is whole at once.
+            // A message of the user starts and completes at once.
             Body::ItemStarted(item) if item.said().is_none() => {
                 self.close(|draft| draft.item.id() == item.id());
                 self.open.push(Draft::new(item.clone(), event.turn.clone(), position));
@@ -153,7 +153,7 @@ impl Drafts {
         }
     }
 
-    /// What the model was saying and thinking, as far as it has come. Calls end in their own way.
+    /// Partial messages and reasoning of the model. Calls end separately.
     #[must_use]
     pub fn broken_off(&self) -> Vec<Item> {
         let answers = self.open.iter().filter(|draft| draft.is_answer() && draft.bytes > 0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_and_has_grown_breaks_off() {
+    fn open_items_with_text_break_off() {
         let mut drafts = Drafts::default();
         take(&mut drafts, [message("a"), message("b"), message("c")]);
         take(&mut drafts, [text("a", "one "), text("b", "two"), text("a", "more"), text("nobody", "three")]);

@@ -1,4 +1,4 @@
-//! What the model said.
+//! A message of the model.
 
 use codex_wire::event::{AgentMessageEvent, EventMsg};
 use codex_wire::text::Text;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Item, ItemId};
 use crate::draft::{Run, RunKind};
 
-/// What the model said.
+/// A message of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentMessage {
     /// Its name.

@@ -19,7 +19,7 @@ pub struct CommandItem {
     pub argv: Vec<String>,
     /// Where it runs.
     pub cwd: PathBuf,
-    /// What it does, for display.
+    /// Its parsed form, for display.
     pub parsed: Vec<ParsedCommand>,
     /// The number of its terminal, if it runs in one.
     pub terminal: Option<u64>,
@@ -41,13 +41,13 @@ pub struct CommandEnd {
     pub exit_code: i32,
     /// How long it took.
     pub duration: Duration,
-    /// What it printed on standard output, bounded.
+    /// Its standard output, bounded.
     pub stdout: String,
-    /// What it printed on standard error, bounded.
+    /// Its standard error, bounded.
     pub stderr: String,
     /// Both in the order they came, bounded.
     pub aggregated: String,
-    /// What the model gets of it.
+    /// The output for the model.
     pub formatted: String,
 }
 
@@ -100,7 +100,7 @@ impl CommandItem {
         Self { status: Status::Failed, end: Some(end), ..self.clone() }
     }
 
-    /// What a shell is given reads better without the shell around it.
+    /// A script is more readable without the shell around it.
     pub(super) fn title(&self) -> Cow<'_, str> {
         match self.argv.as_slice() {
             [_, flag, script] if flag == "-lc" || flag == "-c" => script.into(),

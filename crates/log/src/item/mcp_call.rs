@@ -26,7 +26,7 @@ pub struct McpCall {
 pub struct McpCallEnd {
     /// How long it took.
     pub duration: Duration,
-    /// What the tool handed back, or why nothing came.
+    /// The result of the tool, or the reason for its absence.
     pub result: Result<CallToolResult, String>,
 }
 

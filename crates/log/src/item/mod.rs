@@ -1,7 +1,7 @@
-//! What a client shows of a turn, one file for each kind of it.
+//! Items that a client shows, one file for each kind.
 //!
-//! A kind's file holds its fields, what it is called and weighs, and the form in which files keep it, in both directions.
-//! What is said here of all kinds is what generic readers use; the dialects alone match on the kinds, each in one file.
+//! A kind's file has its fields, title and weight, and its stored form in both directions.
+//! Generic readers use the methods for all kinds; only the dialects match on the kinds, each in one file.
 
 mod agent_message;
 mod command;
@@ -57,11 +57,11 @@ impl ItemId {
 /// Something a client shows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// What the user said.
+    /// A message of the user.
     UserMessage(UserMessage),
-    /// What the model said.
+    /// A message of the model.
     AgentMessage(AgentMessage),
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning(Reasoning),
     /// A search of the web that the provider made.
     WebSearch(WebSearch),
@@ -99,7 +99,7 @@ impl Status {
         }
     }
 
-    /// What a word in a file says of a call that is over.
+    /// The status of a call that has ended, by its word in a file.
     fn of_ended(word: &str) -> Self {
         match word {
             "completed" => Self::Completed,
@@ -109,7 +109,7 @@ impl Status {
     }
 }
 
-/// What all kinds have.
+/// Properties of all kinds.
 impl Item {
     /// The name of the item.
     #[must_use]
@@ -136,7 +136,7 @@ impl Item {
         }
     }
 
-    /// What it is about, in a line for people or a text of theirs.
+    /// A line for people, or the user's own text.
     #[must_use]
     pub fn title(&self) -> Cow<'_, str> {
         match self {
@@ -238,15 +238,15 @@ impl Item {
     }
 }
 
-/// What some kinds have, for readers who want no more than that of them.
+/// Properties of some kinds, for readers who need nothing else.
 impl Item {
-    /// What the user said.
+    /// A message of the user.
     #[must_use]
     pub fn said(&self) -> Option<&UserMessage> {
         if let Self::UserMessage(said) = self { Some(said) } else { None }
     }
 
-    /// What the model said.
+    /// A message of the model.
     #[must_use]
     pub fn answer(&self) -> Option<&Text> {
         if let Self::AgentMessage(answer) = self { Some(&answer.text) } else { None }
@@ -311,8 +311,8 @@ impl Item {
         }
     }
 
-    /// Whether files keep nothing of it: who reads them counts what the user has said, and what a reviewer was asked is in
-    /// the line that begins the review.
+    /// Whether files keep nothing of it: who reads them counts what the user has said, and what a reviewer was asked is
+    /// in the line that begins the review.
     pub(crate) fn is_kept_elsewhere(&self) -> bool {
         self.said().is_some_and(|said| said.id.as_str().starts_with(review::ASKED))
     }
@@ -347,8 +347,9 @@ pub enum StoredItem {
 }
 
 impl StoredItem {
-    /// Reads an item; none if it is broken or its kind is unknown here. To look at the type first is cheaper than to read
-    /// whatever it is: of an enum that is told apart by a member, every member would be copied before that is known.
+    /// Reads an item; none if it is broken or its kind is unknown here. To look at the type first is cheaper than to
+    /// read whatever it is: of an enum that is told apart by a member, every member would be copied before that is
+    /// known.
     pub(crate) fn read(json: &str) -> Option<Item> {
         #[derive(Deserialize)]
         struct Kind<'a> {

@@ -14,7 +14,7 @@ use super::{ItemId, Status};
 pub struct PatchItem {
     /// Its name: the id of the model's call.
     pub id: ItemId,
-    /// What it does to each file.
+    /// The change of each file.
     pub changes: Arc<BTreeMap<PathBuf, FileChange>>,
     /// Whether nobody had to be asked.
     pub is_auto_approved: bool,
@@ -32,7 +32,6 @@ pub type PatchStatus = Status;
 pub struct PatchEnd {
     /// Which files were changed.
     pub stdout: String,
-    /// What went wrong.
     pub stderr: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the model thought.
+//! Reasoning of the model.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Item, ItemId};
 use crate::draft::{Run, RunKind};
 
-/// What the model thought.
+/// Reasoning of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reasoning {
     /// Its name.

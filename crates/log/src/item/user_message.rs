@@ -1,4 +1,4 @@
-//! What the user said.
+//! A message of the user.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Item, ItemId};
 
-/// What the user said.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
     /// Its name.
@@ -20,7 +20,7 @@ pub struct UserMessage {
 }
 
 impl UserMessage {
-    /// What a message of the event queue says that the user said.
+    /// The message of the user in an event of the queue.
     #[must_use]
     pub fn of(id: ItemId, key: Option<Arc<str>>, said: UserMessageEvent) -> Self {
         let UserMessageEvent { message, images, text_elements } = said;

@@ -9,7 +9,7 @@ use super::ItemId;
 pub struct WebSearch {
     /// Its name.
     pub id: ItemId,
-    /// What was looked for.
+    /// The search text.
     pub query: String,
 }
 

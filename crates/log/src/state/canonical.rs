@@ -5,8 +5,8 @@ use crate::encode::turn_context;
 use crate::settings::Settings;
 
 impl ThreadState {
-    /// What the state says, part by part, without what lines do not hold: settings of a session, what a question is about, and
-    /// what was put before a summary of an older release.
+    /// The state as text, part by part, without data that lines do not hold: settings of a session, subjects of
+    /// questions, and the messages before a summary of an older release.
     #[must_use]
     pub fn canonical(&self) -> Vec<(&'static str, String)> {
         let settings = self.settings.as_deref().map(|settings| Settings::recorded(turn_context(settings)));

@@ -11,16 +11,16 @@ use crate::{Compacted, Record, RolledBack, TurnId, request_item};
 /// How many bytes of what the user said are carried over a summary that does not tell what remains.
 const CARRIED_BYTES: usize = 80_000;
 
-/// What the items of a conversation begin with.
+/// The start of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryStart {
     /// The beginning of the thread.
     #[default]
     Start,
-    /// What the last compaction left, complete.
+    /// The complete result of the last compaction.
     Replacement,
-    /// A summary by a release that did not record what else it left: what the user had said, and the summary. What a
-    /// conversation begins with, before anything is said, has to be put in front.
+    /// A summary by a release that did not record what else it left: the user's messages and the summary. The initial
+    /// messages of a conversation have to be put in front.
     Summary,
 }
 
@@ -42,8 +42,8 @@ pub struct OpenCall<'a> {
     pub item: usize,
 }
 
-/// The conversation with the model. Items are only ever appended, unless something takes the place of all of them or turns
-/// are taken back, so that each request starts with the bytes of the one before.
+/// The conversation with the model. Items are only ever appended, unless something takes the place of all of them or
+/// turns are taken back, so that each request starts with the bytes of the one before.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     items: Vec<ConversationItem>,
@@ -54,7 +54,7 @@ pub struct Conversation {
     replaced: usize,
     /// The places of what the user said since then.
     said: Vec<usize>,
-    /// What the user said of which no item is known.
+    /// Messages of the user without a known item.
     user_texts: Vec<String>,
     /// Where the turns since then begin, those included in which nobody said anything.
     turns: Vec<TurnBegin>,
@@ -73,7 +73,7 @@ impl Conversation {
         &self.items
     }
 
-    /// What they begin with.
+    /// The start of the items.
     #[must_use]
     pub fn begins(&self) -> HistoryStart {
         self.begins
@@ -157,7 +157,7 @@ impl Conversation {
         self.user_texts.push(text);
     }
 
-    /// Notes where a turn begins. What was there before it is whole, whatever becomes of the turn.
+    /// Marks the start of a turn. Everything before it stays, however the turn ends.
     pub(super) fn begin_turn(&mut self, item: Option<usize>, id: Option<TurnId>) {
         let item = item.unwrap_or(self.items.len());
         self.turns.push(TurnBegin { item, id });
@@ -186,10 +186,11 @@ impl Conversation {
         self.items.truncate(sent);
         self.items.append(&mut kept);
         self.open.retain(|_, place| *place < sent);
+        self.preface = self.preface.min(sent);
         self.unclaimed = None;
     }
 
-    /// What it would mean to take the last turns back; none if so many are not known since the last summary.
+    /// The effect of rolling back the last turns; none if fewer turns are known since the last summary.
     #[must_use]
     pub fn last_turns(&self, turns: usize) -> Option<RolledBack> {
         let TurnBegin { item, id } = self.turns.get(self.turns.len().checked_sub(turns)?)?;

@@ -1,4 +1,4 @@
-//! What an item is in the conversation with the model.
+//! The role of an item in the conversation with the model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use codex_wire::response::{Message, ResponseItem};
 use crate::line::ItemHead;
 use crate::{Record, request_item};
 
-/// What messages of ours begin with that tell the model of its surroundings. Nobody has said them.
+/// The prefixes of generated messages that describe the environment to the model. No user wrote them.
 const OF_SURROUNDINGS: [&str; 4] =
     ["# AGENTS.md instructions for ", "<user_instructions>", "<environment_context>", "<INSTRUCTIONS>"];
 
-/// What an item is in the conversation.
+/// The role of an item in the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ItemRole<'a> {
     /// A message in the user's name.
     User,
     /// A message of the model's.
     Assistant,
-    /// A message of whoever set the agent up.
+    /// A developer message.
     Developer,
     /// A message of somebody else's.
     OtherMessage,
@@ -33,7 +33,7 @@ pub(super) enum ItemRole<'a> {
 }
 
 impl<'a> ItemRole<'a> {
-    /// What an item is, and its form for requests where that is another one. None if it is not for the model.
+    /// The role of an item, and its form for requests if that differs. None if it is not for the model.
     pub(super) fn of(record: &'a Record) -> Option<(Self, Option<ConversationItem>)> {
         match record.made().map(Self::of_made) {
             Some(Some(role)) => Some((role, None)),
@@ -42,7 +42,7 @@ impl<'a> ItemRole<'a> {
         }
     }
 
-    /// What an item is that was made here; none if that has to be looked up in its JSON.
+    /// The role of an item that was created here; none if its JSON has to be inspected.
     fn of_made(item: &'a ResponseItem) -> Option<Self> {
         let call = |id: &'a str| Self::Call(Cow::Borrowed(id));
         let output = |id: &'a str| Self::Output(Cow::Borrowed(id));
@@ -102,7 +102,7 @@ impl<'a> ItemRole<'a> {
         }
     }
 
-    /// Whether it is a message, whoever says it.
+    /// Whether it is a message of any role.
     pub(super) fn is_message(&self) -> bool {
         matches!(self, Self::User | Self::Assistant | Self::Developer | Self::OtherMessage)
     }

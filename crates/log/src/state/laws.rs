@@ -114,7 +114,7 @@ fn counted(total_tokens: i64) -> Body {
     Body::TokensCounted { info: Some(info), rate_limits: Box::default() }
 }
 
-/// What an engine would tell of a step in a thread of that state.
+/// The events that an engine would emit for a step in a thread of that state.
 fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
     match step {
         Step::Said(text, key) => said_as("u", key.as_deref(), &text).into(),
@@ -153,7 +153,7 @@ fn read(text: &str, interrupted: Interrupted) -> ThreadState {
 
 fn law(steps: Vec<Step>, interrupted: Interrupted, cut: usize) -> Result<(), TestCaseError> {
     let (mut file, mut state, mut turn) = (File::default(), ThreadState::new(meta(), interrupted), 0);
-    // What the events up to here give, and where the first line of the last of them ends.
+    // The state up to here, and the end of the first line of the last event.
     let mut states = vec![(0, state.canonical())];
     for step in steps {
         turn += usize::from(matches!(step, Step::Begun));

@@ -1,7 +1,7 @@
 //! The state of a thread: what its events come to.
 //!
-//! One function gives it, event by event, to the session that makes the events and to whoever reads them from a file. What
-//! follows from the file alone is therefore what the session knows.
+//! One function gives it, event by event, to the session that emits the events and to readers of a file. The state from
+//! the file alone is therefore the state of the session.
 
 #[cfg(any(test, feature = "testing"))]
 mod canonical;
@@ -29,7 +29,7 @@ use crate::{Body, Event, Item, Outcome, Question, Record, TurnId, UserMessage};
 pub use conversation::{Conversation, HistoryStart, OpenCall, TurnBegin};
 pub use state_reader::StateReader;
 
-/// What becomes of an answer that was interrupted. Clients were written for either, and files do not say.
+/// The treatment of an interrupted answer. Clients expect one or the other, and files do not record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupted {
     /// The model knows what it had said and called.
@@ -38,12 +38,12 @@ pub enum Interrupted {
     Forgotten,
 }
 
-/// What a thread has cost, and what the account still allows.
+/// The token usage of a thread, and the rate limits of the account.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tokens {
-    /// What was used; none before the first answer.
+    /// The usage; none before the first answer.
     pub info: Option<TokenUsageInfo>,
-    /// What the account allowed when it was last told.
+    /// The latest rate limits of the account.
     pub rate_limits: RateLimitSnapshot,
 }
 
@@ -52,8 +52,8 @@ pub struct Tokens {
 pub struct OpenTurn {
     /// Its name, where the log gives it.
     pub id: Option<TurnId>,
-    /// Whether it was told that it started, so that only a word can end it. Files without such words are judged by their
-    /// last item.
+    /// Whether it was told that it started, so that only a word can end it. Files without such words are judged by
+    /// their last item.
     pub is_announced: bool,
 }
 
@@ -62,15 +62,13 @@ pub struct OpenTurn {
 pub struct ThreadState {
     /// Which thread it is.
     pub meta: SessionMeta,
-    /// What the model was asked under last.
+    /// The settings of the latest request.
     pub settings: Option<Arc<Settings>>,
-    /// What the thread has cost.
     pub tokens: Tokens,
-    /// What it works towards.
     pub goal: Option<Arc<Goal>>,
     /// The plan that the model made last.
     pub plan: Option<UpdatePlanArgs>,
-    /// What was said last under keys of the client's.
+    /// The latest keys of accepted client messages.
     pub keys: IdempotencyKeys,
     /// The turn that has no end.
     pub turn: Option<OpenTurn>,
@@ -99,7 +97,7 @@ impl ThreadState {
         }
     }
 
-    /// What becomes of answers that are interrupted.
+    /// The treatment of interrupted answers.
     #[must_use]
     pub fn interrupted(&self) -> Interrupted {
         self.interrupted
@@ -207,8 +205,8 @@ impl ThreadState {
         }
     }
 
-    /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it names the
-    /// turn before. Of a turn in which the conversation was summed up no more is known than what was said after that.
+    /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it
+    /// names the turn before. Of a turn with a compaction nothing is known but the messages after that.
     fn begins_turn(&self, is_announced: bool, turn: Option<&TurnId>) -> bool {
         match self.conversation.turns().last() {
             None => true,

@@ -12,7 +12,7 @@ use crate::line::Line;
 pub struct StateReader {
     decoder: Decoder,
     state: ThreadState,
-    /// What was decoded and is not taken in yet.
+    /// Decoded events that are not folded yet.
     events: Vec<Event>,
 }
 
@@ -23,8 +23,8 @@ impl StateReader {
         Self::of(ThreadState::new(meta, interrupted), Wanted::STATE)
     }
 
-    /// Reads the state of a thread of which these lines are the newest that tell of settings and tokens, wherever they are.
-    /// There are many such lines, and only the last of them counts.
+    /// Reads the state of a thread of which these lines are the newest that tell of settings and tokens, wherever they
+    /// are. There are many such lines, and only the last of them counts.
     #[must_use]
     pub fn knowing<'a>(
         meta: SessionMeta,

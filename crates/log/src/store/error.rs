@@ -5,14 +5,14 @@ use std::fmt;
 
 /// Why a store did not do what it was asked: what callers tell apart, and the store's own words for it.
 ///
-/// Whatever the kind, text and causes are those of the error that the store met.
+/// Its text and causes are those of the store's own error.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
     error: Box<dyn Error + Send + Sync>,
 }
 
-/// What callers tell apart.
+/// The kinds of errors that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreErrorKind {
     /// Somebody else writes the thread.
@@ -21,15 +21,15 @@ pub enum StoreErrorKind {
     Moved,
     /// There is no such thread.
     Missing,
-    /// What is stored cannot be read.
+    /// The stored data cannot be read.
     Unreadable,
     /// Something cannot be written.
     Unwritable,
     /// A line cannot be encoded. To try again would be of no use.
     Unencodable,
-    /// What was asked for makes no sense, which is for the caller to mend.
+    /// The request is invalid; the caller has to correct it.
     Refused,
-    /// What clients note about threads cannot be read or written.
+    /// Metadata of threads cannot be read or written.
     Metadata,
     /// The store itself does not work.
     Failed,
@@ -42,7 +42,7 @@ impl StoreError {
         Self { kind, error: error.into() }
     }
 
-    /// What callers tell apart.
+    /// The kinds of errors that callers distinguish.
     #[must_use]
     pub fn kind(&self) -> StoreErrorKind {
         self.kind

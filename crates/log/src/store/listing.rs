@@ -7,7 +7,7 @@ use super::summary::{SourceKind, ThreadSummary};
 /// Which threads a list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Those put away instead of those in use.
+    /// Archived threads instead of active ones.
     pub archived: bool,
     /// Only those of these providers; of all if there are none.
     pub providers: Vec<String>,
@@ -23,7 +23,6 @@ pub struct ListQuery {
     pub section: SectionFilter,
     /// Those in which nothing was said too.
     pub silent: bool,
-    /// What they are sorted by.
     pub sort: SortKey,
     /// The oldest first instead of the newest.
     pub ascending: bool,
@@ -33,7 +32,7 @@ pub struct ListQuery {
     pub limit: usize,
 }
 
-/// What lists are sorted by.
+/// The sort key of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortKey {
     /// When they began.
@@ -68,7 +67,7 @@ pub enum SectionFilter {
     In(String),
 }
 
-/// What a search has found.
+/// The results of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResults {
     /// The threads, the best first.

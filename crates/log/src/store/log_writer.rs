@@ -13,16 +13,17 @@ use crate::encode::LineSink;
 /// Writes the payload of a line.
 pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<()>;
 
-/// What the one writer of a thread's log writes with. Nobody else can write the thread while there is one.
+/// Appends to the log of a thread. A thread has at most one writer at a time.
 ///
-/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and after a durable
-/// one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants it there appends it
-/// again.
+/// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and
+/// after a durable one that of the machine. After a failed commit none of the waiting lines is in the log: the caller
+/// has to append them again.
 pub trait LogWriter: fmt::Debug + Send {
     /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
     ///
     /// # Errors
-    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any more.
+    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any
+    /// more.
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError>;
 
     /// How long the log is in bytes, with what waits.
@@ -31,14 +32,13 @@ pub trait LogWriter: fmt::Debug + Send {
     /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
     fn commit(&mut self, durably: bool) -> Commit;
 
-    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for them;
-    /// a store may leave them out.
+    /// Appends draft lines to the file next to the log. Nobody waits for them; a store may leave them out.
     fn partial(&mut self, _lines: &[u8]) {}
 
-    /// Throws away what was kept beside the log.
+    /// Removes the drafts next to the log.
     fn clear_partial(&mut self) {}
 
-    /// What the user should know of the log, such as that somebody else has written to it. It is told once.
+    /// A warning about the log, such as that another process has written to it. It is returned once.
     fn take_warning(&mut self) -> Option<String> {
         None
     }
@@ -52,7 +52,7 @@ pub trait LogWriter: fmt::Debug + Send {
     fn discard(self: Box<Self>);
 }
 
-/// What a commit came to.
+/// The result of a commit.
 pub enum Commit {
     /// It is done, or nothing of it is.
     Done(Result<(), StoreError>),
@@ -111,9 +111,28 @@ impl From<serde_json::Error> for LineError {
 /// # Errors
 /// When the payload cannot be encoded, or nothing more can be written.
 pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), LineError> {
+    write_numbered_line(out, at_ms, None, kind, payload)
+}
+
+/// Writes a line with its number among the lines of the file. Files of release 0.166 have such numbers, and that release
+/// does not index a line that lacks one.
+///
+/// # Errors
+/// When the payload cannot be encoded, or nothing more can be written.
+pub fn write_numbered_line(
+    out: &mut dyn Write,
+    at_ms: i64,
+    ordinal: Option<u64>,
+    kind: &str,
+    payload: Payload<'_>,
+) -> Result<(), LineError> {
     let time = DateTime::from_timestamp_millis(at_ms).unwrap_or_default();
     let time = time.to_rfc3339_opts(SecondsFormat::Millis, true);
-    write!(out, "{{\"timestamp\":\"{time}\",\"type\":").map_err(LineError::Write)?;
+    write!(out, "{{\"timestamp\":\"{time}\",").map_err(LineError::Write)?;
+    if let Some(ordinal) = ordinal {
+        write!(out, "\"ordinal\":{ordinal},").map_err(LineError::Write)?;
+    }
+    out.write_all(b"\"type\":").map_err(LineError::Write)?;
     serde_json::to_writer(&mut *out, kind)?;
     out.write_all(b",\"payload\":").map_err(LineError::Write)?;
     payload(out)?;
@@ -129,7 +148,7 @@ pub struct UnsavedWriter {
 impl LogWriter for UnsavedWriter {
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
         let mut counted = Counted { bytes: 0 };
-        // What cannot be encoded is missed by nobody.
+        // Nobody needs a line that cannot be encoded.
         if write_line(&mut counted, at_ms, kind, payload).is_ok() {
             self.position += counted.bytes;
         }

@@ -1,4 +1,4 @@
-//! What clients note about threads: what was read of them, and what they keep with them.
+//! Metadata of threads: read states, and data that clients store with threads.
 
 use codex_wire::rollout::GitInfo;
 use serde::{Deserialize, Serialize};
@@ -41,9 +41,9 @@ pub struct InSection {
 pub struct Attachment {
     /// Its name, which no other has.
     pub id: String,
-    /// What it is, in a word of the client's.
+    /// Its type, chosen by the client.
     pub kind: String,
-    /// What it is about. A thread has one attachment of a type and a key.
+    /// Its key. A thread has at most one attachment of a type and key.
     pub key: String,
     /// The value.
     pub payload: Value,
@@ -59,7 +59,7 @@ impl Attachment {
     }
 }
 
-/// What changes of a repository: what is not said stays, and nothing takes away.
+/// A change of repository information: an outer `None` leaves a value, an inner one removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepositoryChange {
     /// The commit.
@@ -84,7 +84,7 @@ impl RepositoryChange {
     }
 }
 
-/// What the user says of a thread.
+/// How the user marks a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMark {
     /// They have read it.

@@ -1,4 +1,4 @@
-//! What a thread is about, as lists show it.
+//! The summary of a thread in lists.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct ThreadSummary {
     pub id: ThreadId,
     /// Its file.
     pub path: PathBuf,
-    /// What the user said first, or what goal was set before that; empty if nothing was said.
+    /// The first message of the user, or the goal that was set before it; may be empty.
     pub preview: String,
     /// When it began.
     pub created_at: DateTime<Utc>,
@@ -25,7 +25,7 @@ pub struct ThreadSummary {
     pub cwd: PathBuf,
     /// The provider of its model, where it is recorded.
     pub provider: Option<String>,
-    /// What kind of client began it, where it is recorded.
+    /// The kind of client that started it, if recorded.
     pub source: Option<SessionSource>,
     /// The client that began it.
     pub originator: String,
@@ -33,9 +33,8 @@ pub struct ThreadSummary {
     pub cli_version: String,
     /// The state of the work tree when it began.
     pub git: Option<GitInfo>,
-    /// What it is called.
     pub name: Option<String>,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
     /// The thread that started it.
     pub parent: Option<ThreadId>,

@@ -40,7 +40,7 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// The first words of a thread.
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError>;
 
-    /// What a thread needs to go on.
+    /// The data for resuming a thread.
     fn history(&self, thread: ThreadId, interrupted: Interrupted) -> Result<History, StoreError>;
 
     /// The newest thread in which a turn has ended with an answer of this name, up to there.
@@ -67,10 +67,10 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Puts a thread away. One that is away already stays there.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Takes a thread back that was put away. One that is in use already stays so.
+    /// Restores an archived thread. An active one is left alone.
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Deletes a thread, put away or not, with everything that is noted about it.
+    /// Deletes a thread, archived or not, with all its metadata.
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError>;
 
     /// Names a thread. An empty name takes its name away.
@@ -85,24 +85,24 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
 
 /// Keeps what clients note about threads. Of a thread that is gone nothing is kept.
 pub trait ThreadMetadata: Debug + Send + Sync {
-    /// What of a thread was not read.
+    /// The read state of a thread.
     fn read_state(&self, thread: ThreadId) -> ReadState;
 
     /// Notes that a turn has ended with something to read.
     fn turn_ended(&self, thread: ThreadId, turn: &str) -> Result<ReadState, StoreError>;
 
-    /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns what holds
-    /// now, and whether that is new.
+    /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns what
+    /// holds now, and whether that is new.
     fn mark(&self, thread: ThreadId, seen: &str, mark: ReadMark) -> Result<(ReadState, bool), StoreError>;
 
     /// Notes that of a thread only these turns are left. Returns what holds now if that is new.
     fn turns_left(&self, thread: ThreadId, turns: &[&str]) -> Result<Option<ReadState>, StoreError>;
 
-    /// What is attached to a thread, oldest first.
+    /// The attachments of a thread, oldest first.
     fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, StoreError>;
 
-    /// Attaches a value to a thread, unless there is one of that type and key. Returns what is there now, and whether it is
-    /// new.
+    /// Attaches a value to a thread, unless there is one of that type and key. Returns what is there now, and whether
+    /// it is new.
     fn attach(&self, thread: ThreadId, kind: &str, key: &str, payload: Value)
     -> Result<(Attachment, bool), StoreError>;
 
@@ -138,7 +138,7 @@ pub trait ThreadMetadata: Debug + Send + Sync {
 
 /// Keeps the prompts that people have typed, of all threads together.
 pub trait PromptHistory: Debug + Send + Sync {
-    /// What a client is told of them when a thread starts.
+    /// The state of the prompt history for clients when a thread starts.
     fn prompts(&self) -> PromptHistoryState;
 
     /// The prompt at a place, counted from the oldest; none if there is none, or if the history is not the one that the
@@ -161,7 +161,6 @@ pub struct PromptHistoryState {
 /// A thread that can be written.
 #[derive(Debug)]
 pub struct Opened {
-    /// What to write with.
     pub writer: Box<dyn LogWriter>,
     /// Where it is, for those who show it.
     pub place: PathBuf,
@@ -201,18 +200,18 @@ pub enum Entry<'a> {
 pub struct Located {
     /// Which one it is.
     pub thread: ThreadId,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 
 /// A thread that was taken in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// What it is called here.
+    /// Its id here.
     pub id: ThreadId,
     /// Where it is, for those who show it.
     pub path: PathBuf,
-    /// What it was called, if there is a thread of that name here already.
+    /// Its previous id, if that one was already taken here.
     pub renamed_from: Option<ThreadId>,
 }
 

@@ -1,4 +1,4 @@
-//! What an issuer gives is in no text that anybody could show.
+//! Tokens of an issuer appear in no text that could be shown.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
-//! opens an address as a user would.
+//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program
+//! that opens an address as a user would.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ async fn a_real_provider_is_understood() {
         .unwrap();
     }
 
-    // Who logs out has nothing left to renew.
+    // After a logout there is nothing to renew.
     let now = tokens();
     let (was_there, told) = accounts.log_out().await.unwrap();
     assert!(was_there);

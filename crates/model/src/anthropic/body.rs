@@ -14,11 +14,11 @@ const MOST_TOKENS: u32 = 8192;
 /// The fewest tokens that a model may be given to think in.
 const LEAST_BUDGET: u32 = 1024;
 
-/// What is described where there are calls but no tools, which the wire does not take.
+/// A tool for requests that have calls but no tools, which the API rejects.
 const NO_TOOLS: &str =
     r#"[{"name":"none","description":"Not to be called.","input_schema":{"type":"object","properties":{}}}]"#;
 
-/// Encodes a request. What was encoded for the one before goes in byte for byte, but for the marks of the cache.
+/// Encodes a request. Parts that were encoded for the previous one are copied byte for byte, except for cache marks.
 pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let is_marked = form.traits.cache == CacheForm::Marks;
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);
@@ -47,7 +47,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     body
 }
 
-/// What the model is told first, and the schema where it cannot be held to it.
+/// The instructions, with the schema if the provider cannot enforce it.
 fn instructions(prompt: &Prompt, form: &Form<'_>) -> String {
     match &prompt.output_schema {
         Some(schema) if form.schemas != SchemaForm::Strict => {

@@ -1,7 +1,8 @@
 //! Events of the Messages API: the data of one server-sent event in, [`ModelEvent`]s out.
 //!
-//! An event of a kind that we do not know is skipped. One that we do know but cannot read, a block that begins twice or never
-//! ends, and a piece of a block that has not begun are errors, because an answer with a hole in it may run the wrong command.
+//! An event of a kind that we do not know is skipped. One that we do know but cannot read, a block that begins twice or
+//! never ends, and a piece of a block that has not begun are errors, because an answer with a hole in it may run the
+//! wrong command.
 //!
 //! Invariant: a piece of text costs one pass over its bytes and no tree of JSON values.
 
@@ -201,7 +202,7 @@ impl AnthropicDecoder {
                 (thinking.end(), origin(json!({"redacted": data})))
             }
             Block::Call { id, name, given, arguments } => {
-                // What does not come in pieces is in the beginning.
+                // Input that does not arrive in deltas is in the start event.
                 let given = given.filter(|given| given.as_object().is_some_and(|members| !members.is_empty()));
                 let arguments = given.filter(|_| arguments.is_empty()).map_or(arguments, |given| given.to_string());
                 (self.tools.call(id, &name, arguments)?, None)
@@ -318,7 +319,7 @@ struct Usage {
     output: Option<i64>,
 }
 
-/// This wire counts cached tokens beside the others; ours are among them.
+/// This API counts cached tokens separately; ours include them.
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
         let cached_input_tokens = usage.cache_read.unwrap_or(0);

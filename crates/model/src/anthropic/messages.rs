@@ -1,8 +1,8 @@
 //! The conversation as messages that take turns.
 //!
-//! Each item is encoded once, as a fragment: a letter that says whose it is, and the JSON of blocks. Fragments of one side are
-//! joined to one message. How an item is joined depends on those before it alone, so but for the marks of the cache a request
-//! begins with the bytes of the one before.
+//! Each item is encoded once, as a fragment: a letter that says whose it is, and the JSON of blocks. Fragments of one
+//! side are joined to one message. How an item is joined depends on those before it alone, so but for the marks of the
+//! cache a request begins with the bytes of the one before.
 
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{
@@ -18,9 +18,9 @@ const USER: u8 = b'u';
 /// Blocks of the model.
 const MODEL: u8 = b'a';
 
-/// What stands for a beginning that was left out, since the user always speaks first.
+/// Replaces a start that was left out, because the first message must be the user's.
 const LEFT_OUT: &str = r#"{"type":"text","text":"(What came before was left out.)"}"#;
-/// What the model is told where it spoke last, since newer ones do not go on from their own words.
+/// Follows a last message of the model, because newer models reject requests that end with one.
 const GO_ON: &str = r#"{"type":"text","text":"Go on."}"#;
 
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
@@ -31,7 +31,6 @@ const CALL_ID_LENGTH: usize = 64;
 /// How many marks messages may have: one of the four is for what comes before them.
 const MOST_MARKS: usize = 3;
 
-/// What was written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
     /// Whether there are calls, for which tools have to be described.
@@ -40,12 +39,12 @@ pub(super) struct Written {
 
 /// Adds the conversation to a request, marked for the cache or not.
 ///
-/// Marks stand where the conversation stays as it is: behind what the thread began with, and behind the last two messages of
-/// the user's side, the second of which the next request finds again where this one has left it.
+/// Marks stand where the conversation stays as it is: behind what the thread began with, and behind the last two
+/// messages of the user's side, the second of which the next request finds again where this one has left it.
 pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], form: &Form<'_>, is_marked: bool) -> Written {
     let mut joined = Joined { body, side: None, ends: Vec::new(), written: Written::default() };
     for item in items {
-        // What a file holds may be no item; there is nothing to say of it then.
+        // A line of a file may be no valid item; it is left out.
         let Ok(fragment) = item.on_wire(&form.name, |typed| fragment(item, typed, form)) else { continue };
         joined.add(&fragment);
     }

@@ -7,7 +7,7 @@ use super::messages;
 use crate::Prompt;
 use crate::encoding::{Form, Function, json_of, write_string};
 
-/// Encodes a request. What was encoded for the one before goes in byte for byte.
+/// Encodes a request. Parts that were encoded for the previous one are copied byte for byte.
 pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);
     body.extend_from_slice(br#"{"model":"#);
@@ -41,7 +41,7 @@ fn tool(function: &Function<'_>) -> Value {
     json!({"type": "function", "function": function})
 }
 
-/// What follows the tools. What a provider is not known to take is left out.
+/// The members after the tools. Members that a provider is not known to accept are left out.
 fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
     let traits = form.traits;
     let mut tail = Map::new();

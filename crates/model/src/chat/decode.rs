@@ -1,7 +1,7 @@
 //! Chunks of an answer: the data of one server-sent event in, [`ModelEvent`]s out.
 //!
-//! The wire knows no items, so they are made here: what the model thinks, says and calls becomes one item after the other. A
-//! chunk that cannot be read is an error, because an answer with a hole in it may run the wrong command.
+//! The wire knows no items, so they are made here: what the model thinks, says and calls becomes one item after the
+//! other. A chunk that cannot be read is an error, because an answer with a hole in it may run the wrong command.
 //!
 //! Invariant: a piece of text costs one pass over its bytes and no tree of JSON values.
 
@@ -27,7 +27,8 @@ pub struct ChatDecoder {
     maker: ItemOrigin,
     tools: AnswerTools,
     thoughts: Thoughts,
-    /// Whether tokens are counted: what was not asked for is not believed, since some servers send odd sums by themselves.
+    /// Whether tokens are counted: what was not asked for is not believed, since some servers send odd sums by
+    /// themselves.
     counts: bool,
     id: String,
     growing: Growing,
@@ -197,7 +198,7 @@ impl ChatDecoder {
     }
 }
 
-/// Why a piece makes no sense.
+/// The reason why a piece is invalid.
 enum Broken {
     Text(serde_json::Error),
     Answer(ModelError),

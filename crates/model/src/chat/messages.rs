@@ -1,8 +1,8 @@
 //! The conversation as messages.
 //!
-//! Each item is encoded once, as a fragment: a letter that says what it is, and JSON. Fragments are joined for each request,
-//! since what the model said, thought and called at once has to be one message. How an item is joined depends on those
-//! before it alone, so a request begins with the bytes of the one before.
+//! Each item is encoded once, as a fragment: a letter that says what it is, and JSON. Fragments are joined for each
+//! request, since what the model said, thought and called at once has to be one message. How an item is joined depends
+//! on those before it alone, so a request begins with the bytes of the one before.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ const CALL_ID_LENGTH: usize = 64;
 pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], form: &Form<'_>) {
     let mut joined = Joined { body, turn: None, pictures: Vec::new() };
     for item in items {
-        // What a file holds may be no item; there is nothing to say of it then.
+        // A line of a file may be no valid item; it is left out.
         let Ok(fragment) = item.on_wire(&form.name, |typed| fragment(item, typed, form)) else { continue };
         joined.add(&fragment);
     }

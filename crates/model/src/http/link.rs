@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
 
 const MOST_REDIRECTS: usize = 5;
-/// Whoever is logged in somewhere else than before needs one more address; nobody needs many.
+/// A changed login needs another address; many are never needed.
 const MOST_ENDPOINTS: usize = 4;
 
 /// The header that names the workspace of a login with `ChatGPT`.
@@ -90,8 +90,8 @@ impl Link {
         Ok(endpoint)
     }
 
-    /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend on
-    /// the account that it is sent for, which is returned with the answer.
+    /// Sends a request until a stream opens, within the provider's limits on attempts and silence. The request may
+    /// depend on its account, which is returned with the answer.
     pub(super) async fn open(
         &self,
         provider: &Provider,
@@ -112,8 +112,8 @@ impl Link {
         .await
     }
 
-    /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile, the
-    /// request is sent once more.
+    /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile,
+    /// the request is sent once more.
     async fn authorized(
         &self,
         provider: &Provider,
@@ -170,7 +170,7 @@ pub(super) async fn refused(
     let details = details(endpoint, response.headers(), attempt);
     let status = response.status().as_u16();
     let mut body = Vec::new();
-    // What has come by the deadline is enough: the status alone tells most of it.
+    // The part that arrived by the deadline is enough: the status alone tells most of it.
     let _ = tokio::time::timeout(provider.stream_idle_timeout, async {
         while body.len() < READ_LIMIT
             && let Ok(Some(chunk)) = response.chunk().await
@@ -188,8 +188,8 @@ pub(super) async fn refused(
     error.with_details(&details)
 }
 
-/// What helps those who run the provider to find a request that they have refused. Everybody knows the host on their own
-/// machine.
+/// Details that help the provider's operators find a refused request. A local host is not
+/// named.
 fn details(endpoint: &Endpoint, headers: &HeaderMap, attempt: u32) -> Vec<String> {
     let id = REQUEST_IDS.iter().find_map(|name| header_text(headers, name)).filter(|id| id.len() <= LONGEST_ID);
     let host = (!is_loopback(&endpoint.url)).then(|| endpoint.host.clone());
@@ -219,7 +219,7 @@ pub(super) fn request_url(provider: &Provider, base_url: &str, path: &[&str]) ->
     if !provider.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&provider.query);
     }
-    // What the user has written goes before what a table says.
+    // The user's own header takes precedence over the table.
     if let Some(version) = provider.traits.api_version.as_ref().filter(|_| provider.wire != WireKind::Anthropic)
         && !provider.query.iter().any(|(name, _)| name == API_VERSION)
     {

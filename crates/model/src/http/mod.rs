@@ -97,7 +97,7 @@ impl WireKind {
         }
     }
 
-    /// What is appended to the provider's URL.
+    /// The path that is appended to the provider's URL.
     pub(crate) fn path(self) -> &'static [&'static str] {
         match self {
             Self::Responses => &["responses"],

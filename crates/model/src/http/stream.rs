@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_millis(10);
 /// How long the end of the body may take after that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the user is told when schemas were refused.
+/// The warning when schemas were refused.
 const SIMPLIFIED: &str = "the provider refused a schema of the tools, so it is given simpler ones";
 
 /// How far an answer is.
@@ -101,7 +101,7 @@ pub(super) struct Incoming {
     parser: Parser,
     chunk: Bytes,
     decoder: Decoder,
-    /// What was decoded and not yet told.
+    /// Decoded events that are not returned yet.
     events: VecDeque<ModelEvent>,
     /// Why nothing follows what was decoded.
     failed: Option<ModelError>,
@@ -122,12 +122,12 @@ impl Incoming {
                 return Err(error);
             }
             if let Some(data) = self.parser.next(&mut self.chunk)? {
-                // What came before an error is told before it.
+                // Events before an error are returned before it.
                 self.failed = self.decoder.decode(data, &mut self.events).err();
                 self.parser.shed();
                 continue;
             }
-            // What says nothing to us is passed over here, and a stream may be full of it.
+            // Unknown events are skipped here, and a stream may be full of them.
             consume_budget().await;
             self.chunk = match tokio::time::timeout(self.idle_timeout, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,

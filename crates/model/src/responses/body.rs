@@ -47,7 +47,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     body
 }
 
-/// What a provider that keeps items wants to find in each of its own.
+/// The id member that a provider with stored items expects in each of its own.
 fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
     match form.opaque(item).and_then(|opaque| opaque["id"].as_str()) {
         Some(id) if form.traits.store => format!("\"id\":{},", json(&id)),
@@ -55,7 +55,7 @@ fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
     }
 }
 
-/// What follows the tools.
+/// The members after the tools.
 #[derive(Serialize)]
 struct Tail<'a> {
     tool_choice: &'static str,

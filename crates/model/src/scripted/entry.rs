@@ -22,7 +22,6 @@ pub enum ScriptError {
     Entry {
         /// Which entry, counted from 1.
         number: usize,
-        /// What is wrong with it.
         why: String,
     },
 }
@@ -87,9 +86,8 @@ impl Row {
 pub struct Entry {
     /// The name of the response, unless it is to follow from the entry's place.
     pub id: Option<String>,
-    /// What the model says, in order.
+    /// The items of the answer, in order.
     pub items: Vec<Item>,
-    /// What it costs.
     pub usage: Usage,
     /// Further headers of the answer.
     pub headers: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What an entry looks like as events of the Responses API.
+//! Encodes an entry as events of the Responses API.
 
 use std::{iter, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a scripted model says.
+//! The items of a scripted answer.
 
 use std::time::Duration;
 

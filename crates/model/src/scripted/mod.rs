@@ -11,7 +11,8 @@
 //!
 //! Entries with `when` are tried first, for requests that contain all its texts; the others are played in order, and
 //! each entry once unless it says `repeat`. `find` names regular expressions; `${name}` in the entry becomes what the
-//! last hit in the request gives. `follows_schema` is what a provider says that holds answers to schemas. The same scripts are served over HTTP by the fake model of the test kit.
+//! last hit in the request gives. `follows_schema` is what a provider says that holds answers to schemas. The same
+//! scripts are served over HTTP by the fake model of the test kit.
 
 mod entry;
 mod events;

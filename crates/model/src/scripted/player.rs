@@ -15,7 +15,7 @@ pub struct Player {
     used: Vec<bool>,
 }
 
-/// What answers a request.
+/// The entry that answers a request.
 #[derive(Debug)]
 pub struct Taken {
     /// Which entry it is, counted from 1; `None` when the script is used up.

@@ -1,4 +1,4 @@
-//! What requests are authorized with.
+//! The authorization of requests.
 
 use std::sync::Mutex;
 

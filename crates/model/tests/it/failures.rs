@@ -304,7 +304,7 @@ fn raw_server(answer: Vec<u8>) -> String {
             let (mut stream, answer) = (stream, answer.clone());
             let mut request = vec![0; 65536];
             let _ = stream.read(&mut request);
-            // Whoever has read enough hangs up.
+            // The client may disconnect early.
             let _ = stream.write_all(&answer);
         }
     });

@@ -1,4 +1,4 @@
-//! What a provider is sent.
+//! Requests to a provider.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ use codex_lines::LineReader;
 /// How many direct answers may wait to be written; more make the reading side wait.
 const WAITING_ANSWERS: usize = 64;
 
-/// What a client is served.
+/// The thread that is served, and the user's settings.
 #[derive(Debug)]
 pub struct Served {
     /// The thread.
@@ -33,14 +33,13 @@ pub struct Served {
     pub feed: Feed,
     /// Which messages the client wants.
     pub vocabulary: Vocabulary,
-    /// What is the user's.
     pub user: User,
 }
 
-/// What is the user's, whatever the thread: what is asked of it waits for no turn.
+/// The user's data, independent of the thread: requests about it wait for no turn.
 #[derive(Debug)]
 pub struct User {
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<Config>,
     /// The home folder.
     pub home: Home,

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use super::{Answer, User};
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
-/// What some programs put before their first line.
+/// A mark that some programs write before their first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How long a submission waits for files.
 const FILES_TIME: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ fn say_after(id: &str, text: &str, response: &str) -> String {
     )
 }
 
-/// What was said in the conversation when the model was asked last, as the thread's file has it.
+/// The conversation of the latest request, from the thread's file.
 fn conversation(client: &Client) -> Vec<String> {
     let mut said = Vec::new();
     let texts = |item: &serde_json::Value| item["content"][0]["text"].as_str().map(str::to_owned);

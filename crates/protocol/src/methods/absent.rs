@@ -37,7 +37,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("server/diagnostics", "this release measures nothing while it runs"),
 ];
 
-/// Why there is no such method here.
+/// The reason why this method is not served.
 pub(super) fn refusal(method: &str) -> ErrorObject {
     if let Some((_, why)) = CLOUD.iter().chain(ABSENT).find(|(prefix, _)| method.starts_with(prefix)) {
         return ErrorObject::invalid(format!("unsupported method `{method}`: {why}"));

@@ -1,4 +1,4 @@
-//! Which thread a request is about.
+//! The thread of a request.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use crate::v2::thread::{
 use crate::v2::turn::{ReviewStartParams, TurnInterruptParams, TurnStartParams, TurnSteerParams};
 use crate::v2::turn_list::{ThreadInjectItemsParams, ThreadItemsListParams, ThreadTurnsListParams};
 
-/// How a request says which thread it is about.
+/// The thread id of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadName<'a> {
     /// By an id that may not be one.

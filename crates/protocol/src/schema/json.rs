@@ -11,7 +11,7 @@ pub const BUNDLE_NAME: &str = "codex_app_server_protocol.schemas.json";
 /// The file with the newest dialect alone, in one space of names.
 const FLAT_BUNDLE_NAME: &str = "codex_app_server_protocol.v2.schemas.json";
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
-/// What the name of a definition is preceded by where it is referred to.
+/// The prefix of references to definitions.
 const REFERENCE: &str = "#/definitions/";
 
 /// Definitions with a file of their own besides those that are named like a message of a table.
@@ -38,7 +38,7 @@ const FRAMES: &[&str] = &[
 /// All files.
 ///
 /// # Errors
-/// When what is built in is not JSON.
+/// If the embedded bundle is not JSON.
 pub fn files() -> Result<Vec<File>, serde_json::Error> {
     let bundle: Value = serde_json::from_str(BUNDLE)?;
     let definitions = Definitions::of(&bundle);
@@ -55,7 +55,7 @@ fn file(path: &str, schema: &Value) -> Result<File, serde_json::Error> {
     Ok(File { path: path.to_owned(), text: serde_json::to_string_pretty(schema)? + "\n" })
 }
 
-/// Where the schema of a message goes; none for what is only part of messages.
+/// The file of a message's schema; none for types that are only part of messages.
 fn path(name: &str) -> Option<String> {
     let is_message = ["Params", "Response", "Notification"].iter().any(|end| name.ends_with(end));
     match space_and_name(name) {
@@ -96,7 +96,7 @@ fn flat(definitions: &Definitions) -> Value {
     roots.extend(definitions.names().filter(|name| space_and_name(name).0 == "v2"));
     let mut needed = definitions.needed_by(&roots);
     needed.extend(roots.into_iter().map(str::to_owned));
-    // What the queue calls like something of this dialect is told apart by where it comes from.
+    // Types of the event queue with the same name as a type of this dialect get a namespace.
     let twins: BTreeSet<String> =
         needed.iter().filter(|name| needed.contains(&format!("v2/{name}"))).cloned().collect();
     let mut all = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! The protocol as other programs want it: JSON Schema and TypeScript, one file a message.
 //!
-//! What is printed comes from one bundle that a test writes from the types themselves (`schema/` in the repository).
+//! The output comes from one bundle that a test generates from the types (`schema/` in the repository).
 //! It is built into the program as text, so it costs nothing until it is asked for.
 
 mod json;
@@ -26,9 +26,8 @@ const SPACES: &[&str] = &["v2", "exec"];
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Where, from the folder that was asked for.
+    /// The path relative to the searched folder.
     pub path: String,
-    /// What.
     pub text: String,
 }
 
@@ -57,7 +56,7 @@ impl Definitions {
     /// The definitions of this program.
     ///
     /// # Errors
-    /// When what is built in is not JSON.
+    /// If the embedded bundle is not JSON.
     pub fn built_in() -> Result<Self, serde_json::Error> {
         serde_json::from_str(BUNDLE).map(|bundle| Self::of(&bundle))
     }
@@ -67,7 +66,7 @@ impl Definitions {
         self.0.keys().map(String::as_str)
     }
 
-    /// What a name stands for.
+    /// The definition of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)

@@ -1,4 +1,4 @@
-//! The tables that messages are dispatched by, for whoever describes the whole protocol.
+//! The dispatch tables of messages, for descriptions of the whole protocol.
 //!
 //! Reading is more lenient than what is described from them: old names of members and other spellings of words are
 //! taken as well.
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use crate::methods::{self, Row};
 use crate::v2::{notification, request};
 
-/// What is done with each row of the tables.
+/// Visits each row of the tables.
 pub trait Tables {
     /// Takes a method: its name as a type, what it takes, what it gives, and its row.
     fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>);

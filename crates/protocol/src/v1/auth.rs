@@ -22,7 +22,7 @@ pub struct GetAuthStatusParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAuthStatusResponse {
-    /// How the user is logged in.
+    /// The kind of login.
     #[serde(default)]
     pub auth_method: Option<AuthMode>,
     /// The token, if it was asked for.
@@ -50,7 +50,7 @@ pub struct LoginApiKeyParams {
 pub struct LoginChatGptResponse {
     /// The name by which the login can be given up.
     pub login_id: String,
-    /// Where the user logs in.
+    /// The address of the login page.
     pub auth_url: String,
 }
 
@@ -69,11 +69,10 @@ pub struct CancelLoginChatGptParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginChatGptCompleteNotification {
-    /// Which login.
     pub login_id: String,
     /// Whether the user is logged in now.
     pub success: bool,
-    /// Why not.
+    /// The reason for the failure.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -83,7 +82,7 @@ pub struct LoginChatGptCompleteNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AuthStatusChangeNotification {
-    /// How the user is logged in now.
+    /// The current kind of login.
     #[serde(default)]
     pub auth_method: Option<AuthMode>,
 }

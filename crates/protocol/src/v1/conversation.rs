@@ -26,28 +26,28 @@ pub struct NewConversationParams {
     pub model_provider: Option<String>,
     /// The profile of `config.toml`.
     pub profile: Option<String>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: Option<PathBuf>,
-    /// When a person is asked.
+    /// The approval policy.
     #[serde(alias = "approval_policy")]
     pub approval_policy: Option<AskForApproval>,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     pub sandbox: Option<SandboxMode>,
     /// Values that go over those of the configuration.
     pub config: Option<Map<String, Value>>,
-    /// What the model is told in place of our own instructions.
+    /// Replaces the built-in instructions.
     #[serde(alias = "base_instructions")]
     pub base_instructions: Option<String>,
-    /// What the model is told besides.
+    /// Additional instructions.
     #[serde(alias = "developer_instructions")]
     pub developer_instructions: Option<String>,
-    /// What the model is told when a conversation is summed up.
+    /// The instructions for compaction.
     #[serde(alias = "compact_prompt")]
     pub compact_prompt: Option<String>,
 }
 
 impl From<NewConversationParams> for ThreadOptions {
-    /// What threads have no member for is said as a value of the configuration, and only where it says nothing itself.
+    /// Options without a member become configuration overrides, unless the overrides set them already.
     fn from(params: NewConversationParams) -> Self {
         let mut config = params.config.unwrap_or_default();
         let mut wish = |key: &str, value: Option<Value>| {
@@ -81,7 +81,7 @@ pub struct NewConversationResponse {
     pub conversation_id: ThreadId,
     /// Its model.
     pub model: String,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
     /// Its file.
     pub rollout_path: PathBuf,
@@ -99,7 +99,7 @@ pub struct ResumeConversationParams {
     pub conversation_id: Option<ThreadId>,
     /// The items of a conversation that the client brings along.
     pub history: Option<Vec<Value>>,
-    /// What is different from here on.
+    /// Settings to change from here on.
     pub overrides: Option<NewConversationParams>,
 }
 
@@ -113,7 +113,7 @@ pub struct ForkConversationParams {
     /// The conversation.
     #[serde(alias = "conversation_id")]
     pub conversation_id: Option<ThreadId>,
-    /// What is different in the copy.
+    /// Settings to change in the copy.
     pub overrides: Option<NewConversationParams>,
 }
 
@@ -126,7 +126,7 @@ pub struct ConversationResumed {
     pub conversation_id: ThreadId,
     /// Its model.
     pub model: String,
-    /// What was said before.
+    /// The earlier messages.
     pub initial_messages: Option<Vec<EventMsg>>,
     /// Its file.
     pub rollout_path: PathBuf,
@@ -141,13 +141,13 @@ pub struct SessionConfiguredNotification {
     pub session_id: ThreadId,
     /// Its model.
     pub model: String,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The file that holds the history of prompts, as a number; 0 if there is none yet.
     pub history_log_id: u64,
-    /// How many lines that file has.
+    /// The number of lines in that file.
     pub history_entry_count: usize,
-    /// What was said before.
+    /// The earlier messages.
     pub initial_messages: Option<Vec<EventMsg>>,
     /// Its file.
     pub rollout_path: PathBuf,
@@ -158,10 +158,10 @@ pub struct SessionConfiguredNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListConversationsParams {
-    /// How many a page has at most.
+    /// The maximum number of entries of a page.
     #[serde(alias = "page_size")]
     pub page_size: Option<u64>,
-    /// Where the page before this one ended.
+    /// The cursor of the previous page.
     pub cursor: Option<String>,
     /// Only those of these providers; of all if the list is empty, of the configured one if there is none.
     #[serde(alias = "model_providers")]
@@ -175,7 +175,7 @@ pub struct ListConversationsParams {
 pub struct ListConversationsResponse {
     /// The conversations, the newest first.
     pub items: Vec<ConversationSummary>,
-    /// Where the next page begins; none on the last.
+    /// The cursor of the next page; none on the last.
     pub next_cursor: Option<String>,
 }
 
@@ -196,11 +196,10 @@ pub struct GetConversationSummaryParams {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetConversationSummaryResponse {
-    /// What the conversation is about.
     pub summary: ConversationSummary,
 }
 
-/// What a conversation is about.
+/// A summary of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -211,11 +210,11 @@ pub struct ConversationSummary {
     pub path: PathBuf,
     /// The first thing the user said.
     pub preview: String,
-    /// When it began, as RFC 3339 tells it.
+    /// The start time as RFC 3339.
     pub timestamp: Option<String>,
     /// The provider of its model.
     pub model_provider: String,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// The release that began it.
     pub cli_version: String,
@@ -233,7 +232,7 @@ pub struct ConversationGitInfo {
     pub sha: Option<String>,
     /// The branch.
     pub branch: Option<String>,
-    /// Where it came from.
+    /// Its source.
     pub origin_url: Option<String>,
 }
 

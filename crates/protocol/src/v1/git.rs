@@ -18,6 +18,6 @@ pub struct GitDiffToRemoteParams {
 pub struct GitDiffToRemoteResponse {
     /// The newest commit that the remote has too.
     pub sha: String,
-    /// What has changed since, untracked files included.
+    /// The changes since then, including untracked files.
     pub diff: String,
 }

@@ -5,7 +5,7 @@ pub mod conversation;
 pub mod request;
 pub mod turn;
 
-// What lies beside conversations.
+// Methods that are not about conversations.
 pub mod auth;
 pub mod git;
 pub mod saved_config;

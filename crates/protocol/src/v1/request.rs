@@ -1,4 +1,4 @@
-//! What the server asks of a client that listens to a conversation.
+//! Requests from the server to a client that listens to a conversation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ pub struct ExecCommandApprovalParams {
     pub call_id: String,
     /// Exactly what would run.
     pub command: Vec<String>,
-    /// Where it would run.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// Why a person is asked.
+    /// The reason for the request.
     pub reason: Option<String>,
-    /// What it does, for display.
+    /// Its parsed form, for display.
     pub parsed_cmd: Vec<ParsedCommand>,
 }
 
@@ -37,9 +37,9 @@ pub struct ApplyPatchApprovalParams {
     pub conversation_id: ThreadId,
     /// The call.
     pub call_id: String,
-    /// What would happen to each file.
+    /// The proposed change of each file.
     pub file_changes: BTreeMap<PathBuf, FileChange>,
-    /// Why a person is asked.
+    /// The reason for the request.
     pub reason: Option<String>,
     /// A folder that would be writable for the rest of the session.
     pub grant_root: Option<PathBuf>,

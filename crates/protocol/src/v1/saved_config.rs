@@ -14,18 +14,17 @@ use crate::v2::config::ForcedLoginMethod;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetUserSavedConfigResponse {
-    /// What the file says.
     pub config: UserSavedConfig,
 }
 
-/// What the user's file says.
+/// The content of the user's configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct UserSavedConfig {
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: Option<AskForApproval>,
-    /// Where commands may write.
+    /// The sandbox policy.
     pub sandbox_mode: Option<SandboxMode>,
     /// The limits of `workspace-write`.
     pub sandbox_settings: Option<SandboxSettings>,
@@ -35,11 +34,11 @@ pub struct UserSavedConfig {
     pub forced_login_method: Option<ForcedLoginMethod>,
     /// The model.
     pub model: Option<String>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub model_reasoning_effort: Option<ReasoningEffort>,
-    /// How much of its reasoning the model sums up.
+    /// The detail of reasoning summaries.
     pub model_reasoning_summary: Option<ReasoningSummary>,
-    /// How long answers are.
+    /// The verbosity of answers.
     pub model_verbosity: Option<Verbosity>,
     /// `[tools]`.
     pub tools: Option<Tools>,
@@ -84,13 +83,13 @@ pub struct Profile {
     pub model: Option<String>,
     /// The provider.
     pub model_provider: Option<String>,
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: Option<AskForApproval>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub model_reasoning_effort: Option<ReasoningEffort>,
-    /// How much of its reasoning the model sums up.
+    /// The detail of reasoning summaries.
     pub model_reasoning_summary: Option<ReasoningSummary>,
-    /// How long answers are.
+    /// The verbosity of answers.
     pub model_verbosity: Option<Verbosity>,
     /// The address of `ChatGPT`.
     pub chatgpt_base_url: Option<String>,
@@ -104,7 +103,7 @@ pub struct SetDefaultModelParams {
     /// The model.
     #[serde(default)]
     pub model: Option<String>,
-    /// How hard it thinks.
+    /// The reasoning effort.
     #[serde(default, alias = "reasoning_effort")]
     pub reasoning_effort: Option<ReasoningEffort>,
 }

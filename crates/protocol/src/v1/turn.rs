@@ -1,4 +1,4 @@
-//! What is said in a conversation, and who hears it.
+//! Input to a conversation, and its listeners.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct SendUserMessageParams {
     /// The conversation.
     #[serde(alias = "conversation_id")]
     pub conversation_id: ThreadId,
-    /// What is said.
+    /// The user's input.
     pub items: Vec<UserInput>,
 }
 
@@ -30,22 +30,22 @@ pub struct SendUserTurnParams {
     /// The conversation.
     #[serde(alias = "conversation_id")]
     pub conversation_id: ThreadId,
-    /// What is said.
+    /// The user's input.
     pub items: Vec<UserInput>,
-    /// Where commands run.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// When a person is asked.
+    /// The approval policy.
     #[serde(alias = "approval_policy")]
     pub approval_policy: AskForApproval,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     #[serde(alias = "sandbox_policy")]
     pub sandbox_policy: SandboxPolicy,
     /// The model.
     pub model: String,
-    /// How hard it thinks; absent leaves it to the provider.
+    /// The reasoning effort; the provider's default if missing.
     #[serde(default)]
     pub effort: Option<ReasoningEffort>,
-    /// How much of its thinking it sums up; absent keeps it as it is.
+    /// The detail of reasoning summaries; unchanged if missing.
     #[serde(default)]
     pub summary: Option<ReasoningSummary>,
     /// The schema that the last message must follow.
@@ -68,7 +68,7 @@ pub struct InterruptConversationParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterruptConversationResponse {
-    /// Why the turn was stopped.
+    /// The reason for the interruption.
     pub abort_reason: TurnAbortReason,
 }
 

@@ -17,6 +17,6 @@ pub struct UserInfoResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetUserAgentResponse {
-    /// How this program names itself to providers.
+    /// The user agent that is sent to providers.
     pub user_agent: String,
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{hidden::Hidden, lenient::or_default};
 
 spelled! {
-    /// How the user is logged in.
+    /// The kind of login.
     pub open enum AuthMode {
         /// With an API key.
         "apikey" => ApiKey,
@@ -39,7 +39,7 @@ pub struct ChatgptAccount {
     /// The user's address.
     #[serde(default)]
     pub email: Option<String>,
-    /// What the user pays for, such as `plus`.
+    /// The subscription, such as `plus`.
     pub plan_type: String,
 }
 
@@ -104,7 +104,7 @@ pub struct AuthTokensLogin {
     pub access_token: Hidden<String>,
     /// The workspace.
     pub chatgpt_account_id: String,
-    /// What the user pays for.
+    /// The subscription.
     #[serde(default)]
     pub chatgpt_plan_type: Option<String>,
 }
@@ -160,9 +160,9 @@ tagged! {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct BrowserLogin {
-    /// Which login it is, to cancel it.
+    /// The id for cancelling the login.
     pub login_id: String,
-    /// Where to go.
+    /// The address to open.
     pub auth_url: String,
 }
 
@@ -172,11 +172,11 @@ pub struct BrowserLogin {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct DeviceCodeLogin {
-    /// Which login it is, to cancel it.
+    /// The id for cancelling the login.
     pub login_id: String,
-    /// Where to go.
+    /// The address to open.
     pub verification_url: String,
-    /// What to type in there.
+    /// The code to enter there.
     pub user_code: String,
 }
 
@@ -185,12 +185,11 @@ pub struct DeviceCodeLogin {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelLoginAccountParams {
-    /// Which login.
     pub login_id: String,
 }
 
 spelled! {
-    /// What became of a wish to cancel a login.
+    /// The result of cancelling a login.
     pub enum CancelLoginAccountStatus {
         /// It is cancelled.
         "canceled" => Canceled,
@@ -203,7 +202,6 @@ spelled! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CancelLoginAccountResponse {
-    /// What became of it.
     pub status: CancelLoginAccountStatus,
 }
 
@@ -212,12 +210,12 @@ pub struct CancelLoginAccountResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLoginCompletedNotification {
-    /// Which login; none for one that was done at once.
+    /// The id of the login; none if it completed at once.
     #[serde(default)]
     pub login_id: Option<String>,
     /// Whether the user is logged in now.
     pub success: bool,
-    /// Why not.
+    /// The reason for the failure.
     #[serde(default)]
     pub error: Option<String>,
 }
@@ -227,10 +225,10 @@ pub struct AccountLoginCompletedNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountUpdatedNotification {
-    /// How the user is logged in now.
+    /// The current kind of login.
     #[serde(default)]
     pub auth_mode: Option<AuthMode>,
-    /// What the user pays for.
+    /// The subscription.
     #[serde(default)]
     pub plan_type: Option<String>,
 }
@@ -240,7 +238,7 @@ pub struct AccountUpdatedNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAccountRateLimitsResponse {
-    /// What the account still allows.
+    /// The rate limits of the account.
     pub rate_limits: RateLimitSnapshot,
     /// The same for each limit there is.
     #[serde(default)]
@@ -255,16 +253,16 @@ pub struct GetAccountRateLimitsResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountRateLimitsUpdatedNotification {
-    /// What the account still allows.
+    /// The rate limits of the account.
     pub rate_limits: RateLimitSnapshot,
 }
 
-/// What the account still allows.
+/// The rate limits of the account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_RateLimitSnapshot"))]
 #[serde(default, rename_all = "camelCase")]
 pub struct RateLimitSnapshot {
-    /// Which limit this is.
+    /// The name of the limit.
     pub limit_id: Option<String>,
     /// Its name for people.
     pub limit_name: Option<String>,
@@ -276,7 +274,7 @@ pub struct RateLimitSnapshot {
     pub credits: Option<CreditsSnapshot>,
     /// The plan of the account.
     pub plan_type: Option<String>,
-    /// Which limit was reached.
+    /// The limit that was reached.
     pub rate_limit_reached_type: Option<String>,
     /// A limit of this user alone.
     pub individual_limit: Option<Value>,
@@ -291,12 +289,12 @@ pub struct RateLimitSnapshot {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_RateLimitWindow"))]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitWindow {
-    /// How much is used, from 0 to 100.
+    /// The used part in percent.
     pub used_percent: i32,
     /// The length of the window.
     #[serde(default)]
     pub window_duration_mins: Option<i64>,
-    /// When it starts again, in Unix seconds.
+    /// The time of the reset in Unix seconds.
     #[serde(default)]
     pub resets_at: Option<i64>,
 }
@@ -310,7 +308,7 @@ pub struct CreditsSnapshot {
     pub has_credits: bool,
     /// Whether they never run out.
     pub unlimited: bool,
-    /// How many are left, as the provider writes it.
+    /// The remaining amount, as the provider writes it.
     #[serde(default)]
     pub balance: Option<String>,
 }

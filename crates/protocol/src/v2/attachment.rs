@@ -1,4 +1,4 @@
-//! What clients attach to threads: `thread/attachment/*` and `thread/attachmentOwner/list`.
+//! Attachments of threads: `thread/attachment/*` and `thread/attachmentOwner/list`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,13 +10,12 @@ use serde_json::Value;
 pub struct ThreadAttachment {
     /// Its name.
     pub id: String,
-    /// What it is, in a word of the client's.
+    /// Its type, chosen by the client.
     pub attachment_type: String,
-    /// What it is about.
     pub identity_key: String,
     /// The value.
     pub payload: Value,
-    /// When it was attached, in seconds of Unix time.
+    /// The creation time in Unix seconds.
     pub created_at: i64,
 }
 
@@ -27,19 +26,19 @@ pub struct ThreadAttachment {
 pub struct ThreadAttachmentAddParams {
     /// The thread.
     pub thread_id: String,
-    /// What it is, in a word of the client's.
+    /// Its type, chosen by the client.
     pub attachment_type: String,
-    /// What it is about. A thread has one attachment of a type and a key.
+    /// Its key. A thread has at most one attachment of a type and key.
     pub identity_key: String,
     /// The value.
     pub payload: Value,
 }
 
-/// What `thread/attachment/add` answers.
+/// The response of `thread/attachment/add`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadAttachmentAddResponse {
-    /// What is attached now.
+    /// The current attachment.
     pub attachment: ThreadAttachment,
     /// Whether it was there before.
     pub outcome: ThreadAttachmentAddOutcome,
@@ -63,22 +62,22 @@ pub enum ThreadAttachmentAddOutcome {
 pub struct ThreadAttachmentListParams {
     /// The thread.
     pub thread_id: String,
-    /// Where to go on.
+    /// The cursor of the page to list.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
 }
 
-/// What `thread/attachment/list` answers.
+/// The response of `thread/attachment/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentListResponse {
     /// The attachments, oldest first.
     pub data: Vec<ThreadAttachment>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub next_cursor: Option<String>,
 }
 
@@ -89,9 +88,7 @@ pub struct ThreadAttachmentListResponse {
 pub struct ThreadAttachmentRemoveParams {
     /// The thread.
     pub thread_id: String,
-    /// What it is.
     pub attachment_type: String,
-    /// What it is about.
     pub identity_key: String,
 }
 
@@ -100,29 +97,27 @@ pub struct ThreadAttachmentRemoveParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentOwnerListParams {
-    /// What is attached.
     pub attachment_type: String,
-    /// What it is about.
     pub identity_key: String,
-    /// Whether only threads that were put away are wanted, or only the others; all if unset.
+    /// Whether to list only archived threads or only active ones; all if unset.
     #[serde(default)]
     pub archived: Option<bool>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
 }
 
-/// What `thread/attachmentOwner/list` answers.
+/// The response of `thread/attachmentOwner/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentOwnerListResponse {
     /// The threads, oldest first.
     pub data: Vec<ThreadAttachmentOwner>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub next_cursor: Option<String>,
 }
 
@@ -133,7 +128,7 @@ pub struct ThreadAttachmentOwnerListResponse {
 pub struct ThreadAttachmentOwner {
     /// The thread.
     pub thread_id: String,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 
@@ -146,15 +141,12 @@ pub struct ThreadAttachmentUpdatedNotification {
     pub thread_id: String,
     /// The attachment.
     pub attachment_id: String,
-    /// What it is.
     pub attachment_type: String,
-    /// What it is about.
     pub identity_key: String,
-    /// What became of it.
     pub operation: ThreadAttachmentOperation,
 }
 
-/// What became of an attachment.
+/// A change of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

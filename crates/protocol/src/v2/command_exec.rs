@@ -15,13 +15,12 @@ use super::lenient::{optional_base64, or_default};
 pub struct CommandExecParams {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// How long it may take.
+    /// The timeout.
     #[serde(default, alias = "timeout_ms")]
     pub timeout_ms: Option<i64>,
-    /// Where it starts.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// What it may do.
+    /// Its sandbox policy.
     #[serde(default, alias = "sandbox_policy", serialize_with = "camel_policy")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
@@ -34,7 +33,7 @@ pub struct CommandExecParams {
     /// Whether it gets a terminal.
     #[serde(default, deserialize_with = "or_default")]
     pub tty: bool,
-    /// How large the terminal is.
+    /// The size of the terminal.
     #[serde(default)]
     pub size: Option<CommandExecTerminalSize>,
     /// Whether its input stays open for `command/exec/write`.
@@ -43,7 +42,7 @@ pub struct CommandExecParams {
     /// Whether its output is sent while it runs.
     #[serde(default, deserialize_with = "or_default")]
     pub stream_stdout_stderr: bool,
-    /// How many bytes of each stream are kept.
+    /// The maximum number of bytes to keep of each stream.
     #[serde(default)]
     pub output_bytes_cap: Option<u64>,
     /// Keeps all output.
@@ -69,11 +68,11 @@ pub struct CommandExecTerminalSize {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecResponse {
-    /// How it ended.
+    /// Its result.
     pub exit_code: i32,
-    /// What it wrote; empty if that was sent while it ran.
+    /// Its output; empty if it was sent while the command ran.
     pub stdout: String,
-    /// What it wrote about problems; empty if that was sent while it ran.
+    /// Its error output; empty if it was sent while the command ran.
     pub stderr: String,
 }
 
@@ -82,9 +81,8 @@ pub struct CommandExecResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecWriteParams {
-    /// Which command.
     pub process_id: String,
-    /// What to write to its input.
+    /// The bytes for its input.
     #[serde(default, rename = "deltaBase64", with = "optional_base64")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("contentEncoding" = "base64")))]
     pub delta: Option<Vec<u8>>,
@@ -98,7 +96,6 @@ pub struct CommandExecWriteParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecTerminateParams {
-    /// Which command.
     pub process_id: String,
 }
 
@@ -107,14 +104,13 @@ pub struct CommandExecTerminateParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecResizeParams {
-    /// Which command.
     pub process_id: String,
-    /// How large its terminal is now.
+    /// The new size of its terminal.
     pub size: CommandExecTerminalSize,
 }
 
 spelled! {
-    /// What a command wrote to.
+    /// An output stream of a command.
     pub enum CommandExecOutputStream {
         "stdout" => Stdout,
         "stderr" => Stderr,
@@ -126,9 +122,7 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecOutputDeltaNotification {
-    /// Which command.
     pub process_id: String,
-    /// Which stream.
     pub stream: CommandExecOutputStream,
     /// The bytes.
     #[serde(rename = "deltaBase64", with = "base64_bytes")]

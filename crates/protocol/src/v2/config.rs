@@ -30,9 +30,9 @@ pub struct ConfigReadParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigReadResponse {
-    /// What is in force.
+    /// The effective configuration.
     pub config: Config,
-    /// Where each value came from, by dotted key.
+    /// The origin of each value, by dotted key.
     #[serde(default)]
     pub origins: BTreeMap<String, ConfigLayerMetadata>,
     /// The layers, the one that wins first, if they were asked for.
@@ -55,9 +55,9 @@ pub struct Config {
     pub model_auto_compact_token_limit: Option<i64>,
     /// The provider.
     pub model_provider: Option<String>,
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: Option<AskForApproval>,
-    /// Where commands may write.
+    /// The sandbox policy.
     pub sandbox_mode: Option<SandboxMode>,
     /// The limits of `workspace-write`.
     pub sandbox_workspace_write: Option<SandboxWorkspaceWrite>,
@@ -76,13 +76,13 @@ pub struct Config {
     pub instructions: Option<String>,
     /// Instructions of the developer.
     pub developer_instructions: Option<String>,
-    /// What the model is told when it sums up.
+    /// The instructions for compaction.
     pub compact_prompt: Option<String>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub model_reasoning_effort: Option<ReasoningEffort>,
-    /// How much of its reasoning the model sums up.
+    /// The detail of reasoning summaries.
     pub model_reasoning_summary: Option<ReasoningSummary>,
-    /// How long answers are.
+    /// The verbosity of answers.
     pub model_verbosity: Option<Verbosity>,
     /// Every other key.
     #[serde(flatten)]
@@ -139,13 +139,13 @@ pub struct ProfileV2 {
     pub model: Option<String>,
     /// The provider.
     pub model_provider: Option<String>,
-    /// When to ask.
+    /// The approval policy.
     pub approval_policy: Option<AskForApproval>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub model_reasoning_effort: Option<ReasoningEffort>,
-    /// How much of its reasoning the model sums up.
+    /// The detail of reasoning summaries.
     pub model_reasoning_summary: Option<ReasoningSummary>,
-    /// How long answers are.
+    /// The verbosity of answers.
     pub model_verbosity: Option<Verbosity>,
     /// The address of `ChatGPT`.
     pub chatgpt_base_url: Option<String>,
@@ -155,7 +155,7 @@ pub struct ProfileV2 {
 }
 
 tagged! {
-    /// Where a layer of configuration came from.
+    /// The source of a configuration layer.
     pub enum ConfigLayerSource by "type" {
         /// Shipped with the program.
         "packagedDefaults" => PackagedDefaults(LayerFile),
@@ -203,7 +203,6 @@ pub struct LayerPreference {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct LayerOfEnterprise {
-    /// Which one.
     pub id: String,
     /// Its name for people.
     pub name: String,
@@ -231,7 +230,7 @@ pub struct LayerOfProject {
     pub dot_codex_folder: PathBuf,
 }
 
-/// Which layer a value came from, and which version of it.
+/// The layer of a value, and its version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigLayerMetadata {
@@ -246,19 +245,18 @@ pub struct ConfigLayerMetadata {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigLayer {
-    /// Where it came from.
+    /// Its source.
     pub name: ConfigLayerSource,
     /// A hash of what it says.
     pub version: String,
-    /// What it says.
     pub config: Hidden<Value>,
-    /// Why it does not count.
+    /// The reason why it is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled_reason: Option<String>,
 }
 
 spelled! {
-    /// What a write does with a value that is there already.
+    /// How to combine a new value with an existing one.
     #[derive(Default)]
     pub enum MergeStrategy {
         /// The new value takes its place.
@@ -279,7 +277,7 @@ pub struct ConfigValueWriteParams {
     /// The new value; `null` takes the key out.
     #[serde(default)]
     pub value: Hidden<Value>,
-    /// What to do with a value that is there already.
+    /// How to combine it with an existing value.
     #[serde(default, deserialize_with = "or_default")]
     pub merge_strategy: MergeStrategy,
     /// The file; the user's own unless it is named.
@@ -300,7 +298,7 @@ pub struct ConfigEdit {
     /// The new value; `null` takes the key out.
     #[serde(default)]
     pub value: Hidden<Value>,
-    /// What to do with a value that is there already.
+    /// How to combine it with an existing value.
     #[serde(default, deserialize_with = "or_default")]
     pub merge_strategy: MergeStrategy,
 }
@@ -324,7 +322,7 @@ pub struct ConfigBatchWriteParams {
 }
 
 spelled! {
-    /// How a write ended.
+    /// The result of a write.
     pub enum WriteStatus {
         /// The value is in force.
         "ok" => Ok,
@@ -338,18 +336,18 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWriteResponse {
-    /// How it ended.
+    /// Its result.
     pub status: WriteStatus,
     /// The version of the file now.
     pub version: String,
     /// The file.
     pub file_path: PathBuf,
-    /// What is in force in place of the value written.
+    /// The value that takes precedence over the written one, if any.
     #[serde(default)]
     pub overridden_metadata: Option<OverriddenMetadata>,
 }
 
-/// What is in force in place of a value that was written.
+/// A value that takes precedence over a written one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -358,13 +356,12 @@ pub struct OverriddenMetadata {
     pub message: String,
     /// The layer that wins.
     pub overriding_layer: ConfigLayerMetadata,
-    /// What it says.
     #[serde(default)]
     pub effective_value: Hidden<Value>,
 }
 
 spelled! {
-    /// Why nothing was written.
+    /// The reason why nothing was written.
     pub enum ConfigWriteErrorCode {
         /// The file is not the user's own.
         "configLayerReadonly" => ConfigLayerReadonly,
@@ -385,7 +382,7 @@ spelled! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigWriteErrorData {
-    /// Why nothing was written.
+    /// The reason why nothing was written.
     pub config_write_error_code: ConfigWriteErrorCode,
 }
 
@@ -394,7 +391,7 @@ pub struct ConfigWriteErrorData {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigRequirementsReadResponse {
-    /// What an administrator demands; nothing where nobody does.
+    /// The administrator's requirements, if any.
     #[serde(default)]
     pub requirements: Option<Value>,
     /// Whether speed can be chosen apart from the model.

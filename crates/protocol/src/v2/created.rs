@@ -26,7 +26,7 @@ pub struct ItemCreated {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CreatedItem {
-    /// What the model says.
+    /// A message of the model.
     Assistant {
         /// Its name.
         id: String,
@@ -34,7 +34,7 @@ pub enum CreatedItem {
         #[serde(flatten)]
         text: CreatedText,
     },
-    /// What the model thinks.
+    /// Reasoning of the model.
     Reasoning {
         /// Its name.
         id: String,
@@ -44,11 +44,11 @@ pub enum CreatedItem {
         #[serde(flatten)]
         text: CreatedText,
     },
-    /// What the model plans, whole each time it changes.
+    /// The plan of the model, complete each time it changes.
     Plan {
         /// Its name.
         id: String,
-        /// Why it has changed.
+        /// The reason for the change.
         explanation: Option<String>,
         /// Its steps.
         plan: Vec<TurnPlanStep>,
@@ -85,7 +85,6 @@ pub struct CreatedItemDelta {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// What has come.
     pub delta: Text,
     /// The same as a part of the item, where other clients look for it.
     pub item: CreatedItem,

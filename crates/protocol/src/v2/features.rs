@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExperimentalFeatureListParams {
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many to list at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
     /// The thread whose switches are meant.
@@ -29,7 +29,7 @@ pub struct ExperimentalFeatureListParams {
 pub struct ExperimentalFeatureListResponse {
     /// The features.
     pub data: Vec<ExperimentalFeature>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default)]
     pub next_cursor: Option<String>,
 }
@@ -41,15 +41,14 @@ pub struct ExperimentalFeatureListResponse {
 pub struct ExperimentalFeature {
     /// Its key in `[features]`.
     pub name: String,
-    /// How far it is.
+    /// Its status.
     pub stage: ExperimentalFeatureStage,
     /// Its name for people.
     #[serde(default)]
     pub display_name: Option<String>,
-    /// What it does.
     #[serde(default)]
     pub description: Option<String>,
-    /// What to tell users once.
+    /// A text to show to users once.
     #[serde(default)]
     pub announcement: Option<String>,
     /// Whether it is on.
@@ -59,7 +58,7 @@ pub struct ExperimentalFeature {
 }
 
 spelled! {
-    /// How far a feature is.
+    /// The stage of a feature.
     pub open enum ExperimentalFeatureStage {
         "beta" => Beta,
         "underDevelopment" => UnderDevelopment,

@@ -11,9 +11,9 @@ use super::lenient::or_default;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackUploadParams {
-    /// What kind of feedback it is, such as `bug`.
+    /// The kind of feedback, such as `bug`.
     pub classification: String,
-    /// What the user says.
+    /// The user's comment.
     #[serde(default)]
     pub reason: Option<String>,
     /// The thread it is about.
@@ -25,7 +25,7 @@ pub struct FeedbackUploadParams {
     /// Files that go with it as well.
     #[serde(default)]
     pub extra_log_files: Option<Vec<PathBuf>>,
-    /// What the client adds.
+    /// Additional tags of the client.
     #[serde(default)]
     pub tags: Option<BTreeMap<String, String>>,
 }
@@ -35,12 +35,12 @@ pub struct FeedbackUploadParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackUploadResponse {
-    /// What to name when asking about it: the thread, or a name of its own.
+    /// The reference for questions about it: the thread, or a separate id.
     pub thread_id: String,
     /// A hash of the instructions that the model had.
     #[serde(default)]
     pub prompt_hash: Option<String>,
-    /// Where the bundle was written; only we say so.
+    /// The path of the bundle; an addition of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved_path: Option<PathBuf>,
 }
@@ -50,9 +50,9 @@ pub struct FeedbackUploadResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackSaveParams {
-    /// Where to write the bundle.
+    /// The path of the bundle to write.
     pub save_path: PathBuf,
-    /// What is written; all the rest is as in an upload.
+    /// The text; everything else is as in an upload.
     #[serde(flatten)]
     pub feedback: FeedbackUploadParams,
 }
@@ -62,9 +62,9 @@ pub struct FeedbackSaveParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FeedbackSaveResponse {
-    /// What to name when asking about it.
+    /// The reference for questions about it.
     pub thread_id: String,
-    /// Where the bundle is.
+    /// The path of the bundle.
     pub saved_path: PathBuf,
     /// A hash of the instructions that the model had.
     #[serde(default)]

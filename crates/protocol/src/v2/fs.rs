@@ -52,7 +52,6 @@ pub struct FsCreateDirectoryParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsGetMetadataParams {
-    /// What to look at.
     pub path: PathBuf,
 }
 
@@ -68,9 +67,9 @@ pub struct FsGetMetadataResponse {
     /// Whether it is a link to something else.
     #[serde(default)]
     pub is_symlink: bool,
-    /// When it was made, in Unix milliseconds; 0 where nobody knows.
+    /// The creation time in Unix milliseconds; 0 if unknown.
     pub created_at_ms: i64,
-    /// When it was last changed, in Unix milliseconds; 0 where nobody knows.
+    /// The modification time in Unix milliseconds; 0 if unknown.
     pub modified_at_ms: i64,
 }
 
@@ -86,7 +85,6 @@ pub struct FsReadDirectoryParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsReadDirectoryResponse {
-    /// What is in it.
     pub entries: Vec<FsReadDirectoryEntry>,
 }
 
@@ -107,7 +105,6 @@ pub struct FsReadDirectoryEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsRemoveParams {
-    /// What to remove.
     pub path: PathBuf,
     /// Whether a folder goes with all that is in it; it does unless this says no.
     #[serde(default)]
@@ -122,9 +119,7 @@ pub struct FsRemoveParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsCopyParams {
-    /// What to copy.
     pub source_path: PathBuf,
-    /// Where to.
     pub destination_path: PathBuf,
     /// Whether a folder is copied with all that is in it; without this, folders are refused.
     #[serde(default, deserialize_with = "or_default")]
@@ -138,7 +133,6 @@ pub struct FsCopyParams {
 pub struct FsWatchParams {
     /// The client's name for the watch.
     pub watch_id: String,
-    /// What to watch.
     pub path: PathBuf,
 }
 
@@ -146,7 +140,7 @@ pub struct FsWatchParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsWatchResponse {
-    /// What is watched, without links.
+    /// The watched path with links resolved.
     pub path: PathBuf,
 }
 
@@ -155,7 +149,6 @@ pub struct FsWatchResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsUnwatchParams {
-    /// Which watch.
     pub watch_id: String,
 }
 
@@ -164,8 +157,6 @@ pub struct FsUnwatchParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsChangedNotification {
-    /// Which watch.
     pub watch_id: String,
-    /// What has changed.
     pub changed_paths: Vec<PathBuf>,
 }

@@ -3,26 +3,25 @@
 use codex_wire::goal::{Goal, GoalStatus};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a thread works towards until it is reached.
+/// The goal of a thread, which it works towards over several turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoal {
     /// The thread.
     pub thread_id: String,
-    /// What is to be reached.
     pub objective: String,
-    /// How far it is.
+    /// Its status.
     pub status: GoalStatus,
-    /// How many tokens may be used for it.
+    /// Its token budget.
     pub token_budget: Option<i64>,
-    /// How many were used, those of a running turn's last answer included.
+    /// The number of used tokens, including the latest answer of a running turn.
     pub tokens_used: i64,
-    /// How long turns have worked towards it.
+    /// The total time of turns that worked towards it.
     pub time_used_seconds: i64,
-    /// When it was set, in seconds of Unix time.
+    /// The creation time in Unix seconds.
     pub created_at: i64,
-    /// When it changed last, in seconds of Unix time.
+    /// The time of the latest change in Unix seconds.
     pub updated_at: i64,
 }
 
@@ -44,7 +43,7 @@ impl ThreadGoal {
 }
 
 codex_wire::spelled! {
-    /// Who wants a goal to change: a person, or a program by itself. Nothing follows from it here.
+    /// The origin of a goal change: a person or a program. It has no effect here.
     pub enum ThreadGoalMutationOrigin {
         /// A person.
         "user" => User,
@@ -60,17 +59,17 @@ codex_wire::spelled! {
 pub struct ThreadGoalSetParams {
     /// The thread.
     pub thread_id: String,
-    /// What is to be reached. Without it the present goal is changed.
+    /// The new objective. Without one the current goal is changed.
     #[serde(default)]
     pub objective: Option<String>,
-    /// How far it is; a new goal is active unless something else is said.
+    /// Its status; a new goal is active by default.
     #[serde(default)]
     pub status: Option<GoalStatus>,
-    /// How many tokens may be used for it; `null` for as many as it takes.
+    /// Its token budget; `null` for none.
     #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<i64>"))]
     pub token_budget: Option<Option<i64>>,
-    /// Who wants it.
+    /// The origin of the command.
     #[serde(default)]
     pub origin: Option<ThreadGoalMutationOrigin>,
 }
@@ -80,7 +79,7 @@ fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<
     Option::deserialize(deserializer).map(Some)
 }
 
-/// What `thread/goal/set` answers.
+/// The response of `thread/goal/set`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalSetResponse {
@@ -97,7 +96,7 @@ pub struct ThreadGoalGetParams {
     pub thread_id: String,
 }
 
-/// What `thread/goal/get` answers.
+/// The response of `thread/goal/get`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalGetResponse {
@@ -112,12 +111,12 @@ pub struct ThreadGoalGetResponse {
 pub struct ThreadGoalClearParams {
     /// The thread.
     pub thread_id: String,
-    /// Who wants it.
+    /// The origin of the command.
     #[serde(default)]
     pub origin: Option<ThreadGoalMutationOrigin>,
 }
 
-/// What `thread/goal/clear` answers.
+/// The response of `thread/goal/clear`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalClearResponse {

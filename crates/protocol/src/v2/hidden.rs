@@ -24,7 +24,7 @@ impl<T> From<T> for Hidden<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Hidden<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // What is said of a value of the wrong kind would show the value.
+        // The error about a value of the wrong type would show the value.
         T::deserialize(deserializer).map(Self).map_err(|_| D::Error::custom("a value that may be secret is malformed"))
     }
 }

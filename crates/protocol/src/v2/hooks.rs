@@ -37,7 +37,7 @@ pub struct HooksListEntry {
     /// The hooks.
     #[serde(default)]
     pub hooks: Vec<Value>,
-    /// What the user should know.
+    /// Warnings for the user.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// The files that could not be read as hooks.

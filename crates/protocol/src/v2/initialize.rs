@@ -11,15 +11,13 @@ use crate::rpc::ErrorObject;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
-    /// Who it is.
     #[serde(alias = "client_info")]
     pub client_info: ClientInfo,
-    /// What it wants.
     #[serde(default)]
     pub capabilities: Option<Capabilities>,
 }
 
-/// Who a client is.
+/// The identity of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientInfo {
@@ -37,7 +35,7 @@ impl ClientInfo {
     /// Checks that requests on the client's behalf can carry its name.
     ///
     /// # Errors
-    /// When the name is no value of a header.
+    /// If the name is not a valid header value.
     pub fn check_name(&self) -> Result<(), ErrorObject> {
         if self.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
             return Ok(());
@@ -47,7 +45,7 @@ impl ClientInfo {
     }
 }
 
-/// What a client wants.
+/// The capabilities of a client.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InitializeCapabilities"))]
 #[serde(rename_all = "camelCase", default)]
@@ -56,7 +54,7 @@ pub struct Capabilities {
     pub experimental_api: bool,
     /// Notifications it does not want.
     pub opt_out_notification_methods: Option<Vec<String>>,
-    /// The dialect it is spoken to in, whatever it asks in.
+    /// The dialect of its notifications, independent of its requests.
     pub dialect: Option<Dialect>,
 }
 
@@ -69,17 +67,17 @@ spelled! {
         "v2" => V2,
         /// Both of these.
         "both" => Both,
-        /// `item/created` and `item/delta` beside the events that say nothing of the same items.
+        /// `item/created` and `item/delta` in addition to the events that do not repeat these items.
         "items" => Items,
     }
 }
 
-/// What `initialize` answers.
+/// The response of `initialize`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResponse {
-    /// How this program names itself to providers.
+    /// The user agent that is sent to providers.
     pub user_agent: String,
     /// The home folder.
     pub codex_home: PathBuf,

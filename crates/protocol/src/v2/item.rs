@@ -1,4 +1,4 @@
-//! What a thread is made of in front of clients: items, in the form of `item/started`, `item/completed` and `turns`.
+//! Items of a thread as clients see them, in `item/started`, `item/completed` and `turns`.
 //!
 //! Members that only the newest releases have are always written, as `null` where nothing is known; older clients
 //! pass over what they do not know.
@@ -21,10 +21,10 @@ pub struct TimedItem {
     /// The item.
     #[serde(flatten)]
     pub item: ThreadItem,
-    /// When it began, in milliseconds of Unix time.
+    /// The start time in Unix milliseconds.
     #[serde(default, rename = "startedAtMs")]
     pub started_at_ms: Option<i64>,
-    /// When it was complete.
+    /// The completion time.
     #[serde(default, rename = "completedAtMs")]
     pub completed_at_ms: Option<i64>,
 }
@@ -34,7 +34,7 @@ pub struct TimedItem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadItem {
-    /// What the user said.
+    /// A message of the user.
     UserMessage {
         /// Its name.
         id: String,
@@ -44,13 +44,13 @@ pub enum ThreadItem {
         /// The pieces.
         content: Vec<InputItem>,
     },
-    /// What the model said.
+    /// A message of the model.
     AgentMessage {
         /// Its name.
         id: String,
         /// The text so far.
         text: Text,
-        /// Which part of an answer it is, where the model says.
+        /// The phase of the answer, if the model tells it.
         #[serde(default)]
         phase: Option<String>,
         /// Never known here.
@@ -63,7 +63,7 @@ pub enum ThreadItem {
         #[serde(default)]
         questions: Nothing,
     },
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning {
         /// Its name.
         id: String,
@@ -80,9 +80,8 @@ pub enum ThreadItem {
     FileChange {
         /// Its name.
         id: String,
-        /// What it does.
         changes: Vec<FileUpdateChange>,
-        /// How far it is.
+        /// Its status.
         status: CallStatus,
     },
     /// A call of a tool of an MCP server.
@@ -91,9 +90,9 @@ pub enum ThreadItem {
     WebSearch {
         /// Its name.
         id: String,
-        /// What was looked for.
+        /// The search text.
         query: String,
-        /// What was done in the end.
+        /// The action that was taken.
         #[serde(default)]
         action: Option<Value>,
     },
@@ -108,17 +107,17 @@ pub enum ThreadItem {
     EnteredReviewMode {
         /// Its name.
         id: String,
-        /// What is reviewed.
+        /// A description of the reviewed changes.
         review: String,
     },
     /// A review is over.
     ExitedReviewMode {
         /// Its name.
         id: String,
-        /// What it found.
+        /// The findings as text.
         review: String,
     },
-    /// The conversation was summed up.
+    /// The conversation was compacted.
     ContextCompaction {
         /// Its name.
         id: String,
@@ -166,30 +165,30 @@ pub struct CommandExecution {
     pub script_path: Nothing,
     /// The command line.
     pub command: String,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// The number of its terminal, if it runs in one.
     #[serde(default)]
     pub process_id: Option<String>,
-    /// Who wanted it.
+    /// The origin of the command.
     #[serde(default)]
     pub source: CommandSource,
-    /// How far it is.
+    /// Its status.
     pub status: CallStatus,
-    /// What it does, for display.
+    /// Its parsed form, for display.
     pub command_actions: Vec<CommandAction>,
-    /// What it has printed; none when it printed nothing.
+    /// Its output, if any.
     #[serde(default)]
     pub aggregated_output: Option<String>,
     /// Its exit status, once it has ended.
     #[serde(default)]
     pub exit_code: Option<i32>,
-    /// How long it took.
+    /// Its duration.
     #[serde(default)]
     pub duration_ms: Option<i64>,
 }
 
-/// Who wanted a command.
+/// The origin of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CommandExecutionSource"))]
 #[serde(rename_all = "camelCase")]
@@ -205,7 +204,7 @@ pub enum CommandSource {
     UnifiedExecInteraction,
 }
 
-/// How far a command, a patch or another call is.
+/// The status of a command, a patch or another call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -231,7 +230,7 @@ pub enum CommandAction {
         command: String,
         /// The name of the file.
         name: String,
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// Lists a folder.
@@ -246,10 +245,10 @@ pub enum CommandAction {
     Search {
         /// The command.
         command: String,
-        /// What it looks for.
+        /// The search text.
         #[serde(default)]
         query: Option<String>,
-        /// Where it looks.
+        /// The searched path.
         #[serde(default)]
         path: Option<String>,
     },
@@ -278,7 +277,7 @@ impl From<&ParsedCommand> for CommandAction {
     }
 }
 
-/// What a patch does to one file.
+/// The change of one file by a patch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileUpdateChange {
@@ -318,18 +317,16 @@ pub struct McpToolCall {
     pub server: String,
     /// The tool.
     pub tool: String,
-    /// How far it is.
+    /// Its status.
     pub status: CallStatus,
-    /// What the tool was given.
+    /// The arguments of the call.
     #[serde(default)]
     pub arguments: Value,
-    /// What it gave back.
     #[serde(default)]
     pub result: Option<Value>,
-    /// What went wrong.
     #[serde(default)]
     pub error: Option<Value>,
-    /// How long it took.
+    /// Its duration.
     #[serde(default)]
     pub duration_ms: Option<i64>,
 }
@@ -341,7 +338,6 @@ pub struct McpToolCall {
 pub enum InputItem {
     /// Plain text.
     Text {
-        /// What the user wrote.
         text: String,
         /// Spans of it that clients show as one piece.
         #[serde(default)]
@@ -349,7 +345,7 @@ pub enum InputItem {
     },
     /// A picture by URL.
     Image {
-        /// Where it is.
+        /// Its path.
         url: String,
     },
     /// A picture on disk.
@@ -366,9 +362,8 @@ pub enum InputItem {
     },
     /// A file or an app the user mentioned.
     Mention {
-        /// What it is called.
         name: String,
-        /// Where it is.
+        /// Its path.
         path: String,
     },
 }
@@ -378,9 +373,9 @@ pub enum InputItem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_TextElement"))]
 #[serde(rename_all = "camelCase")]
 pub struct TextElement {
-    /// Where it is in the text.
+    /// Its range in the text.
     pub byte_range: ByteRange,
-    /// What is shown in its place.
+    /// The text shown in its place.
     #[serde(default)]
     pub placeholder: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How members are read that a client may leave out, or send as `null`.
+//! Decoding of members that a client may omit or send as `null`.
 
 use serde::{Deserialize, Deserializer};
 

@@ -11,13 +11,13 @@ use serde_json::Value;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListMcpServerStatusParams {
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many to list at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
-    /// How much to say about each.
+    /// The amount of detail.
     #[serde(default)]
     pub detail: Option<McpServerStatusDetail>,
     /// The only server of interest.
@@ -29,7 +29,7 @@ pub struct ListMcpServerStatusParams {
 }
 
 spelled! {
-    /// How much to say about a server.
+    /// The amount of detail about a server.
     pub open enum McpServerStatusDetail {
         "full" => Full,
         "toolsAndAuthOnly" => ToolsAndAuthOnly,
@@ -43,25 +43,24 @@ spelled! {
 pub struct ListMcpServerStatusResponse {
     /// The servers, by name.
     pub data: Vec<McpServerStatus>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default)]
     pub next_cursor: Option<String>,
 }
 
-/// What an MCP server offers and how it is.
+/// The state of an MCP server, with its tools and resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStatus {
     /// Its key in `[mcp_servers]`.
     pub name: String,
-    /// What it says about itself.
+    /// Its own description.
     #[serde(default)]
     pub server_info: Option<Value>,
     /// Its tools by name.
     #[serde(default)]
     pub tools: BTreeMap<String, Tool>,
-    /// What it lets others read.
     #[serde(default)]
     pub resources: Vec<Resource>,
     /// Families of what it lets others read.
@@ -69,10 +68,10 @@ pub struct McpServerStatus {
     pub resource_templates: Vec<ResourceTemplate>,
     /// Whether somebody is logged in to it.
     pub auth_status: McpAuthStatus,
-    /// How the connection is.
+    /// The state of the connection.
     #[serde(default)]
     pub runtime_status: Option<McpServerConnectionStatus>,
-    /// Why its tools are not known.
+    /// The reason why its tools are unknown.
     #[serde(default)]
     pub tools_error: Option<String>,
 }
@@ -90,7 +89,7 @@ spelled! {
 }
 
 spelled! {
-    /// How the connection to an MCP server is.
+    /// The state of the connection to an MCP server.
     pub open enum McpServerConnectionStatus {
         "notStarted" => NotStarted,
         "starting" => Starting,
@@ -107,12 +106,11 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginParams {
-    /// Which server.
     pub name: String,
-    /// What to ask for.
+    /// The OAuth scopes to request.
     #[serde(default)]
     pub scopes: Option<Vec<String>>,
-    /// How long the user may take.
+    /// The timeout for the user.
     #[serde(default)]
     pub timeout_secs: Option<i64>,
     /// The thread whose server is meant.
@@ -125,9 +123,8 @@ pub struct McpServerOauthLoginParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginResponse {
-    /// Where the user has to go.
+    /// The address to open.
     pub authorization_url: String,
-    /// Which login it is.
     #[serde(default)]
     pub login_id: Option<String>,
 }
@@ -137,11 +134,10 @@ pub struct McpServerOauthLoginResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerOauthLoginCompletedNotification {
-    /// Which server.
     pub name: String,
     /// Whether it worked.
     pub success: bool,
-    /// Why not.
+    /// The reason for the failure.
     #[serde(default)]
     pub error: Option<String>,
 }

@@ -10,12 +10,12 @@ use serde::Deserialize;
 pub struct ThreadMetadataUpdateParams {
     /// The thread.
     pub thread_id: String,
-    /// What changes of its repository.
+    /// Changes of its repository information.
     #[serde(default)]
     pub git_info: Option<ThreadMetadataGitInfoUpdateParams>,
 }
 
-/// What changes of a thread's repository: what is left out stays, and `null` takes away.
+/// Changes of a thread's repository information: a missing member is unchanged, and `null` removes one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -28,7 +28,7 @@ pub struct ThreadMetadataGitInfoUpdateParams {
     #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub branch: Option<Option<String>>,
-    /// Where it came from.
+    /// Its source.
     #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub origin_url: Option<Option<String>>,

@@ -20,7 +20,7 @@ pub mod turn;
 pub mod usage;
 pub mod warning;
 
-// What lies beside threads: configuration, account, models, skills, files, commands outside a turn.
+// Methods that are not about threads: configuration, account, models, skills, files, commands outside a turn.
 pub mod account;
 pub mod command_exec;
 pub mod config;

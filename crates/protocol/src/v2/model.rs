@@ -9,10 +9,10 @@ use serde_json::Value;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelListParams {
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many to list at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
     /// Whether models that pickers leave out are listed too.
@@ -27,7 +27,7 @@ pub struct ModelListParams {
 pub struct ModelListResponse {
     /// The models, the recommended ones first.
     pub data: Vec<Model>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default)]
     pub next_cursor: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct ModelListResponse {
 pub struct Model {
     /// Tells the entries of the list apart.
     pub id: String,
-    /// What the provider calls it.
+    /// The provider's name for it.
     pub model: String,
     /// The model that takes its place, if there is one.
     #[serde(default)]
@@ -47,12 +47,11 @@ pub struct Model {
     /// More about that.
     #[serde(default)]
     pub upgrade_info: Option<Value>,
-    /// What to tell a user who sees it for the first time.
+    /// An introduction for users who see it for the first time.
     #[serde(default)]
     pub availability_nux: Option<Value>,
     /// Its name for people.
     pub display_name: String,
-    /// What it is good for.
     pub description: String,
     /// Whether pickers leave it out.
     #[serde(default)]
@@ -61,7 +60,6 @@ pub struct Model {
     pub supported_reasoning_efforts: Vec<ReasoningEffortOption>,
     /// The effort when none is chosen.
     pub default_reasoning_effort: ReasoningEffort,
-    /// What it takes in.
     #[serde(default = "text_and_images")]
     pub input_modalities: Vec<InputModality>,
     /// Whether its manner can be chosen.
@@ -100,7 +98,6 @@ spelled! {
 pub struct ReasoningEffortOption {
     /// The effort.
     pub reasoning_effort: ReasoningEffort,
-    /// What it gives.
     pub description: String,
 }
 
@@ -108,11 +105,10 @@ pub struct ReasoningEffortOption {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelServiceTier {
-    /// What requests name.
+    /// The name used in requests.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it gives.
     pub description: String,
 }
 

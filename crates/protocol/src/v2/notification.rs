@@ -1,4 +1,4 @@
-//! What the server tells a client, one variant for each method.
+//! Notifications from the server to a client, one variant for each method.
 
 use codex_wire::ids::RequestId;
 use codex_wire::name::Name;
@@ -30,7 +30,7 @@ use crate::v1::conversation::SessionConfiguredNotification;
 /// The table of notifications: method, and what it carries.
 macro_rules! notifications {
     ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty),)*) => {
-        /// What the server tells a client.
+        /// A notification from the server.
         #[derive(Debug, Clone, Serialize)]
         #[serde(untagged)]
         pub enum ServerNotification {
@@ -64,7 +64,7 @@ notifications! {
     "thread/started" => ThreadStarted(Box<ThreadStarted>),
     /// A thread does something else now.
     "thread/status/changed" => ThreadStatusChanged(ThreadStatusChanged),
-    /// A thread was put away.
+    /// A thread was archived.
     "thread/archived" => ThreadArchived(ThreadNamed),
     /// A thread was taken back.
     "thread/unarchived" => ThreadUnarchived(ThreadNamed),
@@ -86,7 +86,7 @@ notifications! {
     "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
-    /// A conversation was summed up.
+    /// A conversation was compacted.
     "thread/compacted" => ThreadCompacted(TurnNamed),
     /// A client that was cut off knows everything again.
     "thread/caughtUp" => ThreadCaughtUp(ThreadCaughtUp),
@@ -114,9 +114,9 @@ notifications! {
     "item/commandExecution/outputDelta" => CommandOutputDelta(ItemDelta),
     /// Something was typed into a terminal.
     "item/commandExecution/terminalInteraction" => TerminalInteraction(TerminalInteraction),
-    /// What a patch reports.
+    /// Output of a patch.
     "item/fileChange/outputDelta" => FileChangeOutputDelta(ItemDelta),
-    /// What a patch would change, when that has changed.
+    /// The changes of a patch, each time they change.
     "item/fileChange/patchUpdated" => FileChangePatchUpdated(FileChangePatchUpdated),
     /// More of a reasoning summary.
     "item/reasoning/summaryTextDelta" => ReasoningSummaryTextDelta(ReasoningSummaryTextDelta),
@@ -135,7 +135,7 @@ notifications! {
     /// Something the client should stop using.
     "deprecationNotice" => DeprecationNotice(DeprecationNotice),
 
-    // What lies beside threads.
+    // Methods that are not about threads.
 
     /// A login is complete or has failed.
     "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
@@ -149,7 +149,7 @@ notifications! {
     "sessionConfigured" => SessionConfigured(Box<SessionConfiguredNotification>),
     /// More of what a command outside of all threads prints.
     "command/exec/outputDelta" => CommandExecOutputDelta(CommandExecOutputDeltaNotification),
-    /// What a search has found so far.
+    /// The results of a search so far.
     "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
     /// A search has looked at everything.
     "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
@@ -166,7 +166,6 @@ notifications! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorNotification {
-    /// What.
     pub error: TurnError,
     /// Whether it is tried again.
     pub will_retry: bool,
@@ -191,7 +190,6 @@ pub struct ThreadStarted {
 pub struct ThreadStatusChanged {
     /// The thread.
     pub thread_id: String,
-    /// What it does now.
     pub status: ThreadStatus,
 }
 
@@ -211,7 +209,6 @@ pub struct ThreadNamed {
 pub struct ThreadNameUpdated {
     /// The thread.
     pub thread_id: String,
-    /// What it is called.
     pub thread_name: Option<String>,
 }
 
@@ -235,7 +232,6 @@ pub struct ThreadTokenUsageUpdated {
     pub thread_id: String,
     /// The turn.
     pub turn_id: String,
-    /// What was used.
     pub token_usage: ThreadTokenUsage,
 }
 
@@ -261,7 +257,7 @@ pub struct TurnCompleted {
     pub turn: Turn,
     /// Its name once more, for clients that look for it here.
     pub turn_id: String,
-    /// How it ended once more, for the same.
+    /// Its result again, for the same clients.
     pub status: TurnStatus,
 }
 
@@ -287,7 +283,7 @@ pub struct TurnPlanUpdated {
     pub thread_id: String,
     /// The turn.
     pub turn_id: String,
-    /// Why the plan changed.
+    /// The reason for the change.
     pub explanation: Option<String>,
     /// The steps, in order.
     pub plan: Vec<TurnPlanStep>,
@@ -297,13 +293,12 @@ pub struct TurnPlanUpdated {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnPlanStep {
-    /// What is to be done.
     pub step: String,
-    /// How far it is.
+    /// Its status.
     pub status: TurnPlanStepStatus,
 }
 
-/// How far a step of a plan is.
+/// The status of a step of a plan.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -338,7 +333,6 @@ pub struct ItemStarted {
     pub thread_id: String,
     /// The turn.
     pub turn_id: String,
-    /// When.
     pub started_at_ms: i64,
 }
 
@@ -353,7 +347,6 @@ pub struct ItemCompleted {
     pub thread_id: String,
     /// The turn.
     pub turn_id: String,
-    /// When.
     pub completed_at_ms: i64,
 }
 
@@ -398,7 +391,7 @@ pub struct TerminalInteraction {
     pub item_id: String,
     /// The number of the terminal.
     pub process_id: String,
-    /// What was typed.
+    /// The input that was typed.
     pub stdin: String,
 }
 
@@ -413,7 +406,6 @@ pub struct FileChangePatchUpdated {
     pub turn_id: String,
     /// The patch.
     pub item_id: String,
-    /// What it does now.
     pub changes: Vec<FileUpdateChange>,
 }
 
@@ -430,7 +422,7 @@ pub struct ReasoningSummaryTextDelta {
     pub item_id: Name,
     /// The text.
     pub delta: Text,
-    /// Which part, from 0.
+    /// The index of the part, starting at 0.
     pub summary_index: i64,
 }
 
@@ -445,7 +437,7 @@ pub struct ReasoningSummaryPartAdded {
     pub turn_id: Name,
     /// The item.
     pub item_id: Name,
-    /// Which part, from 0.
+    /// The index of the part, starting at 0.
     pub summary_index: i64,
 }
 
@@ -462,7 +454,7 @@ pub struct ReasoningTextDelta {
     pub item_id: Name,
     /// The text.
     pub delta: Text,
-    /// Which part, from 0.
+    /// The index of the part, starting at 0.
     pub content_index: i64,
 }
 

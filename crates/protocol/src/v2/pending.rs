@@ -14,7 +14,7 @@ pub struct ServerRequestListParams {
     pub thread_id: String,
 }
 
-/// What `serverRequest/list` answers.
+/// The response of `serverRequest/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerRequestListResponse {
@@ -26,9 +26,8 @@ pub struct ServerRequestListResponse {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingServerRequest {
-    /// What its answer carries.
+    /// The id that the response repeats.
     pub id: RequestId,
-    /// What is asked.
     pub method: &'static str,
     /// About what.
     pub params: Value,

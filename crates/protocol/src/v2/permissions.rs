@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionProfileListParams {
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// How many to list at most.
+    /// The maximum number of entries.
     #[serde(default)]
     pub limit: Option<u32>,
     /// The folder whose configuration counts too.
@@ -27,7 +27,7 @@ pub struct PermissionProfileListParams {
 pub struct PermissionProfileListResponse {
     /// The sets.
     pub data: Vec<PermissionProfileSummary>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(default)]
     pub next_cursor: Option<String>,
 }
@@ -38,7 +38,6 @@ pub struct PermissionProfileListResponse {
 pub struct PermissionProfileSummary {
     /// Its name for requests.
     pub id: String,
-    /// What it permits.
     #[serde(default)]
     pub description: Option<String>,
     /// Whether it may be chosen.

@@ -1,21 +1,21 @@
-//! What of a thread the user has read: `thread/readState/*`, and what lists and reads say of it.
+//! The read state of threads: `thread/readState/*`, and its form in lists and reads.
 
 use serde::{Deserialize, Serialize};
 
 use super::thread::Thread;
 
-/// What of a thread the user has not read.
+/// The unread part of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadState {
-    /// Where it begins; none if everything was read.
+    /// The first unread turn; none if everything was read.
     pub first_unread: Option<ThreadUnreadPosition>,
     /// Changes with everything that happens, so that nobody marks as read what they have not seen.
     pub revision: String,
 }
 
-/// Where begins what was not read.
+/// The start of the unread part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -38,11 +38,10 @@ pub struct ThreadReadStateUpdateParams {
     pub thread_id: String,
     /// The revision that the user has seen.
     pub expected_revision: String,
-    /// What they say.
     pub operation: ThreadReadStateOperation,
 }
 
-/// What the user says of a thread.
+/// How the user marks a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
@@ -53,12 +52,12 @@ pub enum ThreadReadStateOperation {
     Unread,
 }
 
-/// What `thread/readState/update` answers.
+/// The response of `thread/readState/update`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadStateUpdateResponse {
-    /// What holds now.
+    /// The current state.
     pub read_state: ThreadReadState,
 }
 
@@ -69,18 +68,18 @@ pub struct ThreadReadStateUpdateResponse {
 pub struct ThreadReadStateChangedNotification {
     /// The thread.
     pub thread_id: String,
-    /// What holds now.
+    /// The current state.
     pub read_state: ThreadReadState,
 }
 
-/// What `thread/read` answers.
+/// The response of `thread/read`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadResponse {
     /// The thread.
     pub thread: Thread,
-    /// What the user has not read of it; left out for threads that are read with another, or not kept.
+    /// Its unread part; missing for subagent threads and for threads that are not saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_state: Option<ThreadReadState>,
 }

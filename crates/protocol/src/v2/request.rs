@@ -1,4 +1,4 @@
-//! What the server asks of a client.
+//! Requests from the server to a client.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use codex_wire::decision::ReviewDecision;
 /// The table of requests: method, what it carries, and what answers it.
 macro_rules! server_requests {
     ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty) -> $response:ty,)*) => {
-        /// What the server asks of a client.
+        /// Requests from the server to a client.
         #[derive(Debug, Clone, Serialize)]
         #[serde(untagged)]
         pub enum ServerRequest {
@@ -58,7 +58,7 @@ server_requests! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChatgptAuthTokensRefreshParams {
-    /// Why others are wanted; always `unauthorized`.
+    /// The reason; always `unauthorized`.
     pub reason: &'static str,
     /// The workspace that the refused ones are for.
     pub previous_account_id: Option<String>,
@@ -73,7 +73,7 @@ pub struct ChatgptAuthTokensRefreshParams {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CommandApprovalParams {
-    /// What is asked about; always a command here.
+    /// The subject, always a command here.
     pub kind: &'static str,
     /// The thread.
     pub thread_id: String,
@@ -81,17 +81,17 @@ pub struct CommandApprovalParams {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// When the item began.
+    /// The start of the item.
     pub started_at_ms: i64,
-    /// Where it would run; always `local` here.
+    /// The environment; always `local` here.
     pub environment_id: &'static str,
-    /// Why a person is asked.
+    /// The reason for the request.
     pub reason: Option<String>,
     /// The command line.
     pub command: String,
-    /// Where it would run.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// What it does, for display.
+    /// Its parsed form, for display.
     pub command_actions: Vec<CommandAction>,
     /// A beginning of commands that a rule could allow from here on.
     pub proposed_execpolicy_amendment: Option<Vec<String>>,
@@ -99,7 +99,7 @@ pub struct CommandApprovalParams {
     pub available_decisions: Vec<Value>,
 }
 
-/// `item/fileChange/requestApproval`. What would change is in the item.
+/// `item/fileChange/requestApproval`. The changes are in the item.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileChangeRequestApprovalParams"))]
 #[serde(rename_all = "camelCase")]
@@ -110,9 +110,9 @@ pub struct FileChangeApprovalParams {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// When the item began.
+    /// The start of the item.
     pub started_at_ms: i64,
-    /// Why a person is asked.
+    /// The reason for the request.
     pub reason: Option<String>,
     /// A folder that would be writable for the rest of the session.
     pub grant_root: Option<PathBuf>,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchParams {
-    /// What to look for.
+    /// The search text.
     pub query: String,
     /// The folders to look in.
     pub roots: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct FuzzyFileSearchParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FuzzyFileSearchResponse {
-    /// What was found, the best first.
+    /// The results, best first.
     pub files: Vec<FuzzyFileSearchResult>,
 }
 
@@ -36,20 +36,20 @@ pub struct FuzzyFileSearchResult {
     pub root: PathBuf,
     /// Its path below that.
     pub path: String,
-    /// What kind of thing it is; 0.77 lists files only and does not say.
+    /// The kind of entry; 0.77 lists only files and omits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub match_type: Option<FuzzyFileSearchMatchType>,
     /// The last part of its path.
     pub file_name: String,
-    /// How well it matches; more is better.
+    /// The score; higher is better.
     pub score: u32,
-    /// Which characters of the path match, counted from 0.
+    /// The matching characters of the path, counted from 0.
     #[serde(default)]
     pub indices: Option<Vec<u32>>,
 }
 
 spelled! {
-    /// What kind of thing was found.
+    /// The kind of a result.
     #[derive(Default)]
     pub open enum FuzzyFileSearchMatchType {
         #[default]
@@ -74,9 +74,8 @@ pub struct FuzzyFileSearchSessionStartParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionUpdateParams {
-    /// Which session.
     pub session_id: String,
-    /// What to look for now.
+    /// The new search text.
     pub query: String,
 }
 
@@ -85,7 +84,6 @@ pub struct FuzzyFileSearchSessionUpdateParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionStopParams {
-    /// Which session.
     pub session_id: String,
 }
 
@@ -94,11 +92,10 @@ pub struct FuzzyFileSearchSessionStopParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionUpdatedNotification {
-    /// Which session.
     pub session_id: String,
-    /// What was looked for.
+    /// The search text.
     pub query: String,
-    /// What was found, the best first.
+    /// The results, best first.
     pub files: Vec<FuzzyFileSearchResult>,
 }
 
@@ -107,6 +104,5 @@ pub struct FuzzyFileSearchSessionUpdatedNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionCompletedNotification {
-    /// Which session.
     pub session_id: String,
 }

@@ -11,11 +11,11 @@ pub struct ThreadSection {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// How it is shown.
+    /// Its appearance.
     pub appearance: Option<ThreadSectionAppearance>,
 }
 
-/// How a section is shown.
+/// The appearance of a section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSectionAppearance {
@@ -27,14 +27,14 @@ pub struct ThreadSectionAppearance {
     pub icon: Option<String>,
 }
 
-/// What `threadSection/list` answers.
+/// The response of `threadSection/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionListResponse {
     /// The sections, oldest first.
     pub data: Vec<ThreadSection>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub next_cursor: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct ThreadSectionListResponse {
 pub struct ThreadSectionCreateParams {
     /// Its name for people.
     pub name: String,
-    /// How it is shown.
+    /// Its appearance.
     #[serde(default)]
     pub appearance: Option<ThreadSectionAppearance>,
 }
@@ -54,17 +54,16 @@ pub struct ThreadSectionCreateParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionUpdateParams {
-    /// Which section.
     pub section_id: String,
     /// Its name for people from now on.
     pub name: String,
-    /// How it is shown from now on: what is left out stays, and `null` takes away.
+    /// Its new appearance: a missing member is unchanged, and `null` removes it.
     #[serde(default, deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<ThreadSectionAppearance>"))]
     pub appearance: Option<Option<ThreadSectionAppearance>>,
 }
 
-/// What `threadSection/create` and `threadSection/update` answer.
+/// The response of `threadSection/create` and `threadSection/update`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSectionResponse {
@@ -77,7 +76,6 @@ pub struct ThreadSectionResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionDeleteParams {
-    /// Which section.
     pub section_id: String,
 }
 
@@ -89,7 +87,7 @@ pub struct ThreadSectionDeleteParams {
 pub struct ThreadSectionMoveParams {
     /// The thread.
     pub thread_id: String,
-    /// Where it goes; `null` takes it out of the section it is in. It must be said.
+    /// The new section; `null` removes it from its section. Required.
     #[serde(deserialize_with = "Option::deserialize")]
     pub section_id: Option<String>,
     /// The thread of that section that it goes before; it goes to the end if unset.

@@ -43,27 +43,26 @@ pub struct SkillsListEntry {
     pub errors: Vec<SkillErrorInfo>,
 }
 
-/// What is known of a skill without reading it whole.
+/// The metadata of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_SkillMetadata"))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillMetadata {
     /// Its name.
     pub name: String,
-    /// When to use it.
+    /// Its intended use.
     pub description: String,
     /// The same in a few words.
     #[serde(default, alias = "short_description", skip_serializing_if = "Option::is_none")]
     pub short_description: Option<String>,
-    /// How it is shown: name, icons, colour, first prompt.
+    /// Its appearance: name, icons, colour, first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<Value>,
-    /// What it needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Value>,
     /// Its `SKILL.md`.
     pub path: PathBuf,
-    /// Whom it belongs to.
+    /// Its owner.
     pub scope: SkillScope,
     /// Whether the model is told about it; 0.77 did not say.
     #[serde(default = "enabled")]

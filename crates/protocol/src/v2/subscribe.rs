@@ -20,14 +20,14 @@ pub struct ThreadSubscribeParams {
     pub log_id: Option<String>,
 }
 
-/// What `thread/subscribe` answers.
+/// The response of `thread/subscribe`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSubscribeResponse {
     /// The thread; with its turns if `reset` is true.
     pub thread: Thread,
-    /// The log that numbers count in. They begin anew whenever a thread is loaded.
+    /// The log that numbers count in. They restart whenever a thread is loaded.
     pub log_id: String,
     /// The number of the last event so far. `thread/caughtUp` comes when it has been told.
     pub seq: Option<u64>,

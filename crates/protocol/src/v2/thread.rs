@@ -21,7 +21,7 @@ use super::turn_list::{InitialTurnsPageParams, ResumedParts};
 pub struct Thread {
     /// Its name.
     pub id: String,
-    /// Where it works.
+    /// Its working directory.
     pub environments: Vec<Environment>,
     /// The same as its name.
     pub session_id: String,
@@ -29,17 +29,17 @@ pub struct Thread {
     pub preview: String,
     /// Whether it is kept in memory alone.
     pub ephemeral: bool,
-    /// How its history is kept.
+    /// The format of its history.
     pub history_mode: &'static str,
     /// Its model provider.
     pub model_provider: String,
     /// Its model.
     pub model: Option<String>,
-    /// How hard its model thinks.
+    /// The reasoning effort of its model.
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// When it began, in seconds of Unix time.
+    /// The start time in Unix seconds.
     pub created_at: i64,
-    /// When something happened last.
+    /// The time of the latest change.
     pub updated_at: i64,
     /// The same.
     pub recency_at: i64,
@@ -47,24 +47,24 @@ pub struct Thread {
     pub status: ThreadStatus,
     /// Its file; none if it is not kept.
     pub path: Option<PathBuf>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// Where it comes from.
+    /// Its source.
     #[serde(flatten)]
     pub origin: ThreadOrigin,
     /// Whether a client may speak to it.
     pub can_accept_direct_input: Option<bool>,
-    /// What the user has made of it.
+    /// The user's name and section for it.
     #[serde(flatten)]
     pub place: ThreadPlace,
-    /// What others say of threads.
+    /// Members that only other releases fill.
     #[serde(flatten)]
     pub unsaid: Unsaid,
     /// Its turns, where they were asked for.
     pub turns: Vec<Turn>,
 }
 
-/// Where a thread comes from.
+/// The source of a thread.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -83,12 +83,11 @@ pub struct ThreadOrigin {
     pub git_info: Option<GitInfo>,
 }
 
-/// What the user has made of a thread.
+/// The user's name and section for a thread.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadPlace {
-    /// What it is called.
     pub name: Option<String>,
     /// The section it is in.
     pub section: Option<ThreadSection>,
@@ -110,7 +109,7 @@ pub struct Unsaid {
     pub daybreak_enabled: Nothing,
 }
 
-/// Where a thread works.
+/// The working directory of a thread.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadEnvironment"))]
 #[serde(rename_all = "camelCase")]
@@ -132,11 +131,11 @@ pub struct GitInfo {
     pub sha: Option<String>,
     /// The branch.
     pub branch: Option<String>,
-    /// Where it came from.
+    /// Its source.
     pub origin_url: Option<String>,
 }
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -148,13 +147,10 @@ pub enum ThreadStatus {
     /// Its last turn failed.
     SystemError,
     /// It works.
-    Active {
-        /// What it waits for.
-        active_flags: Vec<ActiveFlag>,
-    },
+    Active { active_flags: Vec<ActiveFlag> },
 }
 
-/// What a working thread waits for.
+/// The reason why an active thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadActiveFlag"))]
 #[serde(rename_all = "camelCase")]
@@ -165,7 +161,7 @@ pub enum ActiveFlag {
     WaitingOnUserInput,
 }
 
-/// What a thread may be started, resumed or forked with.
+/// The options for starting, resuming or forking a thread.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -175,22 +171,22 @@ pub struct ThreadOptions {
     /// The provider of the model.
     #[serde(alias = "model_provider")]
     pub model_provider: Option<String>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: Option<PathBuf>,
-    /// When a person is asked.
+    /// The approval policy.
     #[serde(alias = "approval_policy")]
     pub approval_policy: Option<AskForApproval>,
-    /// Who is asked.
+    /// The reviewer of approval requests.
     #[serde(alias = "approvals_reviewer")]
     pub approvals_reviewer: Option<ApprovalsReviewer>,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     pub sandbox: Option<SandboxMode>,
     /// Values that go over those of the configuration.
     pub config: Option<Map<String, Value>>,
-    /// What the model is told in place of our own instructions.
+    /// Replaces the built-in instructions.
     #[serde(alias = "base_instructions")]
     pub base_instructions: Option<String>,
-    /// What the model is told besides.
+    /// Additional instructions.
     #[serde(alias = "developer_instructions")]
     pub developer_instructions: Option<String>,
     /// Whether it is kept in memory alone.
@@ -202,7 +198,6 @@ pub struct ThreadOptions {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStartParams {
-    /// What it starts with.
     #[serde(flatten)]
     pub options: ThreadOptions,
     /// Whether the client wants every item of the conversation with the model.
@@ -210,7 +205,7 @@ pub struct ThreadStartParams {
     pub experimental_raw_events: bool,
 }
 
-/// What `thread/start`, `thread/resume` and `thread/fork` answer.
+/// The response of `thread/start`, `thread/resume` and `thread/fork`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -225,25 +220,25 @@ pub struct ThreadOpened {
     pub service_tier: Nothing,
     /// Never known here.
     pub disabled_plugin_ids: Vec<String>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// The folders it may change.
     pub runtime_workspace_roots: Vec<PathBuf>,
     /// The files its instructions came from.
     pub instruction_sources: Vec<PathBuf>,
-    /// When a person is asked.
+    /// The approval policy.
     pub approval_policy: AskForApproval,
-    /// Who is asked.
+    /// The reviewer of approval requests.
     pub approvals_reviewer: ApprovalsReviewer,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     pub sandbox: Sandbox,
     /// Never known here.
     pub active_permission_profile: Nothing,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
     /// When child agents are started.
     pub multi_agent_mode: &'static str,
-    /// What comes with a thread that was there before.
+    /// Additional members for an existing thread.
     #[serde(flatten)]
     pub resumed: Option<Box<ResumedParts>>,
 }
@@ -265,10 +260,9 @@ pub struct ThreadResumeParams {
     /// Whether the client does not want the turns.
     #[serde(default)]
     pub exclude_turns: bool,
-    /// Which turns come with the answer, in a page of their own.
+    /// The turns to return with the response.
     #[serde(default)]
     pub initial_turns_page: Option<InitialTurnsPageParams>,
-    /// What it goes on with.
     #[serde(flatten)]
     pub options: ThreadOptions,
 }
@@ -290,7 +284,6 @@ pub struct ThreadForkParams {
     /// Whether the client does not want the turns.
     #[serde(default)]
     pub exclude_turns: bool,
-    /// What the copy goes on with.
     #[serde(flatten)]
     pub options: ThreadOptions,
 }
@@ -317,7 +310,7 @@ pub struct ThreadReadParams {
     pub include_turns: bool,
 }
 
-/// What answers with a thread and nothing else.
+/// A response that contains only a thread.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadResponse {
@@ -330,20 +323,20 @@ pub struct ThreadResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PageParams {
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub cursor: Option<String>,
-    /// How many at most.
+    /// The maximum number of entries.
     pub limit: Option<u32>,
 }
 
-/// What `thread/loaded/list` answers.
+/// The response of `thread/loaded/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedListResponse {
     /// The names of the threads.
     pub data: Vec<String>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub next_cursor: Option<String>,
 }
 
@@ -354,7 +347,7 @@ pub struct LoadedListResponse {
 pub struct ThreadNameSetParams {
     /// The thread.
     pub thread_id: String,
-    /// What the user calls it.
+    /// The new name.
     pub name: String,
 }
 
@@ -365,7 +358,6 @@ pub struct ThreadNameSetParams {
 pub struct ThreadRollbackParams {
     /// The thread.
     pub thread_id: String,
-    /// How many.
     pub num_turns: u32,
 }
 
@@ -387,29 +379,29 @@ pub struct ThreadRevertParams {
 pub struct ThreadSettingsUpdateParams {
     /// The thread.
     pub thread_id: String,
-    /// When a person is asked.
+    /// The approval policy.
     #[serde(default)]
     pub approval_policy: Option<AskForApproval>,
-    /// Who is asked.
+    /// The reviewer of approval requests.
     #[serde(default)]
     pub approvals_reviewer: Option<ApprovalsReviewer>,
-    /// Where it works.
+    /// Its working directory.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     #[serde(default)]
     pub effort: Option<ReasoningEffort>,
     /// The model.
     #[serde(default)]
     pub model: Option<String>,
-    /// What commands may touch.
+    /// The sandbox policy of commands.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
-    /// How much of its thinking the model sums up.
+    /// The detail of reasoning summaries.
     #[serde(default)]
     pub summary: Option<ReasoningSummary>,
-    /// How the user and the agent work together; it goes before `model` and `effort`.
+    /// The collaboration mode, which takes precedence over `model` and `effort`.
     #[serde(default)]
     pub collaboration_mode: Option<CollaborationMode>,
 }
@@ -423,12 +415,12 @@ pub struct ThreadShellCommandParams {
     pub thread_id: String,
     /// The command, for a shell.
     pub command: String,
-    /// How long it may take.
+    /// The timeout.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// What `thread/unsubscribe` answers.
+/// The response of `thread/unsubscribe`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadUnsubscribeStatus"))]
 #[serde(rename_all = "camelCase")]
@@ -441,10 +433,10 @@ pub enum UnsubscribeStatus {
     Unsubscribed,
 }
 
-/// What `thread/unsubscribe` answers.
+/// The response of `thread/unsubscribe`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUnsubscribeResponse {
-    /// How it went.
+    /// The result.
     pub status: UnsubscribeStatus,
 }

@@ -15,9 +15,9 @@ use super::turn_list::SortDirection;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadListParams {
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub cursor: Option<String>,
-    /// How many at most.
+    /// The maximum number of entries.
     pub limit: Option<u32>,
     /// Providers whose threads are wanted; `[]` means all, nothing means the configured one.
     pub model_providers: Option<Vec<String>>,
@@ -31,7 +31,6 @@ pub struct ThreadListParams {
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub section_id: Option<Option<String>>,
-    /// What they are sorted by.
     pub sort_key: Option<ThreadSortKey>,
     /// In which direction; newest first if unset, and a section from its top.
     pub sort_direction: Option<SortDirection>,
@@ -50,36 +49,36 @@ pub enum OneOrMany {
     Many(Vec<PathBuf>),
 }
 
-/// What threads are sorted by.
+/// The sort key of a list of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadSortKey {
-    /// When they began.
+    /// The start time.
     #[serde(alias = "createdAt")]
     CreatedAt,
-    /// When something happened last.
+    /// The time of the latest change.
     #[serde(alias = "updatedAt")]
     UpdatedAt,
-    /// Where the user has put them in their section.
+    /// Their order in the section.
     #[serde(alias = "sectionPosition")]
     SectionPosition,
-    /// When something happened last.
+    /// The time of the latest change.
     #[serde(alias = "recencyAt", other)]
     RecencyAt,
 }
 
-/// What `thread/list` answers.
+/// The response of `thread/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadListResponse {
     /// The threads, newest first.
     pub data: Vec<Thread>,
-    /// Where to go on.
+    /// The cursor of the page to list.
     pub next_cursor: Option<String>,
-    /// Where to go back.
+    /// The point to return to.
     pub backwards_cursor: Option<String>,
-    /// What of each thread was not read; nothing is said of threads that are read with another.
+    /// The read state of each thread, except for subagent threads.
     pub read_states: BTreeMap<String, ThreadReadState>,
 }

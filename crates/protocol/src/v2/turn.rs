@@ -24,21 +24,19 @@ pub struct Turn {
     pub root_turn_id: String,
     /// Its items, as far as `items_view` says.
     pub items: Vec<TimedItem>,
-    /// How much of the items is here.
+    /// The completeness of the items.
     #[serde(default)]
     pub items_view: ItemsView,
-    /// How far it is.
+    /// Its status.
     pub status: TurnStatus,
-    /// Why it failed.
     #[serde(default)]
     pub error: Option<TurnError>,
-    /// When it began, in seconds of Unix time.
+    /// The start time in Unix seconds.
     #[serde(default)]
     pub started_at: Option<i64>,
-    /// When it ended.
     #[serde(default)]
     pub completed_at: Option<i64>,
-    /// How long it took.
+    /// Its duration.
     #[serde(default)]
     pub duration_ms: Option<i64>,
 }
@@ -69,7 +67,7 @@ impl Turn {
     }
 }
 
-/// How much of a turn's items is there.
+/// The completeness of a turn's items.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "TurnItemsView"))]
 #[serde(rename_all = "camelCase")]
@@ -83,7 +81,7 @@ pub enum ItemsView {
     Full,
 }
 
-/// How far a turn is.
+/// The status of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -98,7 +96,7 @@ pub enum TurnStatus {
     InProgress,
 }
 
-/// Why a turn failed.
+/// The error of a failed turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -169,29 +167,29 @@ pub struct TurnStartParams {
     /// The thread.
     #[serde(alias = "thread_id", alias = "conversationId")]
     pub thread_id: String,
-    /// What is said.
+    /// The user's input.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
-    /// When a person is asked, from this turn on.
+    /// The approval policy from this turn on.
     #[serde(default, alias = "approval_policy")]
     pub approval_policy: Option<AskForApproval>,
-    /// Who is asked, from this turn on.
+    /// The reviewer of approval requests, from this turn on.
     #[serde(default, alias = "approvals_reviewer")]
     pub approvals_reviewer: Option<ApprovalsReviewer>,
-    /// Where to work, from this turn on.
+    /// The working directory from this turn on.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// How hard the model thinks, from this turn on.
+    /// The reasoning effort from this turn on.
     #[serde(default)]
     pub effort: Option<ReasoningEffort>,
     /// The model, from this turn on.
     #[serde(default)]
     pub model: Option<String>,
-    /// What commands may touch, from this turn on.
+    /// The sandbox policy from this turn on.
     #[serde(default, alias = "sandbox_policy")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
-    /// How much of its thinking the model sums up, from this turn on.
+    /// The detail of reasoning summaries from this turn on.
     #[serde(default)]
     pub summary: Option<ReasoningSummary>,
     /// The schema that the last message of this turn follows.
@@ -200,12 +198,12 @@ pub struct TurnStartParams {
     /// The client's own name for this message; the same name twice starts one turn.
     #[serde(default)]
     pub client_user_message_id: Option<String>,
-    /// How the user and the agent work together, from this turn on; it goes before `model` and `effort`.
+    /// The collaboration mode from this turn on, which takes precedence over `model` and `effort`.
     #[serde(default)]
     pub collaboration_mode: Option<CollaborationMode>,
 }
 
-/// What `turn/start` answers.
+/// The response of `turn/start`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnStartResponse {
@@ -222,7 +220,7 @@ pub struct TurnSteerParams {
     pub thread_id: String,
     /// The turn that must be running.
     pub expected_turn_id: String,
-    /// What is said.
+    /// The user's input.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
     /// The client's own name for this message.
@@ -230,7 +228,7 @@ pub struct TurnSteerParams {
     pub client_user_message_id: Option<String>,
 }
 
-/// What `turn/steer` answers.
+/// The response of `turn/steer`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -247,12 +245,12 @@ pub struct TurnInterruptParams {
     /// The thread.
     #[serde(alias = "thread_id", alias = "conversationId")]
     pub thread_id: String,
-    /// The turn; whatever runs if it is left out.
+    /// The turn; the running one if omitted.
     #[serde(default, alias = "turn_id")]
     pub turn_id: Option<String>,
 }
 
-/// Where a review runs.
+/// The thread of a review.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -271,14 +269,13 @@ pub enum ReviewDelivery {
 pub struct ReviewStartParams {
     /// The thread.
     pub thread_id: String,
-    /// Which changes.
     pub target: ReviewTarget,
-    /// Where the review runs.
+    /// The thread of the review.
     #[serde(default)]
     pub delivery: Option<ReviewDelivery>,
 }
 
-/// What `review/start` answers.
+/// The response of `review/start`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -25,36 +25,35 @@ pub enum SortDirection {
 pub struct ThreadTurnsListParams {
     /// The thread.
     pub thread_id: String,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// Which turns.
     #[serde(flatten)]
     pub page: InitialTurnsPageParams,
 }
 
-/// What `thread/turns/list` answers.
+/// The response of `thread/turns/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTurnsListResponse {
     /// The turns.
     pub data: Vec<Turn>,
-    /// Where the next page begins; none after the last.
+    /// The cursor of the next page; none after the last.
     pub next_cursor: Option<String>,
-    /// Where a page in the other direction begins, the first turn of this one included.
+    /// The cursor of a page in the other direction, which includes the first turn of this one.
     pub backwards_cursor: Option<String>,
 }
 
-/// Which turns are wanted, in `thread/turns/list` and with the answer to `thread/resume`.
+/// The turns to list, in `thread/turns/list` and in the response to `thread/resume`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitialTurnsPageParams {
-    /// How much of each turn's items is wanted; a summary if unset.
+    /// The requested completeness of each turn's items; a summary if unset.
     #[serde(default)]
     pub items_view: Option<ItemsView>,
-    /// How many turns at most.
+    /// The maximum number of turns.
     #[serde(default)]
     pub limit: Option<u32>,
     /// Newest first if unset.
@@ -62,18 +61,18 @@ pub struct InitialTurnsPageParams {
     pub sort_direction: Option<SortDirection>,
 }
 
-/// What the answer to `thread/resume` has besides.
+/// Additional members of the response to `thread/resume`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResumedParts {
-    /// How the user and the agent work together.
+    /// The collaboration mode.
     pub collaboration_mode: CollaborationMode,
     /// The turns that the client wants at once.
     pub initial_turns_page: Option<ThreadTurnsListResponse>,
-    /// Where a page of turns begins that goes back from the last.
+    /// The cursor of a page of turns in reverse order.
     pub turns_backwards_cursor: Option<String>,
-    /// Where a page of items begins that goes back from the last.
+    /// The cursor of a page of items in reverse order.
     pub items_backwards_cursor: Option<String>,
 }
 
@@ -87,10 +86,10 @@ pub struct ThreadItemsListParams {
     /// Items of this turn only.
     #[serde(default)]
     pub turn_id: Option<String>,
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     #[serde(default)]
     pub cursor: Option<ThreadItemsListCursor>,
-    /// How many items at most.
+    /// The maximum number of items.
     #[serde(default)]
     pub limit: Option<u32>,
     /// Oldest first if unset.
@@ -98,39 +97,36 @@ pub struct ThreadItemsListParams {
     pub sort_direction: Option<SortDirection>,
 }
 
-/// Where a page of items begins.
+/// The cursor of a page of items.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ThreadItemsListCursor {
-    /// Where the last page ended.
+    /// The cursor of the previous page.
     Cursor(String),
     /// Beside an item of the turn that is named.
     Anchor(ThreadItemsListAnchor),
 }
 
-/// An item beside which a page begins.
+/// The item next to the start of a page.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadItemsListAnchor {
     /// An item.
-    Item {
-        /// Which one.
-        item_id: String,
-    },
+    Item { item_id: String },
 }
 
-/// What `thread/items/list` answers.
+/// The response of `thread/items/list`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemsListResponse {
     /// The items.
     pub data: Vec<ThreadItemEntry>,
-    /// Where the next page begins; none after the last.
+    /// The cursor of the next page; none after the last.
     pub next_cursor: Option<String>,
-    /// Where a page in the other direction begins, the first item of this one included.
+    /// The cursor of a page in the other direction, which includes the first item of this one.
     pub backwards_cursor: Option<String>,
 }
 
@@ -143,9 +139,8 @@ pub struct ThreadItemEntry {
     pub turn_id: String,
     /// The item.
     pub item: TimedItem,
-    /// When it began.
+    /// The start time.
     pub started_at_ms: Option<i64>,
-    /// When it ended.
     pub completed_at_ms: Option<i64>,
 }
 
@@ -156,6 +151,6 @@ pub struct ThreadItemEntry {
 pub struct ThreadInjectItemsParams {
     /// The thread.
     pub thread_id: String,
-    /// What the model finds in the conversation from here on, as it would go into a request.
+    /// Items to add to the conversation, in the form of a model request.
     pub items: Vec<Value>,
 }

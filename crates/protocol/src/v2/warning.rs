@@ -1,4 +1,4 @@
-//! What the user or the author of a client should know.
+//! Warnings for the user or the author of a client.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,6 @@ use serde::Serialize;
 pub struct Warning {
     /// The thread, if it is about one.
     pub thread_id: Option<String>,
-    /// What.
     pub message: String,
 }
 
@@ -20,7 +19,6 @@ pub struct Warning {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWarning {
-    /// What.
     pub summary: String,
     /// More.
     pub details: Option<String>,
@@ -35,7 +33,7 @@ pub struct ConfigWarning {
 pub struct WindowsWorldWritableWarningNotification {
     /// Some of the folders.
     pub sample_paths: Vec<String>,
-    /// How many more there are.
+    /// The number of further entries.
     pub extra_count: usize,
     /// Whether not all could be looked at.
     pub failed_scan: bool,
@@ -45,7 +43,6 @@ pub struct WindowsWorldWritableWarningNotification {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeprecationNotice {
-    /// What.
     pub summary: String,
     /// More.
     pub details: Option<String>,

@@ -9,8 +9,8 @@
 //!
 //! Invariant: these processes run alongside the threads of a program or are copies of it, so they make plain system
 //! calls and nothing else: no allocation, no lock, no panic. All of them read the plan and none changes it; each
-//! changes only its own memory ([`SupervisorMemory`]). None of them can be inspected from inside the sandbox, because they
-//! carry the server's memory.
+//! changes only its own memory ([`SupervisorMemory`]). None of them can be inspected from inside the sandbox, because
+//! they carry the server's memory.
 
 #![allow(
     clippy::cast_possible_truncation,

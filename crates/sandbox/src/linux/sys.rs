@@ -384,7 +384,8 @@ pub(super) fn take_descriptor(process: BorrowedFd<'_>, fd: RawFd) -> Result<Owne
 /// Drops every capability, also for programs that are executed later.
 pub(super) fn drop_capabilities() -> Result<(), Errno> {
     for capability in 0..64 {
-        // It fails after the last capability, and without CAP_SETPCAP; but then `no_new_privs` keeps exec from adding any.
+        // It fails after the last capability, and without CAP_SETPCAP; but then `no_new_privs` keeps exec from adding
+        // any.
         if prctl(libc::PR_CAPBSET_DROP, capability).is_err() {
             break;
         }

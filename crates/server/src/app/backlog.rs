@@ -1,7 +1,8 @@
-//! What a thread has said while its client did not listen, kept until it does.
+//! Messages of a thread that wait until its client listens.
 //!
-//! Clients of the first version open a conversation, say something and add a listener, in any order, and expect to hear
-//! everything from the beginning. What is kept is bounded: of more than that the oldest goes, and the client is told so.
+//! Clients of the first version open a conversation, send a message and add a listener, in any order, and expect to get
+//! everything from the beginning. The backlog is bounded: the oldest messages are dropped, with a warning to the
+//! client.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 100;
 pub(crate) struct Connection {
     pub(crate) host: Arc<Host>,
     pub(crate) outbox: Outbox,
-    /// What goes on beside threads.
+    /// Running work that is not about threads.
     pub(crate) resources: ClientResources,
     pub(super) client: OnceLock<Client>,
     /// Where the requests about each thread go.
@@ -42,7 +42,7 @@ pub(crate) struct Connection {
     asked: Mutex<HashMap<i64, Asked>>,
     /// Requests of ours about no thread, and who waits for the answers.
     awaited: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
-    /// What it was told of the configuration.
+    /// The configuration warnings that it received.
     pub(crate) warned_of: Mutex<BTreeSet<String>>,
     /// Backlog by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     has_parted: AtomicBool,
 }
 
-/// Who the client is and what it wants.
+/// The identity and capabilities of the client.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// Its name.
@@ -61,7 +61,7 @@ pub(crate) struct Client {
     pub(crate) user_agent: String,
     /// Which release's ways it knows.
     pub(crate) release: ProtocolRelease,
-    /// The dialect it is spoken to in, whatever it asks in.
+    /// The dialect of its notifications, independent of its requests.
     pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
     pub(super) unwanted: HashSet<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Client {
     pub(super) unwanted_events: HashSet<String>,
     /// Beginnings of notifications it does not want.
     pub(super) unwanted_groups: Vec<String>,
-    /// Whether it wants the events of the queue beside the notifications.
+    /// Whether it wants the events of the queue in addition to the notifications.
     pub(crate) has_events: bool,
 }
 
@@ -80,7 +80,8 @@ impl Client {
             || self.unwanted_groups.iter().any(|beginning| method.starts_with(beginning.as_str()))
     }
 
-    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for this.
+    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for
+    /// this.
     pub(crate) fn is_unwanted_event(&self, kind: &str) -> bool {
         let is_of_group = |group: &String| match group.strip_prefix(EVENT_PREFIX) {
             Some(beginning) => kind.starts_with(beginning),
@@ -90,7 +91,7 @@ impl Client {
     }
 }
 
-/// What the client says to a request of ours: its answer as JSON, or its error.
+/// The client's response to a server request: its result as JSON, or its error.
 pub(crate) type ClientAnswer = Result<String, ErrorObject>;
 
 /// A question to the client, and who wants to know.
@@ -102,12 +103,13 @@ pub(crate) struct Asked {
     pub(crate) question: QuestionId,
 }
 
-/// A request that must be answered. As long as one is held the connection does not end; one that is given up is refused.
+/// A request that must be answered. As long as one is held the connection does not end; one that is given up is
+/// refused.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
-    /// What the answer carries.
+    /// The id that the response repeats.
     pub(crate) id: RequestId,
-    /// Who asks.
+    /// The requester.
     pub(crate) connection: Arc<Connection>,
     is_answered: bool,
     _open: Option<mpsc::Sender<()>>,
@@ -263,11 +265,11 @@ impl Connection {
         }
     }
 
-    /// Hands an answer of the client to whoever wants to know.
+    /// Delivers a response of the client to the requester.
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         if let Some(waiting) = lock(&self.awaited).remove(number) {
-            // Whoever asked may have given up.
+            // The requester may have given up.
             let _ = waiting.send(result.map(|answer| answer.map(|answer| answer.get().to_owned()).unwrap_or_default()));
             return;
         }
@@ -320,8 +322,8 @@ impl Connection {
         }
     }
 
-    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it has
-    /// one already, so that nobody is told anything twice.
+    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it
+    /// has one already, so that nobody is told anything twice.
     pub(crate) fn reserve_lane(&self, thread: ThreadId) -> Option<mpsc::Receiver<LaneRequest>> {
         let mut lanes = lock(&self.lanes);
         if lanes.get(&thread).is_some_and(|lane| !lane.is_closed()) {
@@ -349,7 +351,7 @@ impl Connection {
         lock(&self.left).insert(thread);
     }
 
-    /// What a client is told that wants to hear no more of a thread it does not listen to.
+    /// The status for a client that unsubscribes from a thread without a subscription.
     pub(crate) fn unsubscribed(&self, thread: ThreadId) -> UnsubscribeStatus {
         let was_subscribed = lock(&self.left).contains(&thread);
         let is_loaded = was_subscribed || self.host.start.threads.get(thread).is_some();
@@ -420,7 +422,7 @@ fn leading_id(head: &[u8]) -> Option<RequestId> {
     })
 }
 
-/// Whether the brackets of a message lie too deep within each other. What stands in quotes does not count.
+/// Whether the brackets of a message lie too deep within each other. Text in quotes does not count.
 fn is_too_deep(line: &[u8]) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for byte in line {

@@ -1,7 +1,7 @@
 //! From the table of methods to the code that serves each, in the order that its scope says.
 //!
-//! Every row of [`codex_protocol::for_each_method!`] has one handler: an `impl` of [`Serve`], or of [`ServeThread`] if its
-//! scope is a thread. A row without a handler does not compile:
+//! Every row of [`codex_protocol::for_each_method!`] has one handler: an `impl` of [`Serve`], or of [`ServeThread`] if
+//! its scope is a thread. A row without a handler does not compile:
 //!
 //! ```compile_fail,E0277
 //! use codex_protocol::methods::{Method, call};
@@ -73,7 +73,7 @@ pub(crate) trait ServeThread: Method<Params: NamesThread> {
 
 /// A request of a method that must be answered.
 pub(crate) struct Request<M> {
-    /// Who asks.
+    /// The requester.
     pub(crate) connection: Arc<Connection>,
     unanswered: Unanswered,
     method: PhantomData<fn() -> M>,
@@ -185,7 +185,7 @@ pub(crate) use serve_one;
 
 macro_rules! dispatch_all {
     ($($name:ident $scope:ident,)*) => {
-        /// Has a request served. What is left to do before the next line is read comes back.
+        /// Serves a request. Returns the work that has to be done before the next line is read.
         pub(crate) fn dispatch(unanswered: Unanswered, request: ClientRequest) -> Option<BoxFuture<'static, ()>> {
             match request {
                 $(ClientRequest::$name(params) => {

@@ -17,9 +17,9 @@ pub(crate) const EVENTS: usize = 0;
 pub(crate) const NOTIFICATIONS_077: usize = 1;
 pub(crate) const NOTIFICATIONS_0166: usize = 2;
 
-/// What each line begins with, before the name of its method.
+/// The length of the prefix of each line, before the name of its method.
 const BEFORE_METHOD: usize = r#"{"method":""#.len();
-/// What the name of an event's method begins with.
+/// The prefix of the method of an event.
 pub(crate) const EVENT_PREFIX: &str = "codex/event/";
 
 /// The wishes of a client as bits.

@@ -1,4 +1,5 @@
-//! What a client hears of a thread, and in which dialect: that follows from how it asked, unless it has chosen.
+//! The events of a thread that a client gets, and their dialect: it follows from how the client subscribed, unless it
+//! chose one.
 
 use std::collections::HashMap;
 
@@ -45,7 +46,7 @@ impl Subscriptions {
     }
 }
 
-/// What a client hears of a thread.
+/// The events of a thread that a client gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventFilter {
     pub(crate) events: Events,
@@ -87,7 +88,7 @@ impl EventFilter {
         v2_questions: false,
     };
 
-    /// What a client hears that listens so.
+    /// The filter of a client with these subscriptions.
     pub(crate) fn of(client: Option<&Client>, subscriptions: &Subscriptions) -> Self {
         let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
         if !is_v1 && !is_v2 {

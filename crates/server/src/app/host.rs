@@ -1,4 +1,4 @@
-//! What all connections share: the configuration, the threads on disk, and how the server was started.
+//! State that all connections share: the configuration, the stored threads, and the options of the server.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -18,13 +18,13 @@ use codex_dialects::ProtocolRelease;
 /// How the server was started.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Who runs the threads.
+    /// The host of the threads.
     pub threads: Arc<dyn ThreadHost>,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
-    /// Who keeps the login.
+    /// The owner of the login.
     pub accounts: Arc<dyn AccountHost>,
-    /// What the user has set.
+    /// The user's configuration.
     pub config: Arc<ConfigSource>,
     /// Where threads and commands work that name no folder.
     pub cwd: PathBuf,
@@ -38,11 +38,11 @@ pub struct Start {
     pub dialect: Option<Dialect>,
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) start: Start,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub(crate) store: Arc<dyn ThreadStore>,
     /// How much the clients may have done at once.
     pub(crate) places: Places,
@@ -100,7 +100,7 @@ impl Host {
         if is_given { originator } else { client }
     }
 
-    /// What is asked of whoever runs threads when a client wants a new one.
+    /// The request to the host for a new thread.
     pub(crate) fn start_request(&self, options: &ThreadOptions, client: Option<&Client>) -> StartThread {
         StartThread {
             cwd: options.cwd.clone(),
@@ -113,7 +113,7 @@ impl Host {
     }
 }
 
-/// What clients of a release expect.
+/// The expectations of clients of a release.
 fn profile(release: ProtocolRelease) -> ClientProfile {
     match release {
         ProtocolRelease::V077 => ClientProfile::V077,

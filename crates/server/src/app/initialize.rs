@@ -71,8 +71,8 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     Ok(response)
 }
 
-/// The release that a client was written for which says what it can: one with events of the queue if it wants them, else
-/// the newest, whose clients alone say anything.
+/// The release that a client was written for which says what it can: one with events of the queue if it wants them,
+/// else the newest, whose clients alone say anything.
 fn implied_release(capabilities: &Capabilities) -> ProtocolRelease {
     match capabilities.dialect {
         Some(Dialect::V1 | Dialect::Both | Dialect::Items) => ProtocolRelease::V077,

@@ -28,11 +28,11 @@ pub(crate) trait Job: Send {
     /// Serves it.
     fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()>;
 
-    /// What is left of it when it is not served.
+    /// The pending response of a job that is not served.
     fn into_unanswered(self: Box<Self>) -> Unanswered;
 }
 
-/// What a lane is given to do.
+/// A request to a lane.
 pub(crate) enum LaneRequest {
     /// A request.
     Serve(Box<dyn Job>),
@@ -83,7 +83,8 @@ impl Lane {
             if subscriber.take_backlog() {
                 continue;
             }
-            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods it.
+            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods
+            // it.
             tokio::select! {
                 biased;
                 request = self.requests.recv(), if self.is_open => match request {
@@ -100,7 +101,7 @@ impl Lane {
 
     async fn perform(&mut self, request: LaneRequest) {
         if self.subscriber.as_ref().is_some_and(|subscriber| subscriber.thread.has_ended()) {
-            // What it said to the end is told first; then it is as any thread that is not loaded.
+            // Its remaining messages are sent first; then it is like any thread that is not loaded.
             self.forward_to_end().await;
         }
         match request {

@@ -1,4 +1,4 @@
-//! What a client has missed of a thread that was loaded anew meanwhile, read back from its lines.
+//! Events that a client missed of a thread that was reloaded in the meantime, read from its lines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,23 +9,22 @@ use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_log::{Body, Event, Item, Seq};
 use codex_wire::ids::ThreadId;
 
-/// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
+/// About how many bytes of what was missed are told. A client that has missed more should reload the whole thread.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a client has missed.
+/// The events that a client missed.
 #[derive(Debug)]
 pub(crate) struct Missed {
-    /// What was open where the client stopped.
+    /// The items that were open where the client stopped.
     pub(crate) open_items: Vec<Arc<Event>>,
-    /// What came after that.
     pub(crate) events: Vec<Arc<Event>>,
 }
 
 /// Reads what came after a number, up to another. None if no line ends where the client stopped, so that it has read
 /// something else, or if it has missed too much.
 ///
-/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard some of
-/// it, and whole items come with all of it.
+/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard
+/// some of it, and whole items come with all of it.
 pub(crate) fn read(
     thread: ThreadId,
     store: &dyn ThreadStore,
@@ -67,7 +66,7 @@ pub(crate) fn read(
         reader.finish(&mut decoded);
         events.extend(decoded.into_iter().filter(|event| event.turn.is_some()));
     }
-    // What follows from a thought that was told already has the number of the thought, which is behind the client.
+    // Events that follow from reasoning that was already sent have its number, which the client has passed.
     let mut least = Seq::at(after.position());
     let grown = |event: Event| {
         least = least.max(event.seq);

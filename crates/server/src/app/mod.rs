@@ -112,8 +112,8 @@ impl AppServer {
         }
     }
 
-    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`] are
-    /// told what there is left to tell, and their connections end.
+    /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`]
+    /// are told what there is left to tell, and their connections end.
     pub async fn close(&self) {
         self.host.start.threads.close().await;
         self.closing.send_replace(true);

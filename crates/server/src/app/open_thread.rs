@@ -139,7 +139,7 @@ async fn resume_again(lane: &mut Lane, request: Request<call::ThreadResume>, wan
     subscriber.ask_again(Repeat::Yes).await;
 }
 
-/// What a thread that was there before has cost, which clients of the newest release are told at once.
+/// The token usage of an existing thread, which clients of the newest release get at once.
 async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> Option<ServerNotification> {
     let turn = answer.thread.turns.last().filter(|_| subscriber.connection.release() == ProtocolRelease::V0166)?;
     let tokens = subscriber.thread.subscribe().await.ok()?.tokens?;
@@ -150,7 +150,7 @@ async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> 
     }))
 }
 
-/// What is asked of whoever runs threads.
+/// The request to the host.
 pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) -> StartThread {
     connection.host.start_request(options, connection.client())
 }
@@ -390,7 +390,7 @@ pub(crate) async fn find(connection: &Arc<Connection>, id: ThreadId) -> Result<(
     found.map(drop).ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 
-/// What a client is told of a thread that was there before.
+/// The description of an existing thread for a client.
 pub(crate) async fn describe(
     connection: &Arc<Connection>,
     thread: &Thread,

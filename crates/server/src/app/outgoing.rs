@@ -1,7 +1,7 @@
-//! What a subscriber has to say to its client, as lines.
+//! Lines from a subscriber to its client.
 //!
-//! Large messages become lines only when there is room for them, one at a time: until then they share their texts with the
-//! thread.
+//! Large messages are encoded only when there is room for them, one at a time: until then they share their texts with
+//! the thread.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send + Sync>;
 pub(crate) struct Outgoing {
     /// Whole lines.
     ready: Vec<u8>,
-    /// What comes after them.
+    /// Messages after them.
     later: VecDeque<Later>,
     /// Where the last line about the thread ends, of those that the event in hand has given.
     numbered: Option<Place>,

@@ -55,7 +55,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// What the client was asked and has not answered, oldest first.
+    /// The open requests to the client, oldest first.
     pub(crate) async fn pending(&self) -> Vec<PendingServerRequest> {
         let Ok(now) = self.thread.subscribe().await else { return Vec::new() };
         let turn = now.running.as_ref().map(TurnId::as_str).unwrap_or_default();
@@ -116,7 +116,7 @@ fn worded(
     }
 }
 
-/// Reads a decision. What is none is no approval.
+/// Reads a decision. Anything else is no approval.
 fn read_decision(answer: &str) -> Option<ReviewDecision> {
     let decided = serde_json::from_str::<ApprovalResponse>(answer).map(|answer| answer.decision);
     decided.or_else(|_| serde_json::from_str(answer)).ok()

@@ -31,11 +31,11 @@ impl Drop for ClientGuard {
 }
 
 impl AppServer {
-    /// Serves one client of many until it has said its last word and everything it asked was answered, or until it reads no
-    /// more, or the server is closed.
+    /// Serves one client of many until it has said its last word and everything it asked was answered, or until it
+    /// reads no more, or the server is closed.
     ///
-    /// Its threads go on, with their running turns, for others and for the same client when it returns. The same happens
-    /// when the returned future is dropped.
+    /// Its threads go on, with their running turns, for others and for the same client when it returns. The same
+    /// happens when the returned future is dropped.
     ///
     /// # Errors
     /// When input or output fails for another reason than that the client has left.
@@ -85,11 +85,11 @@ impl AppServer {
         theirs
     }
 
-    /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person. Runs until
-    /// it is dropped.
+    /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person.
+    /// Runs until it is dropped.
     ///
-    /// They are on disk with what they ask, so whoever asks for one again gets it. A turn whose questions cannot be asked again
-    /// is interrupted.
+    /// They are on disk with their questions, so a client that requests one again gets it. A turn whose questions
+    /// cannot be asked again is interrupted.
     pub async fn unload_idle(&self, after: Duration) {
         let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -112,8 +112,8 @@ impl AppServer {
         }
     }
 
-    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn, and says how
-    /// many they were.
+    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn,
+    /// and says how many they were.
     pub async fn unload_unsubscribed(&self) -> usize {
         let (threads, questions) = (&self.host.start.threads, OpenQuestions::Wait);
         let unload = async |id| threads.is_idle(id, questions).await && threads.unload(id, questions).await;

@@ -1,4 +1,4 @@
-//! What is stored of threads, in the words of clients. It blocks; run it off the async threads.
+//! Stored threads in the form that clients read. It blocks; run it off the async threads.
 
 use codex_dialects::{ProtocolRelease, v1, v2};
 use codex_log::line::Line;

@@ -140,7 +140,7 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
     .await
 }
 
-/// What a list is asked for.
+/// The query of a list.
 pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
     // Nothing said means the threads that a person would go on with.
     let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
@@ -312,7 +312,7 @@ pub(crate) async fn archive(connection: &Arc<Connection>, id: ThreadId) -> Resul
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);
     blocking(move || {
-        // What is away already cannot be put away: releases say so, and clients look for it.
+        // Archiving an archived thread is an error: other releases report it, and clients expect it.
         match host.store.find(id).map_err(ErrorObject::internal_from)? {
             Some(found) if found.archived => Err(missing(id)),
             _ => host.store.archive(id).map(|_| Empty {}).map_err(|error| refusal(id, &error)),

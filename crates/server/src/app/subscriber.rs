@@ -34,7 +34,7 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
     feed: Feed,
-    /// What came while the client did not listen.
+    /// Messages that arrived while the client did not listen.
     pub(crate) backlog: Backlog,
     /// Questions that waited for an answer before the client listened, or before it has caught up.
     pub(crate) unasked: Vec<(String, Arc<Question>)>,
@@ -52,7 +52,7 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) numbering: Option<EventNumbers>,
     /// Whether the client listens no more, and whether the thread ends with that.
     leaving: Option<AfterUnsubscribe>,
-    /// What waits for room.
+    /// Messages that wait for room.
     pub(crate) outgoing: Outgoing,
     /// About how many bytes the event in hand has.
     weight: usize,
@@ -60,7 +60,7 @@ pub(crate) struct ThreadSubscriber {
     events: Vec<EventMsg>,
 }
 
-/// What becomes of a thread whose client listens no more.
+/// The fate of a thread after its client has unsubscribed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterUnsubscribe {
     /// It goes on.
@@ -100,7 +100,8 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to them.
+    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to
+    /// them.
     pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for question in asked {
@@ -112,7 +113,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Lets the client hear of the goal from here on: whoever asks about one knows of goals.
+    /// Sends goal notifications to the client from here on: a client that asks about a goal knows goals.
     pub(crate) fn hear_of_goals(&mut self) {
         self.wishes.goals = true;
         self.projector.hear_of_goals();
@@ -124,8 +125,8 @@ impl ThreadSubscriber {
         self.unasked.clear();
     }
 
-    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off has
-    /// heard of it; another hears of an item first when that goes on.
+    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off
+    /// has seen it; another client first sees an item when it continues.
     pub(crate) fn take_in(&mut self, open_items: &[Arc<Event>], is_unbroken: bool) {
         self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
         self.created = CreatedItems::default();
@@ -167,7 +168,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
+    /// Sends the events before the first turn at once, so that they precede the response to the next request.
     pub(crate) async fn tell_beginning(&mut self) {
         while let Some(published) = self.next_waiting() {
             self.take(&published);
@@ -191,7 +192,8 @@ impl ThreadSubscriber {
         is_any
     }
 
-    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses nothing.
+    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses
+    /// nothing.
     pub(crate) async fn forward(&mut self) -> bool {
         if !self.outgoing.is_empty() {
             let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
@@ -206,7 +208,7 @@ impl ThreadSubscriber {
         false
     }
 
-    /// What becomes of the thread, once the client listens no more.
+    /// The fate of the thread, once the client has unsubscribed.
     pub(crate) fn leaving(&self) -> Option<AfterUnsubscribe> {
         self.leaving
     }
@@ -297,7 +299,7 @@ impl ThreadSubscriber {
     fn take_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) {
         let is_shared = self.filter.notifications == Notifications::All && self.share_notifications(event, encodings);
         let told = match self.filter.notifications {
-            // Who joins in the middle of a turn still hears when it began.
+            // A client that joins in the middle of a turn still gets its start.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
             Notifications::OfConversations => codex_dialects::v1::forwarded(event),
             Notifications::OfTurns => Some(Cow::Borrowed(event)),

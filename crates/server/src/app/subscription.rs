@@ -1,8 +1,9 @@
 //! Subscriptions by numbers: a client that was cut off goes on where it stopped.
 //!
 //! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
-//! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from the
-//! thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is told so.
+//! number it has seen, is told what it has missed, and then that it has caught up. Events that are no longer in memory
+//! are read from the thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is
+//! told so.
 
 use std::sync::Arc;
 
@@ -40,7 +41,7 @@ impl EventNumbers {
         Self { log, mark: Some(last).filter(|last| told.is_none_or(|told| told < *last)) }
     }
 
-    /// What the client is told, if it has caught up now that it was told of this event.
+    /// The notification for the client, if it has caught up with this event.
     pub(crate) fn caught_up(&mut self, thread: ThreadId, told: Option<Seq>) -> Option<ServerNotification> {
         let has_caught_up = self.mark.is_none_or(|mark| told.is_some_and(|told| told >= mark));
         has_caught_up.then(|| {
@@ -106,7 +107,7 @@ async fn open(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
     Ok(New { subscriber, answer, told })
 }
 
-/// Loads the thread. What the client has seen of it was told before it was loaded, so what came since is in its lines.
+/// Loads the thread. The client has seen only events from before it was loaded, so later ones are in its lines.
 async fn load(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscribeParams) -> Result<New, ErrorObject> {
     let resume = ThreadResumeParams {
         thread_id: params.thread_id.clone(),
@@ -174,7 +175,7 @@ async fn subscribe_again(
     request: Request<call::ThreadSubscribe>,
     params: ThreadSubscribeParams,
 ) {
-    // What was told before the answer is told before it, for it is told again after it.
+    // Earlier messages go before the response, because they are repeated after it.
     subscriber.flush().await;
     let begun = match subscribe(&request.connection, &subscriber.thread, &params).await {
         Ok(subscription) => begin(subscriber, &params, subscription.begins).await.map(|begun| (begun, subscription)),

@@ -1,6 +1,6 @@
 //! Turns and items of a thread, page by page.
 //!
-//! A cursor names what a page begins beside, so that pages stay whole while the thread goes on.
+//! A cursor names the entry next to the page, so that pages stay complete while the thread grows.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
     Ok(turns)
 }
 
-/// What a client is told besides when it goes on with a thread: where pages begin, and the page it wants at once.
+/// The additional data for a resumed thread: the cursors of its pages, and the page that the client requested.
 pub(crate) fn resumed(
     turns: &[Turn],
     wanted: Option<InitialTurnsPageParams>,

@@ -126,7 +126,7 @@ pub(crate) async fn check_turn(
     super::disk::check_turn(places, change.cwd.as_deref(), &subscriber.thread.started().settings.cwd, input).await
 }
 
-/// What became of something that was said.
+/// The result of accepting input.
 struct Taken {
     /// The turn that takes it in.
     turn: String,
@@ -197,7 +197,7 @@ async fn start_review(
     Ok(ReviewStartResponse { turn: review_turn(turn.as_str(), text), review_thread_id: thread.id().to_string() })
 }
 
-/// What a review is about, without white space around names. One that names nothing is refused.
+/// The target of a review, without white space around names. An empty one is refused.
 fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
     let said = |what: &str, text: &str| {
         let text = text.trim();

@@ -33,7 +33,6 @@ pub(crate) struct Hello {
     pub(crate) release: Option<ProtocolRelease>,
     /// The dialect that the server speaks.
     pub(crate) dialect: Option<Dialect>,
-    /// What the client can.
     pub(crate) capabilities: Option<Value>,
 }
 
@@ -46,7 +45,7 @@ pub(crate) struct AppClient {
     output: Lines<BufReader<DuplexStream>>,
     serving: Option<JoinHandle<std::io::Result<()>>>,
     next_id: i64,
-    /// What was asked, by id, so that answers can be checked.
+    /// The requests by id, so that responses can be checked.
     asked: HashMap<i64, String>,
     /// Messages that came while something else was waited for.
     waiting: VecDeque<Value>,

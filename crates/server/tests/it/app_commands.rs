@@ -142,7 +142,7 @@ async fn a_terminal_has_a_size_that_changes() {
 }
 
 #[tokio::test]
-async fn what_does_not_go_together_is_refused() {
+async fn conflicting_options_are_refused() {
     let mut client = AppClient::start_new(FREE).await;
     for (more, part) in [
         (json!({"tty": true}), "needs a processId"),
@@ -166,7 +166,7 @@ async fn what_does_not_go_together_is_refused() {
     client.end().await;
 }
 
-/// Whoever hangs up can talk to no command any more, and nothing may be left of one.
+/// A client that disconnects can no longer control a command, so none may be left.
 #[tokio::test]
 async fn a_command_without_an_end_of_its_own_ends_with_the_connection() {
     for release in [ProtocolRelease::V077, ProtocolRelease::V0166] {

@@ -1,4 +1,5 @@
-//! Requests of one client about one thread are served in the order in which they came, whether the thread is loaded or not.
+//! Requests of one client about one thread are served in the order in which they came, whether the thread is loaded or
+//! not.
 
 use serde_json::{Value, json};
 

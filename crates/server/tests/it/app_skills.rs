@@ -19,7 +19,7 @@ async fn listed(client: &mut AppClient) -> Value {
     skills.map(|skill| json!([skill["name"], skill["enabled"]])).collect()
 }
 
-/// What a thread that begins now tells its model.
+/// The instructions that a new thread sends to its model.
 async fn told(client: &mut AppClient) -> String {
     let started = client.ok("thread/start", json!({})).await;
     client.next_notification("thread/started").await;

@@ -8,7 +8,7 @@ use codex_protocol::schema::BUNDLE;
 use serde_json::Value;
 
 static OURS: LazyLock<Checker> = LazyLock::new(|| Checker::of(BUNDLE));
-/// What `codex app-server generate-json-schema` of 0.77 wrote, cut down to what a server sends.
+/// The output of `codex app-server generate-json-schema` of 0.77, reduced to messages of the server.
 static OF_077: LazyLock<Checker> = LazyLock::new(|| Checker::of(include_str!("protocol-0.77.json")));
 
 /// Fails if the server sends something that its own schema does not allow, or that a client of 0.77 cannot read.
@@ -67,7 +67,7 @@ impl Checker {
         Self { schemas, told, asked, answered, event, error }
     }
 
-    /// What is wrong with a message. Nothing is with one that the bundle does not know.
+    /// The fault of a message. A message that the bundle does not know has none.
     fn complaint(&self, message: &Value, asked: Option<&str>) -> Option<String> {
         let (definition, body) = match (message["method"].as_str(), message.get("id"), message.get("result")) {
             (Some(method), None, _) if method.starts_with("codex/event/") => (self.event, &message["params"]["msg"]),
@@ -80,7 +80,7 @@ impl Checker {
     }
 }
 
-/// What each method of a table refers to.
+/// The type of each method of a table.
 fn rows(bundle: &Value, table: &str, place: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for row in bundle["definitions"][table]["oneOf"].as_array().into_iter().flatten() {
@@ -94,7 +94,7 @@ fn rows(bundle: &Value, table: &str, place: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_no_schema_allows_is_noticed() {
+fn values_that_no_schema_allows_are_noticed() {
     let bad = serde_json::json!({"method": "turn/started", "params": {"threadId": 1, "turn": {}}});
     let event = serde_json::json!({"method": "codex/event/warning", "params": {"msg": {"type": "warning"}}});
     let answer = serde_json::json!({"id": 1, "result": {"turn": null}});

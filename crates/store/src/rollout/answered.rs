@@ -15,8 +15,8 @@ use crate::threads::{RolloutName, SESSIONS};
 /// The maximum number of searched threads, newest first.
 const MOST_THREADS: usize = 200;
 
-/// The newest thread of a home in which a turn has ended with this answer, up to there. It reads whole files; run it off the
-/// async threads.
+/// The newest thread of a home in which a turn has ended with this answer, up to there. It reads whole files; run it
+/// off the async threads.
 #[must_use]
 pub fn history_after_answer(home: &Path, response: &str, interrupted: Interrupted) -> Option<History> {
     let mut found = Vec::new();

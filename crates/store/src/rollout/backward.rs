@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use codex_log::line::HEAD_BYTES;
+use codex_log::line::{HEAD_BYTES, Head};
 
 /// The size of the read buffer.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -75,11 +75,25 @@ impl<'a> BackwardLines<'a> {
     }
 }
 
-/// The start of the last line if it is incomplete; `None` if the file is empty or ends with a whole line.
-pub(crate) fn last_line(file: &File, length: u64) -> io::Result<Option<u64>> {
+/// The last line of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastLine {
+    pub(crate) start: u64,
+    /// Whether a line break ends it.
+    pub(crate) is_ended: bool,
+    /// Its number, which release 0.166 writes.
+    pub(crate) ordinal: Option<u64>,
+}
+
+/// The last line before `length`; `None` if there is none.
+pub(crate) fn last_line(file: &File, length: u64) -> io::Result<Option<LastLine>> {
     codex_files::check_whole(file)?;
     let mut lines = BackwardLines::before(file, length)?;
-    Ok(lines.next_span()?.filter(|span| span.end == length).map(|span| span.start))
+    Ok(lines.next_span()?.map(|span| LastLine {
+        start: span.start,
+        is_ended: span.end != length,
+        ordinal: Head::of(span.head).and_then(|head| head.ordinal),
+    }))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ impl Checker {
         Self::of(codex_wire::schema::opened(serde_json::from_str(BUNDLE).unwrap()))
     }
 
-    /// What is wrong with a value; `None` if it matches.
+    /// The fault of a value; `None` if it matches.
     pub(crate) fn complaint(&mut self, definition: &str, value: &Value) -> Option<String> {
         let place = format!("http://test/bundle.json#/definitions/{definition}");
         let index = self.compiler.compile(&place, &mut self.schemas).unwrap_or_else(|error| panic!("{error:#}"));

@@ -183,7 +183,7 @@ impl CommandCall {
             }
             (Phase::Running { is_sandboxed }, Input::Ended(ran)) => self.ended(ran, is_sandboxed, &mut effects),
             (Phase::Running { is_sandboxed }, Input::PollOutput(shown)) => {
-                self.shown(shown, is_sandboxed, &mut effects)
+                self.shown(shown, is_sandboxed, &mut effects);
             }
             // An unsolicited answer, or the end of a run that was cancelled.
             (Phase::Running { .. }, Input::Answered(_))

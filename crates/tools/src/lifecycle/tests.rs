@@ -132,6 +132,7 @@ fn call(id: &str, tool: &str) -> ToolCall {
 
 fn shown(events: &[CallEvent]) -> String {
     let lines = events.iter().map(|event| match event {
+        CallEvent::GoalReported(status) => format!("goal {status:?}"),
         CallEvent::Emit(Body::Asked(question)) => format!("asked {}", question.id),
         CallEvent::Emit(Body::Warning { message }) => message.clone(),
         CallEvent::Emit(Body::ItemCompleted(Item::Command(command))) => format!("completed {}", command.id.as_str()),

@@ -21,15 +21,15 @@ pub struct ExecApprovalRequestEvent {
     pub turn_id: Option<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it would run.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// Why the model wants it.
+    /// The model's justification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The words a rule could allow for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed_execpolicy_amendment: Option<Vec<String>>,
-    /// What it amounts to.
+    /// Its parsed form, for display.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
@@ -50,16 +50,16 @@ pub struct ExecCommandBeginEvent {
     pub turn_id: Option<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// What it amounts to.
+    /// Its parsed form, for display.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
-    /// Who wanted it.
+    /// The origin of the command.
     #[serde(default, alias = "is_user_shell_command", deserialize_with = "source")]
     pub source: ExecCommandSource,
-    /// What is typed into a process that already runs.
+    /// The input typed into a running process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_input: Option<String>,
 }
@@ -80,29 +80,27 @@ pub struct ExecCommandEndEvent {
     /// The program and its arguments.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Where it ran.
+    /// Its working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// What it amounts to.
+    /// Its parsed form, for display.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub parsed_cmd: Vec<ParsedCommand>,
-    /// Who wanted it.
+    /// The origin of the command.
     #[serde(default, deserialize_with = "source")]
     pub source: ExecCommandSource,
-    /// What was typed into a process that already ran.
+    /// The input typed into a running process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction_input: Option<String>,
-    /// What it wrote to standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
     pub stderr: String,
     /// Both, in the order they were written.
     #[serde(default)]
     pub aggregated_output: String,
-    /// How it ended; -1 if it never ran.
+    /// Its exit status; -1 if it never ran.
     pub exit_code: i32,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
     /// The output as the model sees it.
     #[serde(default)]
@@ -110,7 +108,7 @@ pub struct ExecCommandEndEvent {
 }
 
 spelled! {
-    /// Who wanted a command.
+    /// The origin of a command.
     #[derive(Default)]
     pub open enum ExecCommandSource {
         /// The model.
@@ -141,9 +139,9 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSourc
 pub struct ExecCommandOutputDeltaEvent {
     /// The call that runs it.
     pub call_id: String,
-    /// Where it wrote to.
+    /// The stream.
     pub stream: ExecOutputStream,
-    /// What it wrote, which need not be text.
+    /// A piece of its output, which need not be text.
     #[serde(with = "base64_bytes")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub chunk: Vec<u8>,
@@ -166,7 +164,7 @@ pub struct TerminalInteractionEvent {
     pub call_id: String,
     /// The process.
     pub process_id: String,
-    /// What was typed.
+    /// The input that was typed.
     pub stdin: String,
 }
 

@@ -11,18 +11,18 @@ use crate::text::Text;
 tagged! {
     /// One item of a turn. The form of 0.58, with the kind around the rest, is read too.
     pub enum TurnItem by "type" through tag_inside {
-        /// What the user said.
+        /// A message of the user.
         "UserMessage" => UserMessage(UserMessageItem),
-        /// What the model said.
+        /// A message of the model.
         "AgentMessage" => AgentMessage(AgentMessageItem),
-        /// What the model thought.
+        /// Reasoning of the model.
         "Reasoning" => Reasoning(ReasoningItem),
         /// A search the provider ran.
         "WebSearch" => WebSearch(WebSearchItem),
     }
 }
 
-/// What the user said.
+/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -34,7 +34,7 @@ pub struct UserMessageItem {
     pub content: Vec<UserInput>,
 }
 
-/// What the model said.
+/// A message of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -63,7 +63,7 @@ pub struct AgentMessageText {
     pub text: Text,
 }
 
-/// What the model thought.
+/// Reasoning of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -84,7 +84,7 @@ pub struct ReasoningItem {
 pub struct WebSearchItem {
     /// The item.
     pub id: String,
-    /// What it looked for.
+    /// The search text.
     pub query: String,
 }
 

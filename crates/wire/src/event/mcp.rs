@@ -18,7 +18,7 @@ use crate::mcp::{
 pub struct McpStartupUpdateEvent {
     /// The server.
     pub server: String,
-    /// How far it is.
+    /// Its status.
     pub status: McpStartupStatus,
 }
 
@@ -43,7 +43,6 @@ pub struct McpStartupCompleteEvent {
 pub struct McpToolCallBeginEvent {
     /// The call.
     pub call_id: String,
-    /// What is called.
     pub invocation: McpInvocation,
 }
 
@@ -54,9 +53,8 @@ pub struct McpToolCallBeginEvent {
 pub struct McpToolCallEndEvent {
     /// The call.
     pub call_id: String,
-    /// What was called.
     pub invocation: McpInvocation,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
     /// The answer, or why there is none. A bare answer or message is read too.
     #[serde(deserialize_with = "call_outcome")]
@@ -71,7 +69,7 @@ impl McpToolCallEndEvent {
     }
 }
 
-/// What the MCP servers offer. 0.42 wrote the tools alone.
+/// The tools and resources of the MCP servers. 0.42 wrote only the tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -86,7 +84,7 @@ pub struct McpListToolsResponseEvent {
     /// The families of resources, by server.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_lists()"))]
     pub resource_templates: BTreeMap<String, Vec<ResourceTemplate>>,
-    /// How the engine is known to each server.
+    /// The login state for each server.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub auth_statuses: BTreeMap<String, McpAuthStatus>,
 }

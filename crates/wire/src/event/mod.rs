@@ -29,18 +29,17 @@ pub use crate::review::{EnteredReviewModeEvent, ExitedReviewModeEvent, ReviewOut
 pub struct Event {
     /// The submission this follows from; empty while the session starts up.
     pub id: String,
-    /// What happened.
     pub msg: EventMsg,
 }
 
 tagged! {
-    /// What the engine tells a client.
+    /// An event from the engine.
     pub enum EventMsg by "type" {
         /// The turn failed.
         "error" => Error(ErrorEvent),
         /// Something is amiss, and work goes on.
         "warning" => Warning(WarningEvent),
-        /// The conversation was summed up to make room.
+        /// The conversation was compacted to make room.
         "context_compacted" => ContextCompacted,
         /// A turn began.
         "task_started" | "turn_started" => TaskStarted(TaskStartedEvent),
@@ -50,7 +49,7 @@ tagged! {
         "token_count" => TokenCount(TokenCountEvent),
         /// A whole message of the model.
         "agent_message" => AgentMessage(AgentMessageEvent),
-        /// What the user said.
+        /// A message of the user.
         "user_message" => UserMessage(UserMessageEvent),
         /// A piece of a message.
         "agent_message_delta" => AgentMessageDelta(AgentMessageDeltaEvent),
@@ -112,7 +111,7 @@ tagged! {
         "turn_diff" => TurnDiff(TurnDiffEvent),
         /// A line of the history of prompts.
         "get_history_entry_response" => GetHistoryEntryResponse(GetHistoryEntryResponseEvent),
-        /// What the MCP servers offer.
+        /// The tools and resources of the MCP servers.
         "mcp_list_tools_response" => McpListToolsResponse(McpListToolsResponseEvent),
         /// The prompts of the user.
         "list_custom_prompts_response" => ListCustomPromptsResponse(ListCustomPromptsResponseEvent),
@@ -126,7 +125,7 @@ tagged! {
         "turn_aborted" => TurnAborted(TurnAbortedEvent),
         /// The session has ended; always the last event.
         "shutdown_complete" => ShutdownComplete,
-        /// Where the rollout file is.
+        /// The path of the rollout file.
         "conversation_path" => ConversationPath(ConversationPathEvent),
         /// A review begins.
         "entered_review_mode" => EnteredReviewMode(EnteredReviewModeEvent),

@@ -20,7 +20,7 @@ pub struct ApplyPatchApprovalRequestEvent {
     /// The changes, by file.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub changes: BTreeMap<PathBuf, FileChange>,
-    /// Why it is asked.
+    /// The reason for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The folder that a yes would open for the rest of the session.
@@ -55,9 +55,9 @@ pub struct PatchApplyEndEvent {
     /// The turn; 0.42 did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// What the tool reports.
+    /// The tool's report.
     pub stdout: String,
-    /// What it complains about.
+    /// The tool's error messages.
     pub stderr: String,
     /// Whether the files were changed.
     pub success: bool,

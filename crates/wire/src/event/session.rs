@@ -24,23 +24,23 @@ pub struct SessionConfiguredEvent {
     /// The provider of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_provider_id: Option<String>,
-    /// When to ask.
+    /// The approval policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_policy: Option<AskForApproval>,
-    /// Where commands may write.
+    /// The sandbox policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_policy: Option<SandboxPolicy>,
-    /// Where commands run.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// How hard the model thinks.
+    /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The file that holds the history of prompts, as a number; 0 if there is none yet.
     pub history_log_id: u64,
-    /// How many lines that file has.
+    /// The number of lines in that file.
     pub history_entry_count: usize,
-    /// What happened before, in a session taken up again.
+    /// The earlier events of a resumed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "any_initial_messages()"))]
     pub initial_messages: Option<Vec<EventMsg>>,
@@ -61,7 +61,7 @@ fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Ve
     prop::option::of(prop::collection::vec(message, 0..4))
 }
 
-/// Where the rollout file is.
+/// The path of the rollout file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -77,9 +77,9 @@ pub struct ConversationPathEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryResponseEvent {
-    /// Which line was asked for.
+    /// The requested line.
     pub offset: usize,
-    /// Which file was meant.
+    /// The requested file.
     pub log_id: u64,
     /// The line; absent if there is none such.
     #[serde(default, skip_serializing_if = "Option::is_none")]

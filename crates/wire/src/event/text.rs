@@ -1,4 +1,4 @@
-//! What is said and thought.
+//! Messages and reasoning.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct AgentMessageDeltaEvent {
     pub delta: Text,
 }
 
-/// What the user said. The `kind` that 0.42 added is ignored.
+/// A message of the user. The `kind` of 0.42 is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -83,7 +83,7 @@ pub struct AgentReasoningRawContentDeltaEvent {
 pub struct AgentReasoningSectionBreakEvent {
     /// The item; empty in messages of old releases.
     pub item_id: String,
-    /// Which part begins.
+    /// The index of the part.
     pub summary_index: i64,
 }
 
@@ -103,6 +103,6 @@ pub struct WebSearchBeginEvent {
 pub struct WebSearchEndEvent {
     /// The call.
     pub call_id: String,
-    /// What it looked for.
+    /// The search text.
     pub query: String,
 }

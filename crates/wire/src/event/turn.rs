@@ -1,4 +1,4 @@
-//! How a turn begins, goes and ends.
+//! The events of a turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::tokens::{RateLimitSnapshot, TokenUsageInfo};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ErrorEvent {
-    /// What went wrong, for people.
+    /// The error for people.
     pub message: String,
-    /// What went wrong, for programs.
+    /// The error for programs.
     #[serde(default)]
     pub codex_error_info: Option<CodexErrorInfo>,
 }
@@ -23,9 +23,9 @@ pub struct ErrorEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct StreamErrorEvent {
-    /// What went wrong, for people.
+    /// The error for people.
     pub message: String,
-    /// What went wrong, for programs.
+    /// The error for programs.
     #[serde(default)]
     pub codex_error_info: Option<CodexErrorInfo>,
 }
@@ -35,7 +35,6 @@ pub struct StreamErrorEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WarningEvent {
-    /// What is amiss.
     pub message: String,
 }
 
@@ -44,9 +43,8 @@ pub struct WarningEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct DeprecationNoticeEvent {
-    /// Which one.
     pub summary: String,
-    /// What to do in its place.
+    /// The replacement to use.
     #[serde(default)]
     pub details: Option<String>,
 }
@@ -56,7 +54,6 @@ pub struct DeprecationNoticeEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct BackgroundEventEvent {
-    /// What is going on.
     pub message: String,
 }
 
@@ -75,7 +72,7 @@ pub struct TaskStartedEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TaskCompleteEvent {
-    /// What the model said last.
+    /// The last message of the model.
     #[serde(default)]
     pub last_agent_message: Option<Text>,
     /// The provider's name for the last answer, which the earliest clients used as a bookmark.
@@ -101,12 +98,12 @@ pub struct TokenCountEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TurnAbortedEvent {
-    /// Why.
+    /// The reason.
     pub reason: TurnAbortReason,
 }
 
 spelled! {
-    /// Why a turn was stopped.
+    /// The reason for interrupting a turn.
     pub open enum TurnAbortReason {
         /// The user said so.
         "interrupted" => Interrupted,
@@ -122,7 +119,6 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UndoStartedEvent {
-    /// What is going on.
     #[serde(default)]
     pub message: Option<String>,
 }
@@ -134,7 +130,7 @@ pub struct UndoStartedEvent {
 pub struct UndoCompletedEvent {
     /// Whether it was put back.
     pub success: bool,
-    /// What was done, or why not.
+    /// The result, or the reason for the failure.
     #[serde(default)]
     pub message: Option<String>,
 }

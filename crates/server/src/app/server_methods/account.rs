@@ -51,7 +51,7 @@ serve! {
     }
 }
 
-/// What comes of a change of the login, and what all clients are told of it after the answer.
+/// The result of a change of the login, and the notifications for all clients after the response.
 type Told<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
 
 /// The words in which the end of a login is told.
@@ -179,7 +179,7 @@ fn refused(error: AccountError) -> ErrorObject {
     if error.is_internal { ErrorObject::internal(error.message) } else { ErrorObject::invalid(error.message) }
 }
 
-/// What the configuration and the login say together.
+/// Reads the configuration together with the login.
 async fn with_login<T>(
     connection: &Connection,
     work: impl FnOnce(&Env, &Config, &Auth) -> T,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codex_config::{
-    Config, Feature, McpServer, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
-    list_features, list_mcp_servers,
+    Config, Feature, McpServer, McpTransport, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes,
+    describe_effort, list_features,
 };
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
@@ -93,7 +93,7 @@ fn model(model: OfferedModel) -> Model {
     }
 }
 
-/// What the provider can do as far as this program asks it to.
+/// The capabilities of the provider that this program uses.
 async fn capabilities(connection: &Arc<Connection>, _: Nothing) -> Result<ProviderCapabilities, ErrorObject> {
     with_host(connection, |host| {
         let can_search = host.config()?.provider.wire_api == WireApi::Responses;
@@ -187,7 +187,7 @@ fn page_of_mcp_servers(
     config: &Config,
     params: &ListMcpServerStatusParams,
 ) -> Result<ListMcpServerStatusResponse, CursorError> {
-    let mut servers = list_mcp_servers(config);
+    let mut servers = config.mcp_servers(None);
     servers.retain(|server| params.server_name.as_ref().is_none_or(|wanted| *wanted == server.name));
     let (servers, next_cursor) = page(servers, params.cursor.as_deref(), params.limit)?;
     Ok(ListMcpServerStatusResponse { data: servers.into_iter().map(mcp_server).collect(), next_cursor })
@@ -195,10 +195,10 @@ fn page_of_mcp_servers(
 
 /// A server that nobody has spoken to is shown without tools.
 fn mcp_server(server: McpServer) -> McpServerStatus {
-    let auth_status = match (server.is_remote, server.has_token) {
-        (true, true) => McpAuthStatus::BearerToken,
-        (true, false) => McpAuthStatus::Unknown,
-        (false, _) => McpAuthStatus::Unsupported,
+    let auth_status = match &server.transport {
+        McpTransport::Http(address) if address.bearer_token_env_var.is_some() => McpAuthStatus::BearerToken,
+        McpTransport::Http(_) => McpAuthStatus::Unknown,
+        McpTransport::Stdio(_) => McpAuthStatus::Unsupported,
     };
     let runtime =
         if server.is_enabled { McpServerConnectionStatus::NotStarted } else { McpServerConnectionStatus::Disabled };

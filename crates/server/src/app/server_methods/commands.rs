@@ -158,7 +158,7 @@ fn admit(connection: &Arc<Connection>, params: CommandExecParams) -> Result<Admi
         controls,
         stop,
         timeout: (!params.disable_timeout).then_some(limit),
-        // What waits for the client to say something, or has no other end, waits in vain once the client hangs up.
+        // A command that waits for input, or has no timeout, would never end once the client disconnects.
         ends_at: if has_input || params.disable_timeout { Phase::HungUp } else { Phase::Gone },
         _place: place,
     })
@@ -203,7 +203,7 @@ fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle
     Ok(Place { connection: Arc::clone(connection), name })
 }
 
-/// Runs a command and answers when it has ended. Its name is free again before the client hears of the end.
+/// Runs a command and answers when it has ended. Its id is free again before the client gets the response.
 async fn run(request: Request<call::CommandExec>, admitted: Admitted) {
     let result = run_to_end(&request.connection, admitted).await;
     request.answer(result).await;

@@ -1,4 +1,5 @@
-//! `feedback/upload` and `feedback/save`: what the user thinks of a thread, kept in a folder. Nothing leaves the machine.
+//! `feedback/upload` and `feedback/save`: what the user thinks of a thread, kept in a folder. Nothing leaves the
+//! machine.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};

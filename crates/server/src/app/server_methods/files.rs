@@ -46,7 +46,7 @@ pub(super) fn absolute(path: PathBuf) -> Result<PathBuf, ErrorObject> {
     Err(ErrorObject::invalid(format!("the path must be absolute: {}", path.display())))
 }
 
-/// What went wrong with a path. Most of it lies with what the client asked for.
+/// The error about a path. Most such errors are the client's.
 pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObject {
     let text = format!("could not {what} {}", path.display());
     move |error| match error.kind() {
@@ -57,7 +57,7 @@ pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObje
     }
 }
 
-/// What is wrong with a file that is opened.
+/// The error about a file that cannot be opened.
 fn refused(what: &'static str, path: &Path) -> impl Fn(FileError) -> ErrorObject {
     let path = path.to_owned();
     move |error| match error {
@@ -200,7 +200,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
     there.is_some_and(|there| there.starts_with(&folder))
 }
 
-/// Copies files, folders with all that is in them, and links as links. What is neither is refused.
+/// Copies files, folders with all that is in them, and links as links. Anything else is refused.
 fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
     let mut waiting = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = waiting.pop() {

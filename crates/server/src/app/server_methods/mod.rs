@@ -1,7 +1,8 @@
-//! Requests that lie beside threads: configuration, models, skills, the login, searches, files, commands of the client.
+//! Requests that are not about threads: configuration, models, skills, the login, searches, files, commands of the
+//! client.
 //!
-//! What reads or changes settings is answered before the next line is read, so a client that does not wait for answers
-//! finds its own writes; what may take long runs beside everything else. The table of methods says which.
+//! Methods that read or change settings are answered before the next line is read, so a client that does not wait for
+//! responses sees its own writes; slow methods run concurrently. The table of methods says which.
 
 mod account;
 mod catalogue;
@@ -24,7 +25,7 @@ use super::connection::Connection;
 use super::disk::blocking;
 use super::host::Host;
 
-/// What a client has going on beside threads.
+/// Running work of a client that is not about threads.
 #[derive(Debug, Default)]
 pub(crate) struct ClientResources {
     commands: commands::Commands,

@@ -19,17 +19,16 @@ use codex_dialects::ProtocolRelease;
 
 /// How much input may wait for the command to read it.
 const TYPED_BYTES: usize = 1024 * 1024;
-/// What ends the input of a terminal.
+/// The character that ends the input of a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
 /// How a command ends whose time is up, in releases that answer with its output.
 const TIMED_OUT: i32 = 124;
 
-/// What a client does to a command.
+/// A client's control of a command.
 #[derive(Debug)]
 pub(super) enum Control {
     /// It types something.
     Type {
-        /// What.
         bytes: Vec<u8>,
         /// Whether nothing more comes.
         is_last: bool,
@@ -49,14 +48,14 @@ pub(super) struct RunningCommand {
     pub(super) stop: Arc<Notify>,
     /// When its time is up.
     pub(super) deadline: Option<Instant>,
-    /// What the command has not read yet.
+    /// Input that the command has not read yet.
     pub(super) typed: Vec<u8>,
     /// Whether the client types nothing more.
     pub(super) is_input_over: bool,
     pub(super) printed: Printed,
 }
 
-/// What a command has printed: kept for the answer, or sent while it runs.
+/// The output of a command: kept for the response, or sent while it runs.
 #[derive(Debug)]
 pub(super) struct Printed {
     /// The client's name for the command, if its output is sent while it runs.

@@ -117,7 +117,7 @@ fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
     FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
 }
 
-/// What a session has found. Only the newest is kept, so a client that does not read costs nothing.
+/// The latest results of a session. Earlier ones are dropped, so a client that does not read costs nothing.
 #[derive(Debug, Default)]
 struct SearchState {
     updates: u64,

@@ -19,7 +19,7 @@ use crate::app::dispatch::serve;
 /// How many watches a client may have; each takes a descriptor.
 const MOST_WATCHES: usize = 64;
 
-/// What a client watches, by its own names.
+/// The watches of a client, by its own ids.
 #[derive(Debug, Default)]
 pub(super) struct Watches {
     all: Mutex<HashMap<String, AbortHandle>>,
@@ -99,7 +99,7 @@ mod platform {
     /// The part of a change that has always the same size: watch, kind, cookie and the length of the name.
     const HEAD_BYTES: usize = 16;
 
-    /// What is watched.
+    /// A watched path.
     struct Watched {
         folder: PathBuf,
         /// The only name in it that counts.
@@ -107,9 +107,9 @@ mod platform {
         changes: Receiver,
     }
 
-    /// What is watched, before anybody waits for its changes.
+    /// A watched path before anybody waits for its changes.
     pub(super) struct Opened {
-        /// What the client is shown.
+        /// The path as the client sees it.
         shown: PathBuf,
         folder: PathBuf,
         only: Option<OsString>,
@@ -225,7 +225,7 @@ mod platform {
 
     use crate::app::connection::Connection;
 
-    /// What cannot be watched.
+    /// Watching is not supported here.
     pub(super) struct Opened;
 
     /// Finds nothing out.

@@ -1,4 +1,4 @@
-//! What clients note about threads, loaded or not.
+//! Metadata that clients store about threads, loaded or not.
 
 mod attachments;
 mod metadata;
@@ -56,8 +56,8 @@ fn summary(host: &Host, id: ThreadId) -> Result<ThreadSummary, ErrorObject> {
     found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 
-/// A page of entries that are sorted by their names. A cursor is the name of the last entry of the page before, which may
-/// be gone by now.
+/// A page of entries that are sorted by their names. A cursor is the name of the last entry of the page before, which
+/// may be gone by now.
 fn page<T>(
     all: Vec<T>,
     name: impl Fn(&T) -> &str,

@@ -1,4 +1,4 @@
-//! What of threads the user has read.
+//! The read states of threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::app::disk::blocking;
 use crate::app::stored_threads::{parse_name, tell_all};
 use codex_dialects::ProtocolRelease;
 
-/// Whether a person reads a thread by itself. What an agent did for another is read there.
+/// Whether a person reads a thread by itself. The work of a subagent is read in its parent.
 fn is_read_by_itself(summary: &ThreadSummary) -> bool {
     summary.parent.is_none() && !matches!(summary.source, Some(SessionSource::SubAgent(_)))
 }
 
-/// What was not read of the threads of a list. Clients of older releases are told nothing.
+/// The read states of the threads of a list. Clients of older releases get none.
 pub(crate) fn read_states(
     store: &(impl ThreadMetadata + ?Sized),
     threads: &[ThreadSummary],
@@ -34,7 +34,7 @@ pub(crate) fn read_states(
         .collect()
 }
 
-/// What was not read of a thread, where the client is told and it is kept.
+/// The read state of a saved thread, if the client knows read states.
 pub(crate) async fn read_state(connection: &Connection, id: ThreadId) -> Option<ThreadReadState> {
     if connection.release() != ProtocolRelease::V0166 {
         return None;
@@ -76,7 +76,7 @@ pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left:
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         store.turns_left(id, &left).map_err(refusal)
     });
-    // The turns are gone whatever becomes of the note.
+    // The turns are gone even if the metadata cannot be written.
     if let Ok(Some(state)) = noting.await {
         tell_all(connection, &codex_dialects::v2::read_state_changed(id.to_string(), &state)).await;
     }

@@ -44,7 +44,7 @@ impl ThreadSubscriber {
         let before = self.filter;
         self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
         if !before.is_muted() {
-            // What was asked in one dialect is asked in the other too.
+            // Open requests of one dialect are sent in the other too.
             if before != self.filter {
                 self.ask_again(Repeat::No).await;
             }
@@ -91,7 +91,7 @@ impl ThreadSubscriber {
         self.answer_all_interrupts(&match outcome {
             Outcome::Aborted(Abort::Replaced) => TurnAbortReason::Replaced,
             Outcome::Aborted(Abort::ReviewEnded) => TurnAbortReason::ReviewEnded,
-            // A turn that was over in the same moment was interrupted for whoever asked.
+            // A turn that ended at the same moment counts as interrupted for the requester.
             Outcome::Aborted(Abort::Interrupted) | Outcome::Completed { .. } | Outcome::Failed(_) => {
                 TurnAbortReason::Interrupted
             }

@@ -27,7 +27,7 @@ use crate::app::stored::messages;
 use crate::app::stored_threads::tell;
 use crate::app::subscriber::ThreadSubscriber;
 
-/// What waits for a conversation that is new.
+/// Requests that wait for a new conversation.
 type Waiting = mpsc::Receiver<LaneRequest>;
 
 /// A conversation that was there before, or is a copy of one.
@@ -110,7 +110,7 @@ async fn start(
     Ok((begun.subscriber, requests, answer))
 }
 
-/// What stays the same when a client brings a conversation along, or names one.
+/// The common part of opening a given and a stored conversation.
 async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
     let is_new = !matches!(request.initial_history, InitialHistory::Resumed { .. });
     let begun = begin(connection, request, false, Subscriptions::default()).await?;
@@ -174,7 +174,7 @@ async fn check_named(
     }
 }
 
-/// What a client is told of a conversation that was there before.
+/// The description of an existing conversation for a client.
 async fn describe(
     connection: &Connection,
     thread: &Thread,

@@ -1,4 +1,4 @@
-//! What is said in a conversation, and who listens to it.
+//! Input to a conversation, and its listeners.
 
 use codex_log::settings::SettingsChange;
 use codex_protocol::methods::call;
@@ -77,7 +77,7 @@ impl ServeThread for call::RemoveConversationListener {
     async fn serve(lane: &mut Lane, request: Request<Self>, params: RemoveConversationListenerParams) {
         match lane.conversation().await {
             Ok(subscriber) => {
-                // What was under way is heard before the answer, and nothing after it.
+                // Pending messages go before the response, and nothing after it.
                 request.later().answer_in::<Self>(&mut subscriber.outgoing, Empty {});
                 subscriber.remove_listener(&params.subscription_id);
             }

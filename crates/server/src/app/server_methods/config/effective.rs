@@ -1,4 +1,4 @@
-//! What is in force, in the shape that clients read: `config/read` and `getUserSavedConfig`.
+//! The effective configuration in the form that clients read: `config/read` and `getUserSavedConfig`.
 //!
 //! Every key that has a type is read with it, so a tree that can be shown is also one whose values are right.
 

@@ -48,14 +48,14 @@ fn metadata(layer: LayerVersion) -> ConfigLayerMetadata {
     ConfigLayerMetadata { name, version: layer.version }
 }
 
-/// What `config/value/write` asks for.
+/// The edit of `config/value/write`.
 pub(super) fn one_edit(params: ConfigValueWriteParams) -> WriteRequest {
     let ConfigValueWriteParams { key_path, value, merge_strategy, file_path, expected_version } = params;
     let edits = vec![edit(wire::ConfigEdit { key_path, value, merge_strategy })];
     WriteRequest { edits, file: file_path, expected_version }
 }
 
-/// What `config/batchWrite` asks for.
+/// The edits of `config/batchWrite`.
 pub(super) fn several_edits(params: ConfigBatchWriteParams) -> WriteRequest {
     let ConfigBatchWriteParams { edits, file_path, expected_version, reload_user_config: _ } = params;
     WriteRequest { edits: edits.into_iter().map(edit).collect(), file: file_path, expected_version }
