@@ -1021,7 +1021,7 @@ export type CommitTargetInput = {
   title?: string | null;
 };
 
-/** A conversation summed up by the provider itself. */
+/** A conversation compacted by the provider itself. */
 export type Compaction = {
   /** The summary in a form that only the provider reads. */
   encrypted_content: string;
@@ -1233,7 +1233,7 @@ export type EventMsg =
   | {
     type: "warning";
   } & WarningEvent
-  /** The conversation was summed up to make room. */
+  /** The conversation was compacted to make room. */
   | {
     type: "context_compacted";
   }
@@ -2726,7 +2726,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread was put away. */
+  /** A thread was archived. */
   | {
     method: "thread/archived";
     params: v2.ThreadArchivedNotification;
@@ -2825,7 +2825,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A conversation was summed up. */
+  /** A conversation was compacted. */
   | {
     method: "thread/compacted";
     params: v2.ThreadCompactedNotification;
@@ -4628,7 +4628,7 @@ export namespace v2 {
     | "v2"
     /** Both of these. */
     | "both"
-    /** `item/created` and `item/delta` beside the events that say nothing of the same items. */
+    /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
 
   /** Something went wrong in a turn. */
@@ -4760,7 +4760,7 @@ export namespace v2 {
     changes: Array<v2.FileUpdateChange>;
   };
 
-  /** `item/fileChange/requestApproval`. What would change is in the item. */
+  /** `item/fileChange/requestApproval`. The changes are in the item. */
   export type FileChangeRequestApprovalParams = {
     /** The thread. */
     threadId: string;
@@ -5076,7 +5076,7 @@ export namespace v2 {
     experimentalApi?: boolean;
     /** Notifications it does not want. */
     optOutNotificationMethods?: Array<string> | null;
-    /** The dialect it is spoken to in, whatever it asks in. */
+    /** The dialect of its notifications, independent of its requests. */
     dialect?: v2.Dialect | null;
   };
 
@@ -5956,7 +5956,7 @@ export namespace v2 {
   export type ThreadAttachmentOwner = {
     /** The thread. */
     threadId: string;
-    /** Whether it was put away. */
+    /** Whether it is archived. */
     archived: boolean;
   };
 
@@ -5964,7 +5964,7 @@ export namespace v2 {
   export type ThreadAttachmentOwnerListParams = {
     attachmentType: string;
     identityKey: string;
-    /** Whether only threads that were put away are wanted, or only the others; all if unset. */
+    /** Whether to list only archived threads or only active ones; all if unset. */
     archived?: boolean | null;
     /** The cursor of the page to list. */
     cursor?: string | null;
@@ -6263,7 +6263,7 @@ export namespace v2 {
       /** The findings as text. */
       review: string;
     }
-    /** The conversation was summed up. */
+    /** The conversation was compacted. */
     | {
       type: "contextCompaction";
       /** Its name. */
@@ -6281,7 +6281,7 @@ export namespace v2 {
     completedAtMs: number | null;
   };
 
-  /** An item beside which a page begins. */
+  /** The item next to the start of a page. */
   export type ThreadItemsListAnchor =
     /** An item. */
     | {
@@ -6771,7 +6771,7 @@ export namespace v2 {
   export type ThreadSubscribeResponse = {
     /** The thread; with its turns if `reset` is true. */
     thread: v2.Thread;
-    /** The log that numbers count in. They begin anew whenever a thread is loaded. */
+    /** The log that numbers count in. They restart whenever a thread is loaded. */
     logId: string;
     /** The number of the last event so far. `thread/caughtUp` comes when it has been told. */
     seq: number | null;
@@ -6944,7 +6944,7 @@ export namespace v2 {
   export type TurnInterruptParams = {
     /** The thread. */
     threadId: string;
-    /** The turn; whatever runs if it is left out. */
+    /** The turn; the running one if omitted. */
     turnId?: string | null;
   };
 

@@ -69,7 +69,7 @@ impl<W: Write> Terminal<W> {
             Body::AnswerRetried { failure, attempt, limit, .. } => self.retried(failure, *attempt, *limit)?,
             Body::Compacted(compacted) => {
                 let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
-                transcript.note(Style::Dim, "summed up", &text)?;
+                transcript.note(Style::Dim, "summary", &text)?;
             }
             Body::LimitReached { failure, until_ms, .. } => {
                 transcript.note(Style::Yellow, "limit", &limit_words(failure, *until_ms))?;

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_is_part_of_the_input() {
+    fn cached_tokens_are_part_of_the_input() {
         let price = Price { input: 2.0, cached: 0.5, cache_write: 2.5, output: 10.0 };
         let mut used = TokenUsage { input_tokens: 3_000_000, output_tokens: 500_000, ..TokenUsage::default() };
         assert!((price.of(&used) - 11.0).abs() < 1e-9);

@@ -24,7 +24,7 @@ use crate::setup::Setup;
 /// How long the files may take to be read that say what a thread is made of.
 const FILES_TIME: Duration = Duration::from_secs(30);
 
-/// How threads of this process run, whoever starts them.
+/// The options of all threads of this process.
 #[derive(Debug)]
 pub struct HostOptions {
     /// The user's configuration.
@@ -41,7 +41,7 @@ pub struct HostOptions {
     pub recent_bytes: usize,
     /// The credentials of requests.
     pub credentials: CredentialsSource,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
 }
 
@@ -112,6 +112,11 @@ impl ThreadHost for LocalHost {
 
     fn unload(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool> {
         Box::pin(self.shared.loaded.unload(id, questions))
+    }
+
+    fn listed_models(&self) -> BoxFuture<'_, Vec<String>> {
+        let HostOptions { config, credentials, originator, .. } = &self.shared.options;
+        Box::pin(self.shared.models.listed((config, credentials), originator))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

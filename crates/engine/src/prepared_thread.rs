@@ -41,8 +41,8 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 /// How long the files of a thread and its project may take to be read.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
-/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads
-/// at once, while the server before it is still ending.
+/// How long to wait for a thread that another process has open. Clients that restart a server resume their threads at
+/// once, while the server before it is still ending.
 const LOCKED_TIME: Duration = Duration::from_secs(2);
 /// How long to wait before the next try.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);

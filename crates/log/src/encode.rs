@@ -26,7 +26,7 @@ pub trait LineSink {
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
 
     /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written
-    /// beside the payload, never into it: whoever reads the payload is to find what every release wrote there.
+    /// next to the payload, never into it: the payload is what every release wrote there.
     ///
     /// # Errors
     /// When the line cannot be encoded or kept.
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_lines_and_nothing_else_has() {
+    fn only_stored_events_have_lines() {
         let message = || Item::AgentMessage(AgentMessage::empty(ItemId::new("m")));
         let content = vec![UserInput::text("hi")];
         let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content });

@@ -257,7 +257,7 @@ pub struct RolledBack {
     pub first: Option<TurnId>,
 }
 
-/// How a conversation was summed up.
+/// The compaction of a conversation.
 #[derive(Debug, Clone)]
 pub struct Compacted {
     /// The model's summary.
@@ -317,8 +317,7 @@ impl Body {
         }
     }
 
-    /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another
-    /// thing.
+    /// Whether it shows what the model thinks. The encrypted form for later requests is another thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {

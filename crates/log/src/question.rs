@@ -115,7 +115,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer as a decision. What is none is a no.
+    /// The answer as a decision. Anything else is a no.
     #[must_use]
     pub fn decision(&self) -> ReviewDecision {
         match self {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_a_no() {
+    fn an_unknown_answer_is_a_no() {
         assert!(!Answer::Declined.allows());
         assert_eq!(Answer::Declined.decision(), ReviewDecision::Denied);
         assert!(Answer::from(ReviewDecision::Approved).allows());

@@ -68,7 +68,7 @@ impl Visitor {
         Some(Self { visit: Visit::parse(&head)?, stream })
     }
 
-    /// Shows a page. Whoever does not wait for it has seen enough.
+    /// Shows a page. A browser that does not wait for it needs nothing more.
     pub(crate) async fn answer(mut self, reply: Reply) {
         let said = timeout(PATIENCE, async {
             self.stream.write_all(page(reply).as_bytes()).await?;

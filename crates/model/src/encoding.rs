@@ -22,7 +22,7 @@ pub(crate) struct Form<'a> {
     /// Tells forms of items apart that differ.
     pub(crate) name: Arc<str>,
     pub(crate) traits: &'a ProviderTraits,
-    /// Who is asked: what somebody else has made for itself alone is left out.
+    /// The provider of the request: opaque data of other providers is left out.
     pub(crate) maker: ItemOrigin,
     /// Which schemas the provider takes, as far as is known by now.
     pub(crate) schemas: SchemaForm,
@@ -112,7 +112,7 @@ pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Co
             parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
         }
         ResponseItem::LocalShellCall(call) => local_shell(call)?,
-        // A call that made no sense has an output all the same, which has to refer to something.
+        // An invalid call has an output too, which has to refer to something.
         ResponseItem::Other(other) => {
             let text = |name: &str| other[name].as_str().filter(|text| !text.is_empty());
             let is_call = other["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));

@@ -260,7 +260,7 @@ impl ModelError {
         self
     }
 
-    /// Whether the same request may be sent again at once, before the turn hears of the failure.
+    /// Whether the same request may be sent again at once, before the failure reaches the turn.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
     }

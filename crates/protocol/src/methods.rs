@@ -160,8 +160,8 @@ macro_rules! methods {
             },)*
         ];
 
-        /// Hands every method of the table to a macro, as `Name Scope,`. Whoever serves requests makes one match of
-        /// them, in which a method that nobody serves is missing.
+        /// Hands every method of the table to a macro, as `Name Scope,`. A server makes one match of them, in which a
+        /// method that nobody serves is missing.
         #[macro_export]
         macro_rules! for_each_method {
             ($dollar macro:ident) => {
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_told_apart_from_what_is_unsupported() {
+    fn unknown_methods_differ_from_unsupported_ones() {
         let unknown = read("nonsense", "{}").unwrap_err();
         assert_eq!(unknown.message, "Invalid request: unknown variant `nonsense`");
         let misspelled = read("threadStart", "{}").unwrap_err();

@@ -117,7 +117,7 @@ fn check_sample(release: &str, expected: Expect) {
 }
 
 #[test]
-fn rollouts_of_042_go_on() {
+fn rollouts_of_042_continue() {
     check_sample(
         "0.42",
         expect![[r#"
@@ -129,7 +129,7 @@ fn rollouts_of_042_go_on() {
 }
 
 #[test]
-fn rollouts_of_077_go_on() {
+fn rollouts_of_077_continue() {
     check_sample(
         "0.77",
         expect![[r#"
@@ -141,7 +141,7 @@ fn rollouts_of_077_go_on() {
 }
 
 #[test]
-fn rollouts_of_0166_go_on() {
+fn rollouts_of_0166_continue() {
     check_sample(
         "0.166",
         expect![[r#"
@@ -161,7 +161,7 @@ fn rollouts_of_0166_go_on() {
 }
 
 #[test]
-fn what_a_compaction_left_takes_the_place_of_what_was_before() {
+fn the_result_of_a_compaction_replaces_the_conversation() {
     let left = json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "left"}]}]);
     let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
     check(
@@ -292,7 +292,7 @@ fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
 }
 
 #[test]
-fn calls_without_output_and_unfinished_turns_are_told() {
+fn calls_without_output_and_unfinished_turns_are_reported() {
     let call = |id: &str| json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
     let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "x"});
     let calls = line("response_item", call("a")) + &line("response_item", call("b"));
@@ -340,7 +340,7 @@ fn calls_without_output_and_unfinished_turns_are_told() {
 }
 
 #[test]
-fn bad_lines_are_told_with_their_number_and_unknown_ones_are_passed_over() {
+fn bad_lines_are_reported_with_their_number_and_unknown_ones_are_passed_over() {
     let left = json!([]);
     let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
     let text = meta() + &turn("one") + "oops\n" + &compacted + "garbage\n" + &line("future", json!([1])) + &turn("two");
@@ -379,7 +379,7 @@ fn a_file_that_names_no_thread_is_refused() {
 }
 
 #[test]
-fn a_torn_last_line_is_cut_off_when_the_thread_goes_on() {
+fn a_torn_last_line_is_cut_off_when_the_thread_continues() {
     let whole = meta() + &turn("one");
     let (_folder, path) = written(whole.clone() + "{\"timestamp\":\"2026");
     let mut file = RolloutFile::reopen(path.clone()).unwrap();

@@ -32,7 +32,7 @@ fn files_in(home: &Path) -> usize {
 }
 
 #[test]
-fn what_is_known_of_a_repository_is_changed_and_survives_the_index() {
+fn repository_information_is_changed_and_survives_the_index() {
     let home = tempfile::tempdir().unwrap();
     let thread = begin(home.path());
     let index = ThreadIndex::open(home.path());
@@ -95,7 +95,7 @@ fn nobody_marks_what_they_have_not_seen() {
 }
 
 #[test]
-fn what_was_forgotten_need_not_be_read() {
+fn rolled_back_turns_need_not_be_read() {
     let home = tempfile::tempdir().unwrap();
     let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
     assert_eq!(metadata.turns_left(thread, &[]).unwrap(), None);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_what_would_be() {
+    fn an_invalid_address_is_refused_with_an_example() {
         for (text, hint) in [
             ("std", "there are"),
             ("stdio://x", "there are"),

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_kept_beside_what_the_file_says() {
+    fn an_answer_is_kept_next_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         std::fs::write(

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_checked_too() {
+    fn nested_commands_are_checked_too() {
         let schema = || {
             json!({"$defs": {"word": {"enum": ["yes", "no"]}}, "type": "array", "minItems": 1,
                    "items": {"anyOf": [{"$ref": "#/$defs/word"}, {"type": "number", "maximum": 3}]}})

@@ -94,7 +94,7 @@ fn every_example_runs() {
 }
 
 #[test]
-fn what_is_not_run_says_what_it_needs() {
+fn skipped_examples_name_their_requirement() {
     for (name, page) in pages() {
         let blocks = blocks(&name, &page);
         for block in &blocks {

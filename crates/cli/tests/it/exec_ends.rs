@@ -305,7 +305,7 @@ fn with_a_cost_only_where_it_is_known() {
 }
 
 #[test]
-fn when_it_is_interrupted_and_the_thread_goes_on_later() {
+fn when_it_is_interrupted_and_the_thread_continues_later() {
     let place = scripted(
         r#"[{"when": "again", "items": [{"text": "Here."}]},
                              {"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#,

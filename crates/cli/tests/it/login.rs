@@ -146,7 +146,7 @@ fn app_server(place: &Place) -> Running {
     server
 }
 
-/// Sends a request and gives its answer. What comes before it is passed over.
+/// Sends a request and gives its answer. Messages before it are skipped.
 fn call(server: &mut Running, method: &str, params: Value) -> Value {
     server.send(&format!("{}\n", json!({"id": method, "method": method, "params": params})));
     loop {

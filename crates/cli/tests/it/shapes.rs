@@ -37,7 +37,7 @@ pub(crate) fn check(definition: &str, line: &Value) {
 }
 
 #[test]
-fn what_is_no_event_is_noticed() {
+fn invalid_events_are_noticed() {
     let is_noticed = |definition: &'static str, line: &'static str| {
         let line = serde_json::from_str(line).expect("JSON");
         std::panic::catch_unwind(move || check(definition, &line)).is_err()

@@ -19,7 +19,7 @@ use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, T
 /// Which of the messages that releases have added over time a reader wants.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vocabulary {
-    /// `item_started`, `item_completed` and the deltas that name their item, beside the older messages.
+    /// `item_started`, `item_completed` and the deltas that name their item, in addition to the older messages.
     pub items: bool,
     /// The model's thoughts themselves, not only their summary.
     pub raw_reasoning: bool,
@@ -123,7 +123,7 @@ impl View<'_> {
 
     fn compacted(&self, compacted: &Compacted, out: &mut Vec<EventMsg>) {
         let Compacted { before, after, .. } = compacted;
-        let message = format!("the conversation was summed up: about {before} tokens before, about {after} now");
+        let message = format!("the conversation was compacted: about {before} tokens before, about {after} now");
         out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
         out.push(EventMsg::ContextCompacted);
         if !self.vocabulary.items {

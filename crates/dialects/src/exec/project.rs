@@ -12,8 +12,8 @@ use crate::ProtocolRelease;
 
 pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
-/// The events of one run. What is remembered is only what later events repeat: names of items that are not whole, the
-/// plan, and what was used.
+/// The events of one run. The state is only what later events repeat: names of items that are not whole, the plan, and
+/// what was used.
 #[derive(Debug, Default)]
 pub struct Projector {
     /// How many items have a name.

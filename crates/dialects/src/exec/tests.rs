@@ -168,7 +168,7 @@ fn a_plan_is_one_item_that_completes_with_its_turn() {
 }
 
 #[test]
-fn what_a_resumed_thread_used_before_does_not_count() {
+fn earlier_usage_of_a_resumed_thread_does_not_count() {
     check(
         vec![counted(100), counted(130), counted(135), completed()],
         expect![[r#"
@@ -178,7 +178,7 @@ fn what_a_resumed_thread_used_before_does_not_count() {
 }
 
 #[test]
-fn a_failure_is_told_twice_and_a_warning_is_an_item() {
+fn a_failure_is_reported_twice_and_a_warning_is_an_item() {
     let failure = Failure { message: "no".to_owned(), hint: Some("try"), info: CodexErrorInfo::Other };
     check(
         vec![

@@ -227,7 +227,7 @@ impl Session {
             self.emit(body);
         }
         self.journal.close();
-        // The feeds end before the reply, so whoever asked can read everything that was said.
+        // The feeds end before the reply, so the requester can read everything that was published.
         drop(self);
         for reply in closing {
             let _: Result<(), ()> = reply.send(());
@@ -389,7 +389,7 @@ impl Session {
         true
     }
 
-    /// Sums the conversation up. What runs makes way.
+    /// Compacts the conversation. A running turn is interrupted.
     async fn compact(&mut self, turn: TurnId) {
         self.stop(Abort::Replaced).await;
         let (machine, effects) = Turn::compact(&turn, self.window(), self.turn_policy(&self.profile.settings));
@@ -429,7 +429,7 @@ impl Session {
         had_one
     }
 
-    /// Begins a review. What runs makes way.
+    /// Starts a review. A running turn is interrupted.
     async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
@@ -451,7 +451,8 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
+    /// Takes the conversation back to where it was after an answer. A running turn is interrupted, unless there is no
+    /// such point.
     async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
             return RewindOutcome::NotKept;

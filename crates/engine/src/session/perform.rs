@@ -152,7 +152,7 @@ impl Session {
         self.profile.context_window(&self.setup, self.turn_settings())
     }
 
-    /// Makes a message of what was said. What it waits for does not borrow the session.
+    /// Builds the message of the user. The future does not borrow the session.
     pub(super) fn message(
         &self,
         content: Vec<UserInput>,
@@ -389,7 +389,7 @@ impl Session {
             && self.calls.lifecycle.may_begin_again()
     }
 
-    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from
+    /// Leaves the running turn as it is, to be resumed with the thread, or interrupts it if it could not go on from
     /// there.
     pub(super) async fn leave_turn(&mut self) {
         let goes_on_later = self.asks_again();

@@ -141,7 +141,7 @@ impl AnswerItems {
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }
 
-    /// Shows a search. What was looked for is known only at its end.
+    /// Shows a search. The search text is known only at its end.
     pub(super) fn search(&mut self, search: &WebSearchCall, effects: &mut Vec<Effect>) {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let query = match &search.action {

@@ -52,7 +52,7 @@ impl Turn {
                 self.halvings += 1;
                 return self.ask_for_summary(goes_on, effects);
             }
-            failure.message = format!("the conversation could not be summed up: {}", failure.message);
+            failure.message = format!("the conversation could not be compacted: {}", failure.message);
         }
         let after = match retry {
             Retry::Stream { after } if self.attempt < self.policy.retry_limit => after,

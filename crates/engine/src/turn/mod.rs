@@ -31,7 +31,7 @@ use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
 use self::failing::no_summary;
 
-/// How often half of what is left of a conversation is left out, so that the rest can be summed up.
+/// How often the oldest half of a conversation is dropped, so that the rest fits into a request for a summary.
 const MOST_HALVINGS: u32 = 6;
 
 /// An input of the machine.
@@ -117,7 +117,7 @@ pub(crate) struct TurnPolicy {
     pub(crate) backoff: Backoff,
     /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
     pub(crate) forgets_interrupted: bool,
-    /// How many tokens may be in the window before the conversation is summed up.
+    /// How many tokens may be in the window before the conversation is compacted.
     pub(crate) compact_at: Option<i64>,
     /// How many calls may run at once.
     pub(crate) calls_at_once: usize,
@@ -164,7 +164,7 @@ pub(crate) struct Turn {
     purpose: Purpose,
     /// How many tokens were in the window after the last answer.
     used: i64,
-    /// Whether the conversation was summed up in this turn. Once is enough: a second time would gain nothing.
+    /// Whether the conversation was compacted in this turn. A second compaction would gain nothing.
     has_compacted: bool,
     /// How much of the conversation had to be left out for the summary to fit.
     halvings: u32,

@@ -535,7 +535,7 @@ fn a_summary_on_request_ends_the_turn() {
 }
 
 #[test]
-fn what_is_said_during_a_summary_is_answered_after_it() {
+fn input_during_a_summary_is_answered_after_it() {
     play(
         compacting(),
         "say more\ndone s Sum\ncompleted",
@@ -592,7 +592,7 @@ fn a_summary_that_fails_says_what_it_was() {
             refused
                 CANCEL
                 BREAK OFF
-                END Failed(Failure { message: "the conversation could not be summed up: refused", hint: None, info: Other })
+                END Failed(Failure { message: "the conversation could not be compacted: refused", hint: None, info: Other })
         "#]],
     );
 }
@@ -621,7 +621,7 @@ fn an_empty_summary_is_asked_for_again_and_then_given_up() {
                 count
                 CANCEL
                 BREAK OFF
-                END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
+                END Failed(Failure { message: "the conversation could not be compacted: the model gave no summary", hint: None, info: Other })
         "#]],
     );
 }

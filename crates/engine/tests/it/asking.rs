@@ -115,7 +115,7 @@ async fn typing_into_a_command_that_a_person_has_allowed_is_free() {
 }
 
 #[tokio::test]
-async fn what_would_destroy_something_is_asked_about_when_it_is_typed_too() {
+async fn destructive_input_to_a_terminal_is_asked_about() {
     let calls = [exec("sh", 250), write("echo fine\n"), write("rm -rf gone\n")];
     let world = world("on-request", "danger-full-access").set("features.unified_exec=true");
     let mut client = world.start(&script(&calls)).await;

@@ -141,7 +141,7 @@ async fn the_file_keeps_what_a_resumed_client_is_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_sent_is_what_is_saved() {
+async fn sent_items_equal_saved_items() {
     let client =
         one_turn(r#"[{"items": [{"call": "odd", "args": {"b": 1, "a": "ä"}}]}, {"items": [{"text": "done"}]}]"#).await;
     let text = std::fs::read_to_string(client.rollout()).unwrap();
@@ -198,7 +198,7 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_out_of_the_project_is_not_read_and_that_is_told() {
+async fn a_link_out_of_the_project_is_not_read_and_that_is_reported() {
     let world = World::new().file("home/secret", "key");
     std::os::unix::fs::symlink(world.path("home/secret"), world.path("project/AGENTS.md")).unwrap();
     let mut client = world.start("[]").await;

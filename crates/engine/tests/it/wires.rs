@@ -1,4 +1,4 @@
-//! The same scenarios over the three wires: a thread says the same, whatever its provider speaks.
+//! The same scenarios over the three wires: a thread publishes the same events with every provider.
 
 use std::sync::Arc;
 
@@ -93,7 +93,7 @@ fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A thread whose provider speaks a wire, with another provider beside it that speaks the next one.
+/// A thread whose provider speaks one wire, with another provider that speaks the next one.
 async fn start(fake: &FakeModel, scenario: &Scenario, wire: &str) -> Client {
     let next = WIRES[(WIRES.iter().position(|known| *known == wire).expect("it is one") + 1) % WIRES.len()];
     let mut world = World::new();
@@ -241,7 +241,7 @@ fn check_requests(name: &str, wire: &str, bodies: &[Value]) {
 }
 
 #[tokio::test]
-async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alone() {
+async fn provider_specific_data_is_stored_and_sent_only_to_its_provider() {
     let script = r#"[{"items": [{"reasoning": ["Let me think."]}, {"text": "Yes."}]}, {"items": [{"text": "Two."}]},
                      {"items": [{"text": "Three."}]}, {"items": [{"text": "Four."}]}]"#;
     for (wire, secret) in [("responses", "c2VjcmV0"), ("anthropic", "c2ln")] {

@@ -1,4 +1,4 @@
-//! From the lines of a file back to the log, whatever release has written them.
+//! Decodes the lines of a file, from any release, to the events of the log.
 //!
 //! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file
 //! does not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty

@@ -1,7 +1,7 @@
 //! The state of a thread: what its events come to.
 //!
-//! One function gives it, event by event, to the session that makes the events and to whoever reads them from a file.
-//! What follows from the file alone is therefore what the session knows.
+//! One function gives it, event by event, to the session that emits the events and to readers of a file. The state from
+//! the file alone is therefore the state of the session.
 
 #[cfg(any(test, feature = "testing"))]
 mod canonical;
@@ -225,8 +225,7 @@ impl ThreadState {
     }
 
     /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it
-    /// names the turn before. Of a turn in which the conversation was summed up no more is known than what was said
-    /// after that.
+    /// names the turn before. Of a turn with a compaction nothing is known but the messages after that.
     fn begins_turn(&self, is_announced: bool, turn: Option<&TurnId>) -> bool {
         match self.conversation.turns().last() {
             None => true,

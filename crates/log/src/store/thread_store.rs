@@ -67,10 +67,10 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Puts a thread away. One that is away already stays there.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Takes a thread back that was put away. One that is in use already stays so.
+    /// Restores an archived thread. An active one is left alone.
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Deletes a thread, put away or not, with everything that is noted about it.
+    /// Deletes a thread, archived or not, with all its metadata.
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError>;
 
     /// Names a thread. An empty name takes its name away.
@@ -200,7 +200,7 @@ pub enum Entry<'a> {
 pub struct Located {
     /// Which one it is.
     pub thread: ThreadId,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 

@@ -64,7 +64,7 @@ notifications! {
     "thread/started" => ThreadStarted(Box<ThreadStarted>),
     /// A thread does something else now.
     "thread/status/changed" => ThreadStatusChanged(ThreadStatusChanged),
-    /// A thread was put away.
+    /// A thread was archived.
     "thread/archived" => ThreadArchived(ThreadNamed),
     /// A thread was taken back.
     "thread/unarchived" => ThreadUnarchived(ThreadNamed),
@@ -86,7 +86,7 @@ notifications! {
     "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
-    /// A conversation was summed up.
+    /// A conversation was compacted.
     "thread/compacted" => ThreadCompacted(TurnNamed),
     /// A client that was cut off knows everything again.
     "thread/caughtUp" => ThreadCaughtUp(ThreadCaughtUp),

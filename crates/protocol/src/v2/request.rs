@@ -99,7 +99,7 @@ pub struct CommandApprovalParams {
     pub available_decisions: Vec<Value>,
 }
 
-/// `item/fileChange/requestApproval`. What would change is in the item.
+/// `item/fileChange/requestApproval`. The changes are in the item.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileChangeRequestApprovalParams"))]
 #[serde(rename_all = "camelCase")]

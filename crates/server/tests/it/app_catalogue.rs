@@ -43,7 +43,7 @@ async fn a_switch_counts_until_the_server_ends_and_leaves_the_file_alone() {
 }
 
 #[tokio::test]
-async fn what_there_is_is_listed() {
+async fn existing_entries_are_listed() {
     let config = "[mcp_servers.one]\ncommand = 'x'\n";
     let mut client = AppClient::start_new(&format!("model_provider = 'openai'\n{config}")).await;
     assert_eq!(client.ok("collaborationMode/list", json!({})).await["data"][0]["mode"], "plan");

@@ -98,7 +98,7 @@ fn rows(bundle: &Value, table: &str, place: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_no_schema_allows_is_noticed() {
+fn values_that_no_schema_allows_are_noticed() {
     let bad = serde_json::json!({"method": "turn/started", "params": {"threadId": 1, "turn": {}}});
     let event = serde_json::json!({"method": "codex/event/warning", "params": {"msg": {"type": "warning"}}});
     let answer = serde_json::json!({"id": 1, "result": {"turn": null}});

@@ -2,6 +2,8 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
+mod names;
+mod prose;
 mod reading;
 mod sessions;
 mod settings;

@@ -39,7 +39,7 @@ tagged! {
         "error" => Error(ErrorEvent),
         /// Something is amiss, and work goes on.
         "warning" => Warning(WarningEvent),
-        /// The conversation was summed up to make room.
+        /// The conversation was compacted to make room.
         "context_compacted" => ContextCompacted,
         /// A turn began.
         "task_started" | "turn_started" => TaskStarted(TaskStartedEvent),

@@ -155,7 +155,7 @@ fn changes_plans_and_trouble() {
 }
 
 #[test]
-fn what_this_release_does_not_know_is_passed_over() {
+fn unknown_data_is_skipped() {
     check(
         &[
             ("item/started", json!({"item": {"type": "hologram", "id": "h"}})),

@@ -37,7 +37,7 @@ pub(super) async fn add(
     .await
 }
 
-/// Takes something away. What is not there is away already.
+/// Removes an attachment. A missing one counts as removed.
 pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemoveParams) -> WithNotification<Empty> {
     let ThreadAttachmentRemoveParams { thread_id, attachment_type, identity_key } = params;
     let id = parse_name(&thread_id)?;
