@@ -98,6 +98,7 @@ pub(crate) const KEYS: &[Known] = &[
     shared("features.unified_exec"),
     // Providers, programs and files. The contents of a file would be sent to the model, so a project names none.
     own("model_provider"),
+    own("oss_provider"),
     own("model_catalog_json"),
     own("openai_base_url"),
     own("model_providers.*.name"),
@@ -105,6 +106,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.env_key"),
     own("model_providers.*.env_key_instructions"),
     own("model_providers.*.experimental_bearer_token"),
+    own("model_providers.*.models_timeout_ms"),
     own("model_providers.*.auth.command"),
     own("model_providers.*.auth.args"),
     own("model_providers.*.auth.timeout_ms"),
@@ -222,7 +224,6 @@ pub(crate) const KEYS: &[Known] = &[
     moot("windows.**", "it is for Windows"),
     moot("windows_wsl_setup_acknowledged", "it is for Windows"),
     unused("ghost_snapshot.**", "there are no snapshots to go back to"),
-    unused("oss_provider", "name the server with --local-provider"),
     unused("compact_prompt", "the prompt for summaries is built in"),
     unused("experimental_compact_prompt_file", "the prompt for summaries is built in"),
     unused("model_supports_reasoning_summaries", ABSENT),
