@@ -74,7 +74,7 @@ const NO_FEATURE: &str = "this release has no such feature";
 const ALWAYS: &str = "the model always has this tool";
 const SEARCH: &str = "set tools.web_search instead";
 const REALTIME: &str = "there are no voice conversations";
-const INCLUDED: &str = "what the model is told cannot be switched off";
+const INCLUDED: &str = "the messages to the model cannot be turned off";
 
 /// The table. The first matching row counts.
 pub(crate) const KEYS: &[Known] = &[

@@ -223,7 +223,7 @@ impl OpenedLog {
         Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), state, explicit) })
     }
 
-    /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
+    /// Resumes a thread. The lock comes first, so that nobody adds to what is read.
     fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
         let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;

@@ -73,7 +73,7 @@ pub enum Body {
     ModelAsked(Arc<Settings>),
     /// An item has entered the conversation with the model.
     Recorded(Record),
-    /// An item has begun.
+    /// An item has started.
     ItemStarted(Item),
     /// An item has grown.
     ItemDelta {
@@ -82,7 +82,7 @@ pub enum Body {
         /// By what.
         delta: Delta,
     },
-    /// An item is whole.
+    /// An item is complete.
     ItemCompleted(Item),
     /// An item has broken off: it will not be whole, and this is what there was of it.
     ItemInterrupted(Item),

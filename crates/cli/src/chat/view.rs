@@ -291,7 +291,7 @@ impl View {
     fn completed(&mut self, item: &ThreadItem) {
         match item {
             ThreadItem::UserMessage { content, .. } => {
-                self.write(|transcript| transcript.user(content.iter().map(piece)))
+                self.write(|transcript| transcript.user(content.iter().map(piece)));
             }
             ThreadItem::CommandExecution(command) => self.command_end(command),
             ThreadItem::FileChange { id, status, .. } => {

@@ -128,7 +128,7 @@ fn with_a_full_disk() {
     let place = scripted(HELLO).file("home/sessions", "in the way");
     let run = exec(&place, &["--json", "hi"], "");
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("error: could not make the folder "), "{}", run.stderr);
+    assert!(run.stderr.contains("error: could not create the folder "), "{}", run.stderr);
     assert!(run.stderr.contains("Not a directory"), "{}", run.stderr);
     assert_eq!(exec(&place, &["--ephemeral", "hi"], "").code, Some(0));
 }

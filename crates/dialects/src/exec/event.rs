@@ -18,22 +18,22 @@ pub enum ThreadEvent {
         /// By this name it can be resumed.
         thread_id: ThreadId,
     },
-    /// Work has begun.
+    /// A turn has started.
     #[serde(rename = "turn.started")]
     TurnStarted,
-    /// Work is done.
+    /// A turn is completed.
     #[serde(rename = "turn.completed")]
     TurnCompleted {
         /// Its token usage.
         usage: Usage,
     },
-    /// Work could not be done.
+    /// A turn has failed.
     #[serde(rename = "turn.failed")]
     TurnFailed {
         /// Why not.
         error: ThreadError,
     },
-    /// An item has begun.
+    /// An item has started.
     #[serde(rename = "item.started")]
     ItemStarted {
         /// The item so far.
@@ -45,19 +45,19 @@ pub enum ThreadEvent {
         /// The item now.
         item: ThreadItem,
     },
-    /// An item is whole.
+    /// An item is complete.
     #[serde(rename = "item.completed")]
     ItemCompleted {
         /// The item.
         item: ThreadItem,
     },
-    /// Somebody is asked whether something may be done. Only sent where the caller has said who answers.
+    /// An approval request. Only sent if the caller chose who answers.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         #[serde(flatten)]
         request: ApprovalRequest,
     },
-    /// Something went wrong. Work may go on.
+    /// An error after which the turn may continue.
     #[serde(rename = "error")]
     Error(ThreadError),
 }
