@@ -30,7 +30,7 @@ const FILES: &[(&str, &str)] =
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
-    let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
+    let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not create a folder")?;
     let env = Env::process();
     // Commands may write the project, but not the home of the demo.
     let home = Home::find(&env)?.temporary_folder()?;

@@ -21,6 +21,7 @@ mod host;
 mod input_file;
 mod lazy;
 mod linux_sandbox;
+mod local;
 mod login;
 mod mcp_server;
 mod memory;

@@ -30,9 +30,9 @@ pub(crate) enum OutputError {
     Folder,
     #[error("it is a pipe or a socket that nobody reads")]
     NoReader,
-    #[error("it is no file that can be written to")]
+    #[error("it is not a writable file")]
     Unfit,
-    #[error("it was moved or replaced meanwhile")]
+    #[error("it was moved or replaced in the meantime")]
     Replaced,
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -317,7 +317,7 @@ mod tests {
             std::fs::rename(place.path("project/sub"), place.path("project/moved")).unwrap();
             symlink(place.path("outside"), place.path("project/sub")).unwrap();
         };
-        place.check("project/sub/file", plant, "it was moved or replaced meanwhile");
+        place.check("project/sub/file", plant, "it was moved or replaced in the meantime");
         let place = Place::new();
         let plant = || {
             std::fs::remove_file(place.path("project/last.txt")).unwrap();

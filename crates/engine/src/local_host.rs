@@ -114,6 +114,11 @@ impl ThreadHost for LocalHost {
         Box::pin(self.shared.loaded.unload(id, questions))
     }
 
+    fn listed_models(&self) -> BoxFuture<'_, Vec<String>> {
+        let HostOptions { config, credentials, originator, .. } = &self.shared.options;
+        Box::pin(self.shared.models.listed((config, credentials), originator))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.shared.loaded.close())
     }

@@ -187,7 +187,7 @@ impl Server {
 }
 
 /// The local servers that answer.
-pub(crate) async fn capabilities(env: &Env) -> Vec<Server> {
+pub(crate) async fn find_servers(env: &Env) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
     for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
         let url = base_url.unwrap_or_default();

@@ -249,7 +249,7 @@ async fn ask_first_run<W: Write>(
     stop: &mut Stop,
 ) -> anyhow::Result<Option<ChatEnd>> {
     loop {
-        let mut asked = FirstRun::new(first_run::capabilities(&place.env).await);
+        let mut asked = FirstRun::new(first_run::find_servers(&place.env).await);
         screen.show(asked.question(), Footer::default())?;
         let kept = match dialogue::ask(&mut asked, screen, keys, stop).await? {
             Ok(Choice::Capabilities) => continue,

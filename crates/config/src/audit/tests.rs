@@ -176,7 +176,7 @@ fn a_home_of_0_77_is_audited() {
             78 profiles.deep.model_verbosity: ok
             79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
             82 profiles.local.model_provider: ok
-            83 profiles.local.oss_provider: `profiles.local.oss_provider` has no effect: name the server with --local-provider
+            83 profiles.local.oss_provider: ok
             86 projects."/home/ann/work.git/site".trust_level: ok
         "#]],
     );

@@ -159,7 +159,7 @@ fn edits_that_break_the_configuration_are_refused() {
         json!("none"),
         expect![[r#"
             Invalid: the configuration would be invalid
-            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted"#]],
+            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm"#]],
     );
     check_refused(
         "",

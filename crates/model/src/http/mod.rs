@@ -1,13 +1,16 @@
 //! A model behind HTTP, whichever of the three wires it speaks.
 
 mod link;
+mod listing;
 mod stream;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use codex_wire::provider_traits::{ProviderTraits, SchemaForm};
+use futures_util::future::BoxFuture;
 use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
@@ -49,6 +52,18 @@ impl Model for HttpModel {
     fn ask(&self, prompt: Prompt) -> Answer {
         let shared = Arc::clone(&self.shared);
         Box::pin(try_unfold(Stage::Asked(Box::new(prompt)), move |stage| stream::advance(Arc::clone(&shared), stage)))
+    }
+
+    fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
+        let provider = &self.shared.provider;
+        let listed = async move {
+            let link = self.shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
+            link.list_models(provider).await
+        };
+        Box::pin(async move {
+            let listed = tokio::time::timeout(within, listed).await.unwrap_or(Err(ModelError::Idle { after: within }));
+            listed.inspect_err(|error| tracing::debug!(provider = provider.id, %error, "no list of models"))
+        })
     }
 }
 

@@ -47,14 +47,21 @@ serve! {
 }
 
 async fn models(connection: &Arc<Connection>, params: ModelListParams) -> Result<ModelListResponse, ErrorObject> {
-    with_host(connection, move |host| page_of_models(&*host.config()?, &params).map_err(ErrorObject::from_display))
-        .await
+    let listed = connection.host.start.threads.listed_models().await;
+    with_host(connection, move |host| {
+        page_of_models(&*host.config()?, listed, &params).map_err(ErrorObject::from_display)
+    })
+    .await
 }
 
-fn page_of_models(config: &Config, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
+fn page_of_models(
+    config: &Config,
+    listed: Vec<String>,
+    params: &ModelListParams,
+) -> Result<ModelListResponse, CursorError> {
     // A catalogue that cannot be read is what each thread warns of.
     let (table, _) = ModelTable::read(&config.model);
-    let models = table.offered(config, params.include_hidden == Some(true));
+    let models = table.joined_by(listed).offered(config, params.include_hidden == Some(true));
     let (models, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
     Ok(ModelListResponse { data: models.into_iter().map(model).collect(), next_cursor })
 }
@@ -227,7 +234,7 @@ mod tests {
         let list = |cursor: Option<&str>, limit| {
             let params =
                 ModelListParams { cursor: cursor.map(str::to_owned), limit: Some(limit), include_hidden: None };
-            page_of_models(&config, &params)
+            page_of_models(&config, Vec::new(), &params)
         };
         let ids = |page: &ModelListResponse| page.data.iter().map(|model| model.id.clone()).collect::<Vec<_>>();
         let first = list(None, 2).unwrap();
