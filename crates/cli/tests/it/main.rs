@@ -21,6 +21,7 @@ mod http;
 mod known;
 mod local;
 mod login;
+mod mcp;
 mod mistakes;
 mod names;
 mod never_break;
