@@ -3519,6 +3519,10 @@ export type TokenUsageInfo = {
   last_token_usage: TokenUsage;
   /** The size of the model's window, where known. */
   model_context_window: number | null;
+  /** The cost of the latest turn so far; only if the user has set prices for everything that it used. */
+  turn_cost?: number | null;
+  /** The cost of the thread, under the same condition. */
+  thread_cost?: number | null;
 };
 
 /** A tool of an MCP server. */
@@ -6783,6 +6787,10 @@ export namespace v2 {
     last: v2.TokenUsageBreakdown;
     /** The size of the model's window, where known. */
     modelContextWindow: number | null;
+    /** The cost of the latest turn so far; only if the user has set prices for everything that it used. */
+    turnCost?: number | null;
+    /** The cost of the thread, under the same condition. */
+    threadCost?: number | null;
   };
 
   /** Tokens were used. */
@@ -7347,14 +7355,13 @@ export namespace exec {
     input_tokens: number;
     /** The part of them that the provider had cached. */
     cached_input_tokens: number;
-    /**
-     * The part of them that the provider has put into its cache, which no provider that is spoken to tells. Only 0.166
-     * has it.
-     */
+    /** The part of them that the provider has put into its cache, where it tells; 0.166 always has it, and 0.77 never. */
     cache_write_input_tokens?: number | null;
     /** Tokens received, reasoning included. */
     output_tokens: number;
     /** The part of them that was reasoning; 0.77 does not tell it. */
     reasoning_output_tokens?: number | null;
+    /** The cost of the run, if the user has set prices for everything that it used. */
+    cost?: number | null;
   };
 }

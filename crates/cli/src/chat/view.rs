@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::exec::amount;
 use crate::failure::in_brief;
 use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
 
@@ -57,6 +58,8 @@ pub(crate) struct View {
     /// The thread's token usage, now and at the start of the turn.
     used: Usage,
     used_before: Usage,
+    /// The cost of the latest turn and of the thread, where known.
+    costs: (Option<f64>, Option<f64>),
     /// The used part of the model's context window, and its size.
     window: Option<(i64, i64)>,
     /// The latest rate limits of the account.
@@ -117,6 +120,7 @@ impl View {
             cut: HashSet::new(),
             used: Usage::default(),
             used_before: Usage::default(),
+            costs: (None, None),
             window: None,
             limits: None,
             is_verbose: false,
@@ -153,7 +157,7 @@ impl View {
         self.printed.clear();
         self.patches.clear();
         self.cut.clear();
-        (self.used, self.used_before) = Default::default();
+        (self.used, self.used_before, self.costs) = Default::default();
         self.window = None;
     }
 
@@ -211,6 +215,8 @@ impl View {
                 let number = |at: &str| params.pointer(at).and_then(Value::as_i64);
                 let last = number("/tokenUsage/last/totalTokens");
                 self.window = last.zip(number("/tokenUsage/modelContextWindow")).or(self.window);
+                let cost = |at: &str| params.pointer(at).and_then(Value::as_f64);
+                self.costs = (cost("/tokenUsage/turnCost"), cost("/tokenUsage/threadCost"));
             }
             "account/rateLimits/updated" => self.limits = member(params, "rateLimits").or_else(|| self.limits.take()),
             "thread/compacted" => self.remark(Style::Dim, "Compacted: continuing from a summary"),
@@ -411,6 +417,7 @@ impl View {
     pub(crate) fn usage(&self) -> Vec<(&'static str, String)> {
         let Usage { input, cached, output } = self.used;
         let mut rows = vec![("tokens", format!("{input} in ({cached} cached), {output} out"))];
+        rows.extend(self.costs.1.map(|cost| ("cost", amount(cost))));
         if let Some((taken, size)) = self.window.filter(|(_, size)| *size > 0) {
             let left = (100 - taken.saturating_mul(100) / size).clamp(0, 100);
             rows.push(("context", format!("{left}% left ({taken} of {size} tokens used)")));
@@ -444,7 +451,8 @@ impl View {
             return;
         }
         let took = turn.duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();
-        self.line(&format!("tokens: {input} in ({cached} cached), {output} out{took}\n"));
+        let cost = self.costs.0.map(|cost| format!(", cost {}", amount(cost))).unwrap_or_default();
+        self.line(&format!("tokens: {input} in ({cached} cached), {output} out{cost}{took}\n"));
     }
 }
 

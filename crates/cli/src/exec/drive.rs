@@ -14,7 +14,7 @@ use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
-use super::bill::{self, Bill};
+use super::bill;
 use super::schema::{Schema, SchemaSupport};
 use super::show::RunOutput;
 use crate::signals::Stop;
@@ -75,8 +75,6 @@ pub(crate) struct Drive {
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
-    /// Its cost.
-    pub(crate) bill: Bill,
     /// The model's last message.
     pub(crate) last_message: Option<Text>,
     /// The number of requests to the model.
@@ -108,12 +106,11 @@ impl Drive {
         answerer: Answerer,
         limits: Limits,
         checked: Option<(Schema, SchemaSupport)>,
-        bill: Bill,
     ) -> Self {
         let (last_message, requests, unmended, stopped) = (None, 0, None, None);
         let (schema, pledge) = checked.unzip();
         let pledge = pledge.unwrap_or_default();
-        Self { thread, show, answerer, limits, schema, bill, last_message, requests, pledge, unmended, stopped }
+        Self { thread, show, answerer, limits, schema, last_message, requests, pledge, unmended, stopped }
     }
 
     /// Runs the task.
@@ -201,7 +198,7 @@ impl Drive {
                 }
             }
             Body::Asked(question) => self.question(question).await?,
-            Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
+            Body::ModelAsked(_) => self.model_asked().await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
         }
@@ -216,8 +213,7 @@ impl Drive {
         Ok(self.asked(asked).await?)
     }
 
-    async fn model_asked(&mut self, model: &str) {
-        self.bill.asks(model);
+    async fn model_asked(&mut self) {
         self.requests += 1;
         if let Some(most) = self.limits.requests
             && self.requests > most
@@ -233,8 +229,7 @@ impl Drive {
         {
             self.stop(Ending::BudgetSpent, format!("budget of {most} tokens exhausted")).await;
         }
-        self.bill.count(used);
-        if let Some((most, cost)) = self.limits.cost.zip(self.bill.cost())
+        if let Some((most, cost)) = self.limits.cost.zip(used.cost)
             && cost > most
         {
             let why = format!("budget of {most} exhausted: spent {}", bill::amount(cost));
