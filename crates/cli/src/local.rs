@@ -23,9 +23,7 @@ const OLLAMA: &str = "ollama";
 /// The options for local servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalRequest<'a> {
-    /// The server, if one is named.
     pub(crate) server: Option<&'static str>,
-    /// The model, if one is named.
     pub(crate) model: Option<&'a str>,
 }
 
