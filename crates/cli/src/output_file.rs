@@ -30,16 +30,15 @@ pub(crate) enum OutputError {
     Folder,
     #[error("it is a pipe or a socket that nobody reads")]
     NoReader,
-    #[error("it is no file that can be written to")]
+    #[error("it is not a writable file")]
     Unfit,
-    #[error("it was moved or replaced meanwhile")]
+    #[error("it was moved or replaced in the meantime")]
     Replaced,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl OutputError {
-    /// A hint.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",
@@ -317,7 +316,7 @@ mod tests {
             std::fs::rename(place.path("project/sub"), place.path("project/moved")).unwrap();
             symlink(place.path("outside"), place.path("project/sub")).unwrap();
         };
-        place.check("project/sub/file", plant, "it was moved or replaced meanwhile");
+        place.check("project/sub/file", plant, "it was moved or replaced in the meantime");
         let place = Place::new();
         let plant = || {
             std::fs::remove_file(place.path("project/last.txt")).unwrap();

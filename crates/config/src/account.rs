@@ -204,7 +204,7 @@ mod tests {
         let home = Home::at(temp.path());
         for key in ["", "  ", "sk-1\r\nX: y", "sk 1", "sk-\u{e9}"] {
             let error = Auth::store_api_key(&home, key).unwrap_err();
-            assert_eq!(error.to_string(), "the key is empty or holds characters that no key has");
+            assert_eq!(error.to_string(), "the key is empty or contains invalid characters");
             assert!(!home.auth_file().exists());
         }
     }

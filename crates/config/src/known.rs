@@ -74,7 +74,7 @@ const NO_FEATURE: &str = "this release has no such feature";
 const ALWAYS: &str = "the model always has this tool";
 const SEARCH: &str = "set tools.web_search instead";
 const REALTIME: &str = "there are no voice conversations";
-const INCLUDED: &str = "what the model is told cannot be switched off";
+const INCLUDED: &str = "the messages to the model cannot be turned off";
 
 /// The table. The first matching row counts.
 pub(crate) const KEYS: &[Known] = &[
@@ -167,6 +167,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("approval_policy"),
     own("approvals_reviewer"),
     own("approval_timeout_sec"),
+    own("wait_for_limits"),
     partly("sandbox_mode", &["read-only"]),
     own("sandbox_workspace_write.writable_roots"),
     own("sandbox_workspace_write.network_access"),
@@ -200,6 +201,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("models.*.max_output_tokens"),
     own("prices.*.input"),
     own("prices.*.cached"),
+    own("prices.*.cache_write"),
     own("prices.*.output"),
     own("skills.config"),
     own("profile"),

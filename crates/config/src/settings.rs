@@ -58,6 +58,8 @@ pub struct ModelConfig {
     pub verbosity: Option<Verbosity>,
     /// `[models."<name>"]`: the user's corrections.
     pub corrections: BTreeMap<String, ModelCorrection>,
+    /// `wait_for_limits`: whether a turn waits until a used-up allowance comes back.
+    pub waits_for_limits: bool,
 }
 
 impl ModelConfig {
@@ -76,6 +78,7 @@ impl ModelConfig {
             reasoning_summary: root.word("model_reasoning_summary")?.unwrap_or(ReasoningSummary::Auto),
             verbosity: root.word("model_verbosity")?,
             corrections: root.map("models", ModelCorrection::read)?,
+            waits_for_limits: root.bool("wait_for_limits")?.unwrap_or(false),
         })
     }
 }

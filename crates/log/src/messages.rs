@@ -42,6 +42,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::GoalChanged(_)
         | Body::GoalCleared
         | Body::AnswerRetried { .. }
+        | Body::LimitReached { .. }
         | Body::Warning { .. }
         | Body::Unread(_) => {}
     }

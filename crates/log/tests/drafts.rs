@@ -33,7 +33,7 @@ impl LineSink for World {
 }
 
 impl World {
-    /// A turn has begun.
+    /// A turn has started.
     fn new() -> Self {
         let mut world = Self::default();
         world.tell(Body::TurnStarted { context_window: None });

@@ -175,9 +175,9 @@ mod tests {
         for (status, body, said) in [
             (403, json!({"error": "access_denied"}), "the login was refused: access_denied"),
             (400, json!({"error": "expired_token"}), "nobody logged in within 15 minutes"),
-            (400, json!({"error": {"code": "bad_client"}}), "the login service said 400: bad_client"),
-            (400, json!({"error": "Token canary-1 is bad"}), "the login service said 400"),
-            (200, json!({}), "the login service gave an answer that cannot be used: it has no code"),
+            (400, json!({"error": {"code": "bad_client"}}), "the login service responded with 400: bad_client"),
+            (400, json!({"error": "Token canary-1 is bad"}), "the login service responded with 400"),
+            (200, json!({}), "unexpected response from the login service: it has no code"),
         ] {
             let DeviceAnswer::Over(error) = poll_answer(status, &body) else { panic!("{status} {body}") };
             assert_eq!(error.to_string(), said);

@@ -373,7 +373,7 @@ fn a_compaction_that_cannot_be_read_is_no_place_to_start() {
 fn a_file_that_names_no_thread_is_refused() {
     let (_folder, path) = written(turn("one"));
     let error = read_history(&path).unwrap_err();
-    assert!(error.to_string().ends_with("does not say which thread it records"), "{error}");
+    assert!(error.to_string().ends_with("does not name its thread"), "{error}");
     let error = read_history(&path.with_extension("gone")).unwrap_err();
     assert!(error.to_string().starts_with("could not open the rollout"), "{error}");
 }
@@ -436,7 +436,7 @@ fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     let text = std::fs::read_to_string(&into).unwrap();
     assert!(text.ends_with(&turn("one")) && text.lines().count() == 4, "{text}");
     let error = fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap_err();
-    assert!(error.to_string().starts_with("could not make the thread's file"), "{error}");
+    assert!(error.to_string().starts_with("could not create the thread's file"), "{error}");
     assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
 }
 

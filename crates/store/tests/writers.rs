@@ -279,7 +279,7 @@ fn special_files_are_not_written() {
 #[test]
 fn a_place_that_cannot_be_written_is_reported() {
     let error = RolloutFile::create(PathBuf::from("/proc/none/sessions/r.jsonl")).unwrap_err();
-    assert_eq!(error.to_string(), "could not make the folder /proc/none/sessions");
+    assert_eq!(error.to_string(), "could not create the folder /proc/none/sessions");
     let error = RolloutFile::reopen(PathBuf::from("/proc/none/r.jsonl")).unwrap_err();
     assert_eq!(error.to_string(), "could not open the thread's file /proc/none/r.jsonl");
 }

@@ -24,7 +24,7 @@ pub enum Address {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The scheme is unknown.
-    #[error("{text} is no address; there are stdio://, unix://PATH, ws://IP:PORT, tcp://IP:PORT and grpc://IP:PORT")]
+    #[error("{text} is not an address; use stdio://, unix://PATH, ws://IP:PORT, tcp://IP:PORT or grpc://IP:PORT")]
     Scheme { text: String },
     /// The path of a socket is not absolute.
     #[error("the path in {text} is not absolute; an absolute one has three slashes, as in unix:///run/codex.sock")]

@@ -30,7 +30,7 @@ fn a_model_cannot_send_it_elsewhere() {
         ("last.txt", "rm -f last.txt; ln -s ../outside/file last.txt", "it is a link"),
         ("last.txt", "rm -f last.txt; ln -s ../outside/new last.txt", "it is a link"),
         ("last.txt", "rm -f last.txt; mkfifo last.txt", "it is a pipe or a socket that nobody reads"),
-        ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced meanwhile"),
+        ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced in the meantime"),
     ] {
         let place = running(script);
         // Not all machines have a sandbox, and this test is not about it.

@@ -179,5 +179,5 @@ fn a_folder_that_cannot_be_made_is_an_error() {
     let place = Place::new().file("project/file", "");
     let run = place.run(&["app-server", "generate-ts", "--out", "file/below"], "");
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("could not make file/below"), "{}", run.stderr);
+    assert!(run.stderr.contains("could not create file/below"), "{}", run.stderr);
 }

@@ -14,7 +14,7 @@ use codex_wire::event::{
 };
 use codex_wire::ids::ThreadId;
 
-use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted};
+use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted, limit_words};
 
 /// Which of the messages that releases have added over time a reader wants.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,6 +68,10 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         Body::AnswerRetried { failure, attempt, limit, delay } => {
             let message = format!("{}; retrying {attempt}/{limit} in {}ms", failure.message, delay.as_millis());
             let codex_error_info = Some(failure.info.clone());
+            out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
+        }
+        Body::LimitReached { failure, until_ms, .. } => {
+            let (message, codex_error_info) = (limit_words(failure, *until_ms), Some(failure.info.clone()));
             out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
         }
         Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use codex_log::review;
-use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId};
+use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId, limit_words};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -127,6 +127,7 @@ impl Projector {
             | Body::Compacted(_)
             | Body::TokensCounted { .. }
             | Body::AnswerRetried { .. }
+            | Body::LimitReached { .. }
             | Body::Warning { .. } => Some(0),
         }
     }
@@ -215,12 +216,18 @@ impl Projector {
                 out.push(ServerNotification::AccountRateLimitsUpdated(updated));
             }
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
+            Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
             Body::Warning { message } => {
                 let (thread_id, message) = (Some(self.thread.clone()), message.clone());
                 out.push(ServerNotification::Warning(Warning { thread_id, message }));
             }
             Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
         }
+    }
+
+    fn limit_reached(&self, turn: &str, failure: &Failure, until_ms: i64, out: Out<'_>) {
+        let message = limit_words(failure, until_ms);
+        self.error(turn, &Failure { message, ..failure.clone() }, true, out);
     }
 
     fn recorded(&self, turn: &str, record: &Record, out: Out<'_>) {

@@ -29,7 +29,6 @@ use codex_tools::lifecycle::CallEvent;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::review::ReviewRequest;
@@ -48,7 +47,7 @@ use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_unde
 use crate::resume::UnfinishedCalls;
 use crate::review;
 use crate::setup::Setup;
-use crate::turn::{Input, Turn, UserMessage};
+use crate::turn::{Input, Turn};
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;
@@ -153,7 +152,7 @@ impl Session {
     }
 
     async fn go_on(&mut self, continued: ResumedWork) {
-        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished } = continued;
+        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished, limit_wait } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
         if self.setup.profile.counts_from_zero {
@@ -169,9 +168,15 @@ impl Session {
             self.emit(Body::Recorded(record));
         }
         if let Some(turn) = unfinished {
-            let (machine, effects) =
-                Turn::revive(&turn, asked, self.window(), self.turn_policy(&self.profile.settings));
+            let (window, policy) = (self.window(), self.turn_policy(&self.profile.settings));
+            let (machine, effects) = match limit_wait {
+                Some((failure, after)) => Turn::wait_again(&turn, failure, after, window, policy),
+                None => Turn::revive(&turn, asked, window, policy),
+            };
             self.begin(turn, machine, None);
+            if let Some(turn) = &mut self.turn {
+                turn.is_counted = true;
+            }
             self.perform(effects).await;
         }
     }
@@ -199,8 +204,7 @@ impl Session {
                     closing.push(reply);
                 }
                 Wake::Request(Some(ThreadRequest::Close { reply })) => {
-                    self.is_finishing = true;
-                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    Box::pin(self.close_turn()).await;
                     closing.push(reply);
                 }
                 Wake::Request(Some(ThreadRequest::Retire { questions, reply })) => {
@@ -214,8 +218,7 @@ impl Session {
                 Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
                 Wake::Idle => Box::pin(self.pursue()).await,
                 Wake::Request(None) => {
-                    self.is_finishing = true;
-                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    Box::pin(self.close_turn()).await;
                     break;
                 }
             }
@@ -430,14 +433,8 @@ impl Session {
     async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
-        let said = UserMessage {
-            id: ItemId::new(format!("{}{}", review::ASKED, ThreadId::fresh())),
-            key: None,
-            content: vec![UserInput::text(prompt.clone())],
-            message: Message::user(prompt.clone()),
-            // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
-            is_echoed: self.setup.profile.history == HistoryMode::Full,
-        };
+        // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
+        let said = review::message(&prompt, self.setup.profile.history == HistoryMode::Full);
         let settings = Settings {
             approval_policy: AskForApproval::Never,
             sandbox_policy: SandboxPolicy::ReadOnly,

@@ -74,6 +74,7 @@ impl Profile {
             // The rest of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(window.map(|window| window * COMPACT_AT_PERCENT / 100)),
             calls_at_once: if self.calls_in_parallel(setup, settings) { CALLS_AT_ONCE } else { 1 },
+            waits_for_limits: config.model.waits_for_limits,
             tools: Arc::clone(tools),
         }
     }

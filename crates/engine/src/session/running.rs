@@ -25,6 +25,8 @@ pub(super) struct RunningTurn {
     /// The latest request, for retries.
     prompt: Option<Prompt>,
     pub(super) output_schema: Option<Value>,
+    /// Whether tokens of it were counted.
+    pub(super) is_counted: bool,
     /// The context of its calls, once there was one.
     pub(super) tool_context: Option<Arc<ToolContext>>,
     /// The user's messages in it.
@@ -35,7 +37,7 @@ impl RunningTurn {
     /// A turn that has just begun.
     pub(super) fn new(id: TurnId, settings: Arc<Settings>, machine: Turn, output_schema: Option<Value>) -> Self {
         let (work, said) = (Work::Nothing, Vec::new());
-        Self { id, settings, machine, work, prompt: None, output_schema, tool_context: None, said }
+        Self { id, settings, machine, work, prompt: None, output_schema, is_counted: false, tool_context: None, said }
     }
 
     /// Asks the model, or asks again what it was asked last.

@@ -1,6 +1,7 @@
 mod calls;
 mod endless;
 mod interleavings;
+mod limits;
 
 use codex_log::Abort;
 use codex_wire::error_info::CodexErrorInfo;
@@ -31,6 +32,7 @@ fn policy(compact_at: Option<i64>) -> TurnPolicy {
         forgets_interrupted: false,
         compact_at,
         calls_at_once: MOST_AT_ONCE,
+        waits_for_limits: true,
         tools: Arc::default(),
     }
 }
@@ -99,6 +101,10 @@ fn input(line: &str) -> Input {
             Input::AnswerFailed(Failure { info, ..failure("too long") }, Retry::Never)
         }
         "cut" => Input::AnswerFailed(failure("cut"), Retry::Stream { after: Some(Duration::from_millis(5)) }),
+        "limited" => {
+            let after = Duration::from_secs(first.parse().unwrap());
+            Input::AnswerFailed(failure("limit"), Retry::AtReset { after })
+        }
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
         "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned())),
@@ -146,6 +152,7 @@ fn show(effect: &Effect) -> String {
         Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),
         Effect::Compact(summary) => format!("COMPACT {summary:?}"),
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
+        Effect::WaitForLimit(Limit { after, goes_on, .. }) => format!("LIMIT {after:?}, goes on later: {goes_on}"),
         Effect::Run(call) => format!("RUN {}", call.id.as_str()),
         Effect::Cancel => "CANCEL".to_owned(),
         Effect::BreakOff => "BREAK OFF".to_owned(),

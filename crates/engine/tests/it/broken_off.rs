@@ -236,7 +236,7 @@ fn killed() -> (World, ThreadId, PathBuf) {
     (world, thread.id(), beside)
 }
 
-/// Goes on with a thread.
+/// Resumes a thread.
 async fn resume(world: World, thread: ThreadId) -> Client {
     let (setup, prompts) = world.setup(r#"[{"items": [{"text": "again"}]}]"#);
     let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };

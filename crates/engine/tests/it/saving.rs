@@ -162,7 +162,7 @@ async fn refusal(world: &World, setup: Setup) -> String {
 async fn a_thread_that_cannot_be_saved_does_not_start() {
     let world = World::new().file("home/sessions", "in the way");
     let refused = refusal(&world, world.setup("[]").0).await;
-    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
+    expect!["could not create the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
     let (setup, _) = world.setup(r#"[{"items": [{"text": "still here"}]}]"#);
     let setup = Setup { initial_history: InitialHistory::Unsaved(Box::default()), ..setup };
     let (thread, feed) = setup.start().await.expect("a thread that is not to be saved starts");
@@ -194,7 +194,7 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     let thread = world.store.locate(&aside).expect("it is one of a thread").thread;
     let forked = InitialHistory::Forked { thread, point: ForkPoint::End, explicit };
     let refused = refusal(world, Setup { initial_history: forked, ..world.setup("[]").0 }).await;
-    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
+    expect!["could not create the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
 }
 
 #[tokio::test(start_paused = true)]

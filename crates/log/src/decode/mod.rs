@@ -285,6 +285,15 @@ impl Decoder {
                 self.has_failed = false;
                 Body::TurnEnded(Outcome::Aborted(payload.abort()))
             }
+            "limit_reached" => {
+                let (until_ms, goes_on) = (payload.until_ms.unwrap_or(0), payload.goes_on);
+                let info = CodexErrorInfo::UsageLimitExceeded;
+                Body::LimitReached {
+                    failure: Failure { message: payload.words(), hint: None, info },
+                    until_ms,
+                    goes_on,
+                }
+            }
             "thread_rolled_back" => {
                 let (turns, first) = (payload.num_turns.unwrap_or(0), moment.turn.clone());
                 let body = Body::RolledBack(RolledBack { turns, said: turns, first });

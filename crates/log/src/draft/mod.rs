@@ -147,7 +147,7 @@ impl Drafts {
             Body::ItemCompleted(item) | Body::ItemInterrupted(item) => {
                 self.close(|draft| draft.item.id() == item.id());
             }
-            Body::AnswerRetried { .. } => self.close(Draft::is_answer),
+            Body::AnswerRetried { .. } | Body::LimitReached { .. } => self.close(Draft::is_answer),
             Body::TurnEnded(_) => self.close(|_| true),
             _ => {}
         }

@@ -64,7 +64,7 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Threads in which the words were said or run, the best first.
     fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError>;
 
-    /// Puts a thread away. One that is away already stays there.
+    /// Archives a thread. An archived one is left alone.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
     /// Restores an archived thread. An active one is left alone.
@@ -112,13 +112,13 @@ pub trait ThreadMetadata: Debug + Send + Sync {
     /// The threads that have an attachment of a type and a key, oldest first.
     fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Changes what is known of a thread's repository.
+    /// Changes the repository information of a thread.
     fn change_repository(&self, thread: &ThreadSummary, change: RepositoryChange) -> Result<(), StoreError>;
 
     /// The sections, oldest first.
     fn sections(&self) -> Result<Vec<Section>, StoreError>;
 
-    /// Makes a section.
+    /// Creates a section.
     fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, StoreError>;
 
     /// Names a section, and changes how it is shown if that is said.
@@ -129,7 +129,7 @@ pub trait ThreadMetadata: Debug + Send + Sync {
         appearance: Option<Option<Appearance>>,
     ) -> Result<Section, StoreError>;
 
-    /// Takes a section away. Its threads are in none then.
+    /// Deletes a section. Its threads are in none then.
     fn delete_section(&self, section: &str) -> Result<(), StoreError>;
 
     /// Puts a thread into a section before another one or at its end, or takes it out of the one it is in.

@@ -1,8 +1,9 @@
 //! An answer as it comes in.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::{sync::Arc, time::Duration};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use codex_wire::provider_traits::SchemaForm;
@@ -45,7 +46,7 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
                     return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
                 }
             };
-            let rate_limits = rate_limits(|name| header_text(response.headers(), name));
+            let rate_limits = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
             let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
             incoming.streaming = streaming;
             incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));

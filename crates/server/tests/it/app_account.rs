@@ -104,6 +104,8 @@ async fn a_client_brings_tokens_of_its_own() {
     assert_eq!(account, json!({"type": "chatgpt", "email": null, "planType": "team"}));
     assert!(!client.home("auth.json").exists(), "they are kept in memory alone");
     client.ok("account/logout", json!(null)).await;
+    let updated = client.next_notification("account/updated").await;
+    assert_eq!(updated, json!({"authMode": null, "planType": null}));
     assert_eq!(client.ok("account/read", json!({})).await["account"], json!(null));
     client.end().await;
     let mut client = AppClient::start_new(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;

@@ -210,7 +210,7 @@ async fn invalid_attachments_are_refused_with_a_reason() {
         (add(unknown, "k", json!(1)), "no rollout found for thread id"),
         (add("x", "k", json!(1)), "invalid thread id"),
         (add(&thread, "", json!(1)), "identityKey must not be empty"),
-        (add(&thread, "k", json!("x".repeat(70_000))), "payload has 70002 bytes; at most 65536 are kept"),
+        (add(&thread, "k", json!("x".repeat(70_000))), "payload has 70002 bytes; the limit is 65536"),
         (
             json!({"threadId": thread, "attachmentType": "t", "identityKey": "k"}),
             "Invalid request: missing field `payload`",

@@ -148,8 +148,8 @@ async fn names_and_files_that_are_none_are_refused() {
     for (params, expected) in [
         (json!({"threadId": "nonsense"}), "invalid thread id"),
         (json!({"threadId": unknown}), "no rollout found for thread id"),
-        (json!({"threadId": unknown, "path": "/etc/passwd"}), "does not lie below"),
-        (json!({"threadId": unknown, "path": client.home("config.toml")}), "does not lie below"),
+        (json!({"threadId": unknown, "path": "/etc/passwd"}), "is not below"),
+        (json!({"threadId": unknown, "path": client.home("config.toml")}), "is not below"),
     ] {
         let (code, message) = client.refused("thread/resume", params).await;
         assert_eq!(code, -32600);

@@ -81,10 +81,7 @@ async fn switch(
     let which = match (name, path) {
         (Some(name), None) if name.trim().is_empty() => return Err(ErrorObject::invalid("name must not be empty")),
         (Some(name), None) if name.len() > MOST_NAME_BYTES => {
-            return Err(ErrorObject::invalid(format!(
-                "name has {} bytes; at most {MOST_NAME_BYTES} are kept",
-                name.len()
-            )));
+            return Err(ErrorObject::invalid(format!("name has {} bytes; the limit is {MOST_NAME_BYTES}", name.len())));
         }
         (Some(name), None) => SkillSelector::Name(name),
         (None, Some(path)) if path.is_absolute() => SkillSelector::Path(path),
