@@ -73,6 +73,11 @@ pub(crate) enum Command {
     /// running turns are interrupted and everything is saved. With --listen, many clients share one server, and SIGTERM
     /// ends it.
     AppServer(Lazy<AppServerArgs>),
+    /// Serve this agent as tools of an MCP client, over stdin and stdout
+    ///
+    /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Commands and changes
+    /// that need an approval are asked about with elicitations. The end of the input ends the server.
+    McpServer(Lazy<NoArgs>),
     /// Show the agent at work, without an API key or network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
