@@ -37,7 +37,6 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitC
     }
 }
 
-/// Writes files below a folder.
 fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
     for file in files {
         let path = folder.join(&file.path);

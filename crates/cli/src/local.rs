@@ -20,12 +20,10 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The one server that gets models by itself.
 const OLLAMA: &str = "ollama";
 
-/// What the command line says about local servers.
+/// The options for local servers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalRequest<'a> {
-    /// The server, if one is named.
     pub(crate) server: Option<&'static str>,
-    /// The model, if one is named.
     pub(crate) model: Option<&'a str>,
 }
 

@@ -39,7 +39,6 @@ pub(crate) enum OutputError {
 }
 
 impl OutputError {
-    /// A hint.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",

@@ -16,7 +16,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// Standard input.
 pub(crate) enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),

@@ -154,7 +154,7 @@ pub enum Body {
     },
     /// The account's allowance is used up, and the turn waits until it comes back.
     LimitReached {
-        /// What the provider said; [`limit_words`] says besides until when the turn waits.
+        /// The provider's error; [`limit_words`] adds until when the turn waits.
         failure: Failure,
         /// Until when, in milliseconds of Unix time.
         until_ms: i64,
@@ -341,7 +341,7 @@ impl Body {
     }
 }
 
-/// What a person is told of a turn that waits for the account's allowance.
+/// The message for people about a turn that waits for the account's allowance.
 #[must_use]
 pub fn limit_words(failure: &Failure, until_ms: i64) -> String {
     let until = DateTime::from_timestamp_millis(until_ms).unwrap_or_default();

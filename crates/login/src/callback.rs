@@ -136,7 +136,7 @@ mod tests {
         let (_second, port) = bind(&[taken, 0]).await.unwrap();
         assert_ne!(port, taken);
         let error = bind(&[taken]).await.unwrap_err();
-        assert!(error.to_string().starts_with(&format!("ports {taken} are taken")), "{error}");
+        assert!(error.to_string().starts_with(&format!("ports {taken} are in use")), "{error}");
         drop(first);
     }
 }

@@ -26,18 +26,36 @@ pub(crate) struct Form<'a> {
     pub(crate) maker: ItemOrigin,
     /// Which schemas the provider takes, as far as is known by now.
     pub(crate) schemas: SchemaForm,
+    /// The stored answer that the request continues, if there is one.
+    pub(crate) follows: Option<StoredAnswer>,
+}
+
+/// An answer that the provider stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredAnswer {
+    /// Its id.
+    pub(crate) response_id: String,
+    /// How many items at the beginning of the conversation it stands for.
+    pub(crate) items: usize,
 }
 
 impl<'a> Form<'a> {
     pub(crate) fn new(wire: &str, provider: &str, account: Option<&str>, traits: &'a ProviderTraits) -> Self {
         let name = format!("{wire}/{provider}/{}", account.unwrap_or_default());
         let maker = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
-        Self { name: name.into(), traits, maker, schemas: traits.schemas }
+        Self { name: name.into(), traits, maker, schemas: traits.schemas, follows: None }
     }
 
     /// Whether an item holds something that only another provider reads.
     pub(crate) fn is_foreign(&self, item: &ConversationItem) -> bool {
         item.origin().is_some_and(|origin| !origin.is_same_maker(&self.maker))
+    }
+
+    /// Whether an item consists only of data that another provider reads. Any other item, such as a call that came with a
+    /// signature, is sent without that data.
+    pub(crate) fn is_unreadable(&self, item: &ConversationItem) -> bool {
+        let is_opaque = |item: &ResponseItem| matches!(item, ResponseItem::Reasoning(_) | ResponseItem::Compaction(_));
+        self.is_foreign(item) && item.typed().map_or(true, |typed| is_opaque(&typed))
     }
 
     /// The opaque data of an item, if it is this provider's.

@@ -65,7 +65,7 @@ pub async fn pull(base_url: &str, model: &str, mut tell: impl FnMut(PullProgress
     if download.read(b"\n", model, &mut tell)? { Ok(()) } else { Err(ModelError::Cut { source: None }) }
 }
 
-/// What is known of a download.
+/// The progress of a download.
 #[derive(Debug, Default)]
 struct Download {
     /// The beginning of a line whose end has not come.

@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn an_invalid_address_is_refused_with_an_example() {
         for (text, hint) in [
-            ("std", "there are"),
-            ("stdio://x", "there are"),
-            ("wss://127.0.0.1:1", "there are"),
-            ("http://127.0.0.1:1", "there are"),
+            ("std", "use stdio://"),
+            ("stdio://x", "use stdio://"),
+            ("wss://127.0.0.1:1", "use stdio://"),
+            ("http://127.0.0.1:1", "use stdio://"),
             ("unix://run/x", "three slashes"),
             ("ws://example.org:80", "IP address"),
             ("ws://127.0.0.1", "IP address"),

@@ -53,12 +53,9 @@ use crate::terminal::wants_colour;
 use crate::threads::locate;
 use crate::transcript::Style;
 
-/// The exit status for wrong usage.
 const MISUSED: u8 = 2;
-/// The exit status after a signal.
 const INTERRUPTED: u8 = 130;
 
-/// The chat that the user asked for.
 struct ChatRequest {
     is_verbose: bool,
     options: ChatOptions,

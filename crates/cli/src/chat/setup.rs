@@ -17,20 +17,16 @@ use crate::exec::setup::{is_from_here, use_local};
 use crate::host;
 use crate::local::{self, LocalRequest};
 
-/// The environment of the chat.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatEnvironment {
     pub(crate) env: Env,
     pub(crate) home: Home,
     pub(crate) cwd: PathBuf,
-    /// The configuration overrides of the command line.
     pub(crate) overrides: Overrides,
 }
 
-/// The parts of the chat.
 pub(crate) struct Prepared {
     pub(crate) start: Start,
-    /// The effective configuration.
     pub(crate) config: Config,
     /// The settings from the command line, which override those of a resumed thread.
     pub(crate) named: Map<String, Value>,
@@ -71,7 +67,6 @@ impl ChatEnvironment {
     }
 }
 
-/// The configuration overrides of the command line.
 fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
     let mut overrides = shared.overrides();
     overrides.values.extend(settings(options));

@@ -37,7 +37,6 @@ const CHANGE_BYTES: usize = 64 * 1024;
 const OUTPUT: &str = "  │ ";
 const THOUGHT: &str = "  ~ ";
 
-/// The state of the view.
 pub(crate) struct View {
     transcript: Transcript<Vec<Span>>,
     /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
@@ -47,7 +46,6 @@ pub(crate) struct View {
     thought: Markdown,
     /// Whether the current line has its prefix.
     is_marked: bool,
-    /// The thread's working directory.
     pub(crate) cwd: PathBuf,
     /// The number of lines that running commands have printed so far.
     printed: HashMap<String, usize>,
@@ -62,7 +60,6 @@ pub(crate) struct View {
     costs: (Option<f64>, Option<f64>),
     /// The used part of the model's context window, and its size.
     window: Option<(i64, i64)>,
-    /// The latest rate limits of the account.
     limits: Option<RateLimitSnapshot>,
     /// Whether all causes of a failure are shown.
     pub(crate) is_verbose: bool,
@@ -128,12 +125,10 @@ impl View {
         }
     }
 
-    /// Takes the pending text.
     pub(crate) fn take(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.transcript.ink)
     }
 
-    /// Writes a notice.
     pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
         self.write(|transcript| transcript.note(style, what, message));
     }
@@ -181,7 +176,6 @@ impl View {
         }
     }
 
-    /// Writes finished spans.
     pub(crate) fn spans(&mut self, spans: Vec<Span>) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
@@ -408,7 +402,6 @@ impl View {
         self.retries = (count + 1, why);
     }
 
-    /// The number of consecutive retries.
     pub(crate) fn retries(&self) -> usize {
         self.retries.0
     }

@@ -22,14 +22,12 @@ use crate::signals::Stop;
 /// The warning about a last message that does not match the schema.
 const UNFIT: &str = "the last message does not follow the schema";
 
-/// The task of a run.
 pub(crate) enum Task {
     /// User input.
     Say(Vec<UserInput>),
     Review(ReviewRequest),
 }
 
-/// The limits of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) deadline: Option<Instant>,
@@ -43,7 +41,6 @@ pub(crate) struct Limits {
     pub(crate) cost: Option<f64>,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Completed,
@@ -75,9 +72,7 @@ pub(crate) struct Drive {
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
-    /// The model's last message.
     pub(crate) last_message: Option<Text>,
-    /// The number of requests to the model.
     requests: u64,
     /// Whether the provider claims to enforce schemas.
     pledge: SchemaSupport,
@@ -87,7 +82,6 @@ pub(crate) struct Drive {
     stopped: Option<(Ending, String)>,
 }
 
-/// Formats a time limit.
 fn seconds(limit: Option<Duration>) -> String {
     format!("{} s", limit.unwrap_or_default().as_secs_f64())
 }
@@ -113,7 +107,6 @@ impl Drive {
         Self { thread, show, answerer, limits, schema, last_message, requests, pledge, unmended, stopped }
     }
 
-    /// Runs the task.
     pub(crate) async fn run(&mut self, task: Task, mut feed: Feed, stop: &mut Stop) -> anyhow::Result<Ending> {
         match task {
             Task::Say(content) => self.say(content).await?,
@@ -278,7 +271,6 @@ impl Drive {
         }))
     }
 
-    /// Prints a warning.
     fn warn(&mut self, event: &Event, message: &str) -> std::io::Result<()> {
         self.show.event(&Event { body: Body::Warning { message: message.to_owned() }, ..event.clone() })
     }
@@ -297,7 +289,6 @@ fn mend(complaint: &str) -> UserInput {
     UserInput::text(text)
 }
 
-/// A unique id for a turn.
 fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }

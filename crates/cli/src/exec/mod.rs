@@ -43,7 +43,6 @@ use crate::signals;
 /// How long the last lines may take to be read after a timeout.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Runs a turn.
 pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
     let begun = Instant::now();
     let ran = prepare(shared, args, begun).and_then(|prepared| prepared.run(&args.options, begun));
@@ -100,7 +99,6 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     Ok(Prepared { is_verbose: shared.verbose, output, env, setup, task, schema, file })
 }
 
-/// Builds the task.
 fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     let (given, pictures) = match &args.form {
         Some(ExecForm::Review(review)) => return Ok(Task::Review(review_request(review, &args.options, begun)?)),

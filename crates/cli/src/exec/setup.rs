@@ -25,7 +25,6 @@ use crate::{apply_patch, failure, host, warnings};
 /// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
 
-/// Builds the thread's setup.
 pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let cwd = working_directory(shared)?;

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
 mod apply_patch;
+mod canaries;
 mod chat;
 mod chat_keys;
 mod chat_trust;

@@ -105,7 +105,7 @@ pub struct OfferedModel {
 pub struct ModelTable {
     catalogue: Vec<CatalogueModel>,
     corrections: BTreeMap<String, ModelCorrection>,
-    /// What the provider says that it has.
+    /// The models that the provider lists.
     listed: Vec<String>,
 }
 

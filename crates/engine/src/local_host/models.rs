@@ -22,11 +22,11 @@ const RETRY_DELAY: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(super) struct SharedModels {
     known: Mutex<Known>,
-    /// The list of the provider that was asked last. Whoever wants it while it is being asked for waits for the answer.
+    /// The list of the latest provider. A request for it during a query waits for the answer.
     list: tokio::sync::Mutex<Option<List>>,
 }
 
-/// What a provider said about its models.
+/// The models of a provider.
 #[derive(Debug)]
 struct List {
     of: ProviderConfig,

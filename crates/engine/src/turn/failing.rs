@@ -1,4 +1,4 @@
-//! What a turn does when an answer fails: it asks again, waits for the account's allowance, or ends.
+//! The reaction of a turn to a failed answer: it retries, waits for the account's allowance, or ends.
 
 use std::time::Duration;
 

@@ -85,7 +85,7 @@ pub(crate) enum Effect {
 /// An allowance that is used up.
 #[derive(Debug)]
 pub(crate) struct Limit {
-    /// What the provider said.
+    /// The provider's message.
     pub(crate) failure: Failure,
     /// How long the turn waits.
     pub(crate) after: Duration,

@@ -50,7 +50,7 @@ pub struct Tokens {
 /// A turn that waits for the account's allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitWait {
-    /// What the provider said.
+    /// The provider's message.
     pub message: String,
     /// Until when, in milliseconds of Unix time.
     pub until_ms: i64,
@@ -81,7 +81,7 @@ pub struct ThreadState {
     pub keys: IdempotencyKeys,
     /// The turn that has no end.
     pub turn: Option<OpenTurn>,
-    /// What the turn waits for, if it goes on from there when the thread is resumed.
+    /// The limit that the turn waits for, if it continues when the thread is resumed.
     pub limit_wait: Option<LimitWait>,
     /// The questions that wait for an answer, oldest first.
     pub questions: Vec<Arc<Question>>,

@@ -1,5 +1,6 @@
 //! A model behind HTTP, whichever of the three wires it speaks.
 
+mod chains;
 mod link;
 mod listing;
 mod stream;
@@ -15,7 +16,7 @@ use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
 pub use self::link::http_client;
-use self::{link::Link, stream::Stage};
+use self::{chains::Chains, link::Link, stream::Stage};
 use crate::encoding::Form;
 use crate::{
     Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
@@ -37,14 +38,25 @@ struct Shared {
     link: OnceCell<Link>,
     /// Whether the provider has refused a schema, so that it is given simpler ones from then on.
     refuses_schemas: AtomicBool,
+    /// The answers that the provider stores.
+    chains: Chains,
+    /// Whether the provider has refused to continue an answer, so that it is always sent everything from then on.
+    refuses_chains: AtomicBool,
 }
 
 impl HttpModel {
     /// A model of this provider.
     #[must_use]
     pub fn new(provider: Provider) -> Self {
-        let refuses_schemas = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { provider, link: OnceCell::new(), refuses_schemas }) }
+        Self {
+            shared: Arc::new(Shared {
+                provider,
+                link: OnceCell::new(),
+                refuses_schemas: AtomicBool::new(false),
+                chains: Chains::default(),
+                refuses_chains: AtomicBool::new(false),
+            }),
+        }
     }
 }
 
@@ -80,6 +92,12 @@ impl Shared {
 }
 
 impl Shared {
+    /// Whether requests continue answers that the provider stores.
+    fn is_chained(&self) -> bool {
+        let Provider { wire, traits, .. } = &self.provider;
+        *wire == WireKind::Responses && traits.store && !self.refuses_chains.load(Ordering::Relaxed)
+    }
+
     /// Whether there are simpler schemas than those that the provider is given.
     fn may_simplify(&self) -> bool {
         self.provider.wire != WireKind::Responses

@@ -76,7 +76,7 @@ async fn a_turn_that_waits_for_the_allowance_says_so_again_after_a_restart() {
     let resumed = client.ok("thread/resume", json!({"threadId": thread})).await;
     assert_eq!(resumed["thread"]["id"], json!(thread));
     assert_eq!(waiting(&mut client).await, said);
-    // Whoever speaks has it tried at once.
+    // New input retries at once.
     client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
     let completed = client.next_notification("turn/completed").await;
     assert_eq!(completed["turn"]["status"], "completed", "{completed}");

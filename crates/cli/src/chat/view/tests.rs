@@ -142,7 +142,7 @@ fn changes_plans_and_trouble() {
             {d}  applied{p}
 
             {b}Plan{p}
-            {g}  [x] Capabilities{p}
+            {g}  [x] Look{p}
             {b}  [>] Do{p}
 
             {y}retry: {p}it broke off
