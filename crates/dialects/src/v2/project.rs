@@ -211,9 +211,10 @@ impl Projector {
                     let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
                     out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
                 }
-                let rate_limits = (**rate_limits).clone().into();
-                let updated = AccountRateLimitsUpdatedNotification { rate_limits };
-                out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+                if let Some(limits) = rate_limits {
+                    let updated = AccountRateLimitsUpdatedNotification { rate_limits: (**limits).clone().into() };
+                    out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+                }
             }
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
             Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
