@@ -43,6 +43,9 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::GoalCleared
         | Body::AnswerRetried { .. }
         | Body::Warning { .. }
+        | Body::ServerChanged(_)
+        | Body::ServersStarted(_)
+        | Body::CallProgressed { .. }
         | Body::Unread(_) => {}
     }
 }

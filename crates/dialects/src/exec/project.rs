@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status};
+use codex_wire::mcp::McpInvocation;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
 
@@ -75,6 +76,9 @@ impl Projector {
             | Body::Compacted(_)
             | Body::WentBack { .. }
             | Body::RolledBack(_)
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared => {}
@@ -102,6 +106,13 @@ impl Projector {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
             QuestionKind::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+            QuestionKind::Tool { invocation, .. } => {
+                let McpInvocation { server, tool, arguments } = invocation.clone();
+                Subject::McpTool { server, tool, arguments }
+            }
+            QuestionKind::Elicitation(asked) => {
+                Subject::Elicitation { server: asked.server.clone(), message: asked.message.clone() }
+            }
         };
         let request =
             ApprovalRequest { id: question.item().as_str().to_owned(), reason: question.reason.clone(), subject };

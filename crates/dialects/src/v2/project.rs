@@ -24,6 +24,7 @@ use codex_wire::name::Name;
 use codex_wire::text::Text;
 
 use super::items::thread_item;
+use super::mcp;
 use super::read_state::read_state_changed;
 use super::torn::complete_length;
 use crate::ProtocolRelease;
@@ -113,6 +114,9 @@ impl Projector {
             | Body::WentBack { .. }
             | Body::ItemInterrupted(_)
             | Body::RolledBack(_)
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -173,7 +177,13 @@ impl Projector {
             | Body::ModelAsked(_)
             | Body::Asked(_)
             | Body::WentBack { .. }
+            | Body::ServersStarted(_)
             | Body::ItemInterrupted(_) => {}
+            Body::ServerChanged(changed) => out.extend(mcp::startup(self.release, self.thread.clone(), changed)),
+            Body::CallProgressed { item, message } => {
+                let (thread_id, turn_id) = self.names(turn);
+                out.push(mcp::progress(thread_id, turn_id, item, message));
+            }
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
@@ -184,7 +194,8 @@ impl Projector {
             Body::ItemStarted(item) => {
                 // Clients know these orders: a command waits before it is there, a patch is there before it waits.
                 let status = is_asked_about(item).then(|| self.active(self.waiting + 1));
-                let (before, after) = if item.patch().is_some() { (None, status) } else { (status, None) };
+                let (before, after) =
+                    if matches!(item, Item::Patch(_) | Item::McpCall(_)) { (None, status) } else { (status, None) };
                 out.extend(before);
                 self.push_started(event, turn, thread_item(item, self.release), out);
                 out.extend(after);

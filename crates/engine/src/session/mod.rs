@@ -80,6 +80,10 @@ enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
     Called(Vec<CallEvent>),
+    /// A server has something to tell.
+    Server(Body),
+    /// The servers that the turn waited for have started, or took too long.
+    ToolsReady,
     /// It is time to keep what has grown.
     DraftDue,
     /// Nothing runs, nobody has said anything, and the goal is not reached.
@@ -110,13 +114,14 @@ impl Session {
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
+        let calls = Calls::new(rules, &setup);
         let mut session = Self {
             profile: Profile { settings, environment, instructions, skills, models },
             setup,
             started,
             state,
             conversations: Conversations::default(),
-            calls: Calls::new(rules),
+            calls,
             goals: Goals::default(),
             is_finishing: false,
             journal,
@@ -193,6 +198,8 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(input) => self.step(input).await,
                 Wake::Called(events) => Box::pin(self.called(events)).await,
+                Wake::Server(body) => self.tell_of_server(body).await,
+                Wake::ToolsReady => Box::pin(self.ask_after_wait()).await,
                 Wake::DraftDue => self.journal.write_draft(),
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
@@ -242,7 +249,9 @@ impl Session {
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 () = self.journal.draft_due(), if self.journal.has_draft() => Wake::DraftDue,
                 arrived = turn.work.next() => Wake::Arrived(arrived),
+                () = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady,
                 events = self.calls.lifecycle.next() => Wake::Called(events),
+                body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },
             // Requests that have arrived in the meantime go first.
             None if self.goals.goal.is_due() => match self.inbox.try_recv() {
@@ -250,7 +259,11 @@ impl Session {
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
                 Err(mpsc::error::TryRecvError::Disconnected) => Wake::Request(None),
             },
-            None => Wake::Request(self.inbox.recv().await.map(|request| *request)),
+            None => tokio::select! {
+                biased;
+                request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
+                body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
+            },
         }
     }
 
@@ -296,6 +309,9 @@ impl Session {
             ThreadRequest::ClearGoal { reply } => give(reply, self.clear_goal().await),
             ThreadRequest::Goal { reply } => give(reply, self.goals.goal.goal().cloned()),
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
+            request @ (ThreadRequest::ListServers { .. }
+            | ThreadRequest::CallTool { .. }
+            | ThreadRequest::ReadResource { .. }) => self.calls.serve(request),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {

@@ -89,7 +89,20 @@ impl Session {
     fn work(&mut self, work: Work) {
         if let Some(running) = &mut self.turn {
             running.work = work;
+            running.wait = None;
         }
+    }
+
+    /// Tells of a server. That belongs to no turn.
+    pub(super) async fn tell_of_server(&mut self, body: Body) {
+        self.state.apply(self.journal.append(None, body));
+        self.publish().await;
+    }
+
+    /// Asks the model after the wait for its tools.
+    pub(super) async fn ask_after_wait(&mut self) {
+        self.ask_model();
+        self.publish().await;
     }
 
     /// Puts a message of ours into the conversation.
@@ -164,6 +177,11 @@ impl Session {
 
     /// Asks the model to go on, with all tools that it has.
     fn ask_model(&mut self) {
+        let wait = self.calls.servers.as_ref().and_then(|servers| servers.before_turn());
+        if let (Some(wait), Some(turn)) = (wait, &mut self.turn) {
+            turn.wait = Some(wait);
+            return;
+        }
         if !self.conversations.is_review()
             && let Some(text) = self.goals.goal.note()
         {

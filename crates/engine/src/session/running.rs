@@ -8,6 +8,7 @@ use codex_model::{Model, Prompt};
 use codex_tools::context::ToolContext;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::notify::{Notice, notify};
@@ -29,13 +30,15 @@ pub(super) struct RunningTurn {
     pub(super) tool_context: Option<Arc<ToolContext>>,
     /// The user's messages in it.
     said: Vec<String>,
+    /// The wait for servers before the model is asked.
+    pub(super) wait: Option<BoxFuture<'static, ()>>,
 }
 
 impl RunningTurn {
     /// A turn that has just begun.
     pub(super) fn new(id: TurnId, settings: Arc<Settings>, machine: Turn, output_schema: Option<Value>) -> Self {
         let (work, said) = (Work::Nothing, Vec::new());
-        Self { id, settings, machine, work, prompt: None, output_schema, tool_context: None, said }
+        Self { id, settings, machine, work, prompt: None, output_schema, tool_context: None, said, wait: None }
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -45,6 +48,17 @@ impl RunningTurn {
         }
         if let Some(prompt) = &self.prompt {
             self.work = Work::Answer(model.ask(prompt.clone()));
+        }
+    }
+
+    /// Waits until the model can be asked. Cancel safe.
+    pub(super) async fn tools_ready(wait: &mut Option<BoxFuture<'static, ()>>) {
+        match wait {
+            Some(waiting) => {
+                waiting.await;
+                *wait = None;
+            }
+            None => std::future::pending().await,
         }
     }
 

@@ -1,20 +1,16 @@
 //! Lists for pickers: models, switches, ways to work together, permissions, MCP servers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codex_config::{
-    Config, Feature, McpServer, McpTransport, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes,
-    describe_effort, list_features,
+    Config, Feature, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
+    list_features,
 };
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
 use codex_protocol::v2::features::{
     CollaborationModeListResponse, CollaborationModeMask, ExperimentalFeature, ExperimentalFeatureEnablement,
     ExperimentalFeatureListParams, ExperimentalFeatureListResponse, ExperimentalFeatureStage,
-};
-use codex_protocol::v2::mcp_status::{
-    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpServerConnectionStatus, McpServerStatus,
 };
 use codex_protocol::v2::model::{
     InputModality, Model, ModelListParams, ModelListResponse, ProviderCapabilities, ReasoningEffortOption,
@@ -42,7 +38,6 @@ serve! {
         ModelProviderCapabilitiesRead => capabilities,
         ExperimentalFeatureList => features,
         ExperimentalFeatureEnablementSet => switch,
-        McpServerStatusList => mcp_servers,
     }
 }
 
@@ -166,45 +161,6 @@ fn permissions(
     ];
     let (data, next_cursor) = page(all, params.cursor.as_deref(), params.limit).map_err(ErrorObject::from_display)?;
     Ok(PermissionProfileListResponse { data, next_cursor })
-}
-
-async fn mcp_servers(
-    connection: &Arc<Connection>,
-    params: ListMcpServerStatusParams,
-) -> Result<ListMcpServerStatusResponse, ErrorObject> {
-    with_host(connection, move |host| page_of_mcp_servers(&*host.config()?, &params).map_err(ErrorObject::from_display))
-        .await
-}
-
-fn page_of_mcp_servers(
-    config: &Config,
-    params: &ListMcpServerStatusParams,
-) -> Result<ListMcpServerStatusResponse, CursorError> {
-    let mut servers = config.mcp_servers(None);
-    servers.retain(|server| params.server_name.as_ref().is_none_or(|wanted| *wanted == server.name));
-    let (servers, next_cursor) = page(servers, params.cursor.as_deref(), params.limit)?;
-    Ok(ListMcpServerStatusResponse { data: servers.into_iter().map(mcp_server).collect(), next_cursor })
-}
-
-/// A server that nobody has spoken to is shown without tools.
-fn mcp_server(server: McpServer) -> McpServerStatus {
-    let auth_status = match &server.transport {
-        McpTransport::Http(address) if address.bearer_token_env_var.is_some() => McpAuthStatus::BearerToken,
-        McpTransport::Http(_) => McpAuthStatus::Unknown,
-        McpTransport::Stdio(_) => McpAuthStatus::Unsupported,
-    };
-    let runtime =
-        if server.is_enabled { McpServerConnectionStatus::NotStarted } else { McpServerConnectionStatus::Disabled };
-    McpServerStatus {
-        name: server.name,
-        server_info: None,
-        tools: BTreeMap::new(),
-        resources: Vec::new(),
-        resource_templates: Vec::new(),
-        auth_status,
-        runtime_status: Some(runtime),
-        tools_error: None,
-    }
 }
 
 #[cfg(test)]
