@@ -60,7 +60,7 @@ export type AgentMessageDeltaEvent = {
   delta: string;
 };
 
-/** A whole message of the model. */
+/** A complete message of the model. */
 export type AgentMessageEvent = {
   /** The text. */
   message: string;
@@ -86,7 +86,7 @@ export type AgentReasoningDeltaEvent = {
   delta: string;
 };
 
-/** A whole part of the reasoning summary. */
+/** A complete part of the reasoning summary. */
 export type AgentReasoningEvent = {
   /** The text. */
   text: string;
@@ -126,7 +126,7 @@ export type ApplyPatchApprovalParams = {
   grantRoot: string | null;
 };
 
-/** May these files be changed? */
+/** Requests approval of file changes. */
 export type ApplyPatchApprovalRequestEvent = {
   /** The call that wants to change them. */
   call_id: string;
@@ -248,13 +248,13 @@ export type ClientRequest =
     method: "thread/start";
     params?: v2.ThreadStartParams;
   }
-  /** Goes on with a thread. */
+  /** Resumes a thread. */
   | {
     id: RequestId;
     method: "thread/resume";
     params?: v2.ThreadResumeParams;
   }
-  /** Copies a thread. */
+  /** Forks a thread. */
   | {
     id: RequestId;
     method: "thread/fork";
@@ -290,13 +290,13 @@ export type ClientRequest =
     method: "thread/items/list";
     params: v2.ThreadItemsListParams;
   }
-  /** Puts a thread away. */
+  /** Archives a thread. */
   | {
     id: RequestId;
     method: "thread/archive";
     params: v2.ThreadArchiveParams;
   }
-  /** Takes a thread back. */
+  /** Restores an archived thread. */
   | {
     id: RequestId;
     method: "thread/unarchive";
@@ -308,49 +308,49 @@ export type ClientRequest =
     method: "thread/delete";
     params: v2.ThreadDeleteParams;
   }
-  /** Calls a thread something. */
+  /** Names a thread. */
   | {
     id: RequestId;
     method: "thread/name/set";
     params: v2.ThreadNameSetParams;
   }
-  /** Says that a thread was read, or is to be read again. */
+  /** Marks a thread as read or unread. */
   | {
     id: RequestId;
     method: "thread/readState/update";
     params: v2.ThreadReadStateUpdateParams;
   }
-  /** Changes what is known of a thread's repository. */
+  /** Changes the repository information of a thread. */
   | {
     id: RequestId;
     method: "thread/metadata/update";
     params: v2.ThreadMetadataUpdateParams;
   }
-  /** Attaches something to a thread. */
+  /** Adds an attachment to a thread. */
   | {
     id: RequestId;
     method: "thread/attachment/add";
     params: v2.ThreadAttachmentAddParams;
   }
-  /** Lists what is attached to a thread. */
+  /** Lists the attachments of a thread. */
   | {
     id: RequestId;
     method: "thread/attachment/list";
     params: v2.ThreadAttachmentListParams;
   }
-  /** Takes something from a thread that was attached to it. */
+  /** Removes an attachment from a thread. */
   | {
     id: RequestId;
     method: "thread/attachment/remove";
     params: v2.ThreadAttachmentRemoveParams;
   }
-  /** Lists the threads that something is attached to. */
+  /** Lists the threads with an attachment. */
   | {
     id: RequestId;
     method: "thread/attachmentOwner/list";
     params: v2.ThreadAttachmentOwnerListParams;
   }
-  /** Puts a thread into a section or takes it out. */
+  /** Moves a thread into a section, or out of one. */
   | {
     id: RequestId;
     method: "thread/section/move";
@@ -362,103 +362,103 @@ export type ClientRequest =
     method: "threadSection/list";
     params?: v2.ThreadSectionListParams;
   }
-  /** Makes a section. */
+  /** Creates a section. */
   | {
     id: RequestId;
     method: "threadSection/create";
     params: v2.ThreadSectionCreateParams;
   }
-  /** Names a section, or changes how it is shown. */
+  /** Renames a section, or changes its appearance. */
   | {
     id: RequestId;
     method: "threadSection/update";
     params: v2.ThreadSectionUpdateParams;
   }
-  /** Takes a section away. */
+  /** Deletes a section. */
   | {
     id: RequestId;
     method: "threadSection/delete";
     params: v2.ThreadSectionDeleteParams;
   }
-  /** Forgets the last turns of a thread. */
+  /** Rolls back the last turns of a thread. */
   | {
     id: RequestId;
     method: "thread/rollback";
     params: v2.ThreadRollbackParams;
   }
-  /** Forgets a turn of a thread and all after it. */
+  /** Rolls back a turn of a thread and all after it. */
   | {
     id: RequestId;
     method: "thread/revert";
     params: v2.ThreadRevertParams;
   }
-  /** Sums a conversation up. */
+  /** Compacts a conversation. */
   | {
     id: RequestId;
     method: "thread/compact/start" | "thread/compact";
     params: v2.ThreadCompactStartParams;
   }
-  /** Changes what later turns run under. */
+  /** Changes the settings of later turns. */
   | {
     id: RequestId;
     method: "thread/settings/update";
     params: v2.ThreadSettingsUpdateParams;
   }
-  /** Runs a command of the user's. */
+  /** Runs a command of the user in a thread. */
   | {
     id: RequestId;
     method: "thread/shellCommand";
     params: v2.ThreadShellCommandParams;
   }
-  /** Puts items into the conversation with the model. */
+  /** Adds items to the conversation with the model. */
   | {
     id: RequestId;
     method: "thread/inject_items";
     params: v2.ThreadInjectItemsParams;
   }
-  /** Sets the goal of a thread, or changes how it stands. */
+  /** Sets or changes the goal of a thread. */
   | {
     id: RequestId;
     method: "thread/goal/set";
     params: v2.ThreadGoalSetParams;
   }
-  /** Tells the goal of a thread. */
+  /** Returns the goal of a thread. */
   | {
     id: RequestId;
     method: "thread/goal/get";
     params: v2.ThreadGoalGetParams;
   }
-  /** Takes the goal of a thread away. */
+  /** Removes the goal of a thread. */
   | {
     id: RequestId;
     method: "thread/goal/clear";
     params: v2.ThreadGoalClearParams;
   }
-  /** Listens to a thread by numbers, from where the client stopped. */
+  /** Subscribes to a thread by event numbers, from where the client stopped. */
   | {
     id: RequestId;
     method: "thread/subscribe";
     params: v2.ThreadSubscribeParams;
   }
-  /** Lists what the client was asked about a thread and has not answered. */
+  /** Lists the open requests to the client about a thread. */
   | {
     id: RequestId;
     method: "serverRequest/list";
     params: v2.ServerRequestListParams;
   }
-  /** Listens to a thread no more. */
+  /** Unsubscribes from a thread. */
   | {
     id: RequestId;
     method: "thread/unsubscribe";
     params: v2.ThreadUnsubscribeParams;
   }
-  /** Says something to a thread. */
+  /** Starts a turn with the user's input. */
   | {
     id: RequestId;
     method: "turn/start";
     params: v2.TurnStartParams;
   }
-  /** Says something to a running turn. */
+  /** Adds input to a running turn. */
   | {
     id: RequestId;
     method: "turn/steer";
@@ -470,7 +470,7 @@ export type ClientRequest =
     method: "turn/interrupt";
     params: v2.TurnInterruptParams;
   }
-  /** Has changes reviewed. */
+  /** Starts a review. */
   | {
     id: RequestId;
     method: "review/start";
@@ -482,13 +482,13 @@ export type ClientRequest =
     method: "newConversation";
     params?: NewConversationParams;
   }
-  /** Goes on with a conversation. */
+  /** Resumes a conversation. */
   | {
     id: RequestId;
     method: "resumeConversation";
     params?: ResumeConversationParams;
   }
-  /** Copies a conversation. */
+  /** Forks a conversation. */
   | {
     id: RequestId;
     method: "forkConversation";
@@ -500,25 +500,25 @@ export type ClientRequest =
     method: "listConversations";
     params?: ListConversationsParams;
   }
-  /** Tells what a conversation is about. */
+  /** Returns the summary of a conversation. */
   | {
     id: RequestId;
     method: "getConversationSummary";
     params?: GetConversationSummaryParams;
   }
-  /** Puts a conversation away. */
+  /** Archives a conversation. */
   | {
     id: RequestId;
     method: "archiveConversation";
     params: ArchiveConversationParams;
   }
-  /** Says something in a conversation. */
+  /** Sends input to a conversation. */
   | {
     id: RequestId;
     method: "sendUserMessage";
     params: SendUserMessageParams;
   }
-  /** Says something in a conversation, and what it runs under. */
+  /** Sends input to a conversation, with settings for the turn. */
   | {
     id: RequestId;
     method: "sendUserTurn";
@@ -530,13 +530,13 @@ export type ClientRequest =
     method: "interruptConversation";
     params: InterruptConversationParams;
   }
-  /** Listens to a conversation. */
+  /** Adds a listener to a conversation. */
   | {
     id: RequestId;
     method: "addConversationListener";
     params: AddConversationListenerParams;
   }
-  /** Listens to a conversation no more. */
+  /** Removes a listener from a conversation. */
   | {
     id: RequestId;
     method: "removeConversationListener";
@@ -560,25 +560,25 @@ export type ClientRequest =
     method: "config/batchWrite";
     params: v2.ConfigBatchWriteParams;
   }
-  /** Reads what an administrator demands. */
+  /** Reads the administrator's requirements. */
   | {
     id: RequestId;
     method: "configRequirements/read";
     params?: Empty;
   }
-  /** Takes up changes of the configured MCP servers. */
+  /** Reloads the configured MCP servers. */
   | {
     id: RequestId;
     method: "config/mcpServer/reload";
     params?: Empty;
   }
-  /** Reads what the user's file says. */
+  /** Reads the user's configuration file. */
   | {
     id: RequestId;
     method: "getUserSavedConfig";
     params?: Empty;
   }
-  /** Sets the model that is used when none is chosen. */
+  /** Sets the default model. */
   | {
     id: RequestId;
     method: "setDefaultModel";
@@ -590,31 +590,31 @@ export type ClientRequest =
     method: "model/list";
     params?: v2.ModelListParams;
   }
-  /** Tells what the provider can do besides answering. */
+  /** Returns the capabilities of the provider. */
   | {
     id: RequestId;
     method: "modelProvider/capabilities/read";
     params?: Empty;
   }
-  /** Lists what can be switched on. */
+  /** Lists features. */
   | {
     id: RequestId;
     method: "experimentalFeature/list";
     params?: v2.ExperimentalFeatureListParams;
   }
-  /** Switches something on or off until the server ends. */
+  /** Enables or disables features until the server ends. */
   | {
     id: RequestId;
     method: "experimentalFeature/enablement/set";
     params: v2.ExperimentalFeatureEnablementSetParams;
   }
-  /** Lists ways to work together. */
+  /** Lists collaboration modes. */
   | {
     id: RequestId;
     method: "collaborationMode/list";
     params?: Empty;
   }
-  /** Lists sets of permissions. */
+  /** Lists permission profiles. */
   | {
     id: RequestId;
     method: "permissionProfile/list";
@@ -626,31 +626,43 @@ export type ClientRequest =
     method: "mcpServerStatus/list" | "mcpServers/list";
     params?: v2.ListMcpServerStatusParams;
   }
+  /** Calls a tool of an MCP server of a thread. The model does not see it. */
+  | {
+    id: RequestId;
+    method: "mcpServer/tool/call";
+    params: v2.McpServerToolCallParams;
+  }
+  /** Reads a resource of an MCP server. */
+  | {
+    id: RequestId;
+    method: "mcpServer/resource/read";
+    params: v2.McpResourceReadParams;
+  }
   /** Lists skills. */
   | {
     id: RequestId;
     method: "skills/list";
     params?: v2.SkillsListParams;
   }
-  /** Switches a skill on or off. */
+  /** Enables or disables a skill. */
   | {
     id: RequestId;
     method: "skills/config/write";
     params: v2.SkillsConfigWriteParams;
   }
-  /** Looks for skills in other folders too, until the server ends. */
+  /** Adds folders to search for skills, until the server ends. */
   | {
     id: RequestId;
     method: "skills/extraRoots/set";
     params: v2.SkillsExtraRootsSetParams;
   }
-  /** Lists programs that are run on events. */
+  /** Lists hooks. */
   | {
     id: RequestId;
     method: "hooks/list";
     params?: v2.HooksListParams;
   }
-  /** Tells who is logged in. */
+  /** Returns the account that is logged in. */
   | {
     id: RequestId;
     method: "account/read";
@@ -662,7 +674,7 @@ export type ClientRequest =
     method: "account/login/start";
     params: v2.LoginAccountParams;
   }
-  /** Gives a login up that is not complete. */
+  /** Cancels a login that is not complete. */
   | {
     id: RequestId;
     method: "account/login/cancel";
@@ -674,13 +686,13 @@ export type ClientRequest =
     method: "account/logout";
     params?: Empty;
   }
-  /** Tells what the account still allows. */
+  /** Returns the rate limits of the account. */
   | {
     id: RequestId;
     method: "account/rateLimits/read";
     params?: Empty;
   }
-  /** Tells how the user is logged in. */
+  /** Returns the kind of login. */
   | {
     id: RequestId;
     method: "getAuthStatus";
@@ -692,13 +704,13 @@ export type ClientRequest =
     method: "loginApiKey";
     params: LoginApiKeyParams;
   }
-  /** Begins a login with `ChatGPT`. */
+  /** Starts a login with `ChatGPT`. */
   | {
     id: RequestId;
     method: "loginChatGpt";
     params?: Empty;
   }
-  /** Gives a login with `ChatGPT` up. */
+  /** Cancels a login with `ChatGPT`. */
   | {
     id: RequestId;
     method: "cancelLoginChatGpt";
@@ -710,61 +722,61 @@ export type ClientRequest =
     method: "logoutChatGpt";
     params?: Empty;
   }
-  /** Tells how this program names itself to providers. */
+  /** Returns the user agent. */
   | {
     id: RequestId;
     method: "getUserAgent";
     params?: Empty;
   }
-  /** Tells who the user may be. */
+  /** Returns what is known about the user. */
   | {
     id: RequestId;
     method: "userInfo";
     params?: Empty;
   }
-  /** Keeps what the user thinks of a thread. */
+  /** Stores the user's feedback about a thread. */
   | {
     id: RequestId;
     method: "feedback/upload";
     params: v2.FeedbackUploadParams;
   }
-  /** Keeps what the user thinks of a thread in a place of the client's choice. */
+  /** Writes the user's feedback about a thread to a path of the client's choice. */
   | {
     id: RequestId;
     method: "feedback/save";
     params: v2.FeedbackSaveParams;
   }
-  /** Finds files. */
+  /** Searches files by name. */
   | {
     id: RequestId;
     method: "fuzzyFileSearch";
     params: v2.FuzzyFileSearchParams;
   }
-  /** Begins to find files while the user types. */
+  /** Starts a search session, for searching while the user types. */
   | {
     id: RequestId;
     method: "fuzzyFileSearch/sessionStart";
     params: v2.FuzzyFileSearchSessionStartParams;
   }
-  /** Finds other files from now on. */
+  /** Changes the query of a search session. */
   | {
     id: RequestId;
     method: "fuzzyFileSearch/sessionUpdate";
     params: v2.FuzzyFileSearchSessionUpdateParams;
   }
-  /** Finds no more files. */
+  /** Ends a search session. */
   | {
     id: RequestId;
     method: "fuzzyFileSearch/sessionStop";
     params: v2.FuzzyFileSearchSessionStopParams;
   }
-  /** Shows what no remote has. */
+  /** Returns the diff to the latest commit that a remote has. */
   | {
     id: RequestId;
     method: "gitDiffToRemote";
     params: GitDiffToRemoteParams;
   }
-  /** Runs a command outside of all threads. */
+  /** Runs a command that belongs to no thread. */
   | {
     id: RequestId;
     method: "command/exec" | "execOneOffCommand";
@@ -800,13 +812,13 @@ export type ClientRequest =
     method: "fs/writeFile";
     params: v2.FsWriteFileParams;
   }
-  /** Makes a folder. */
+  /** Creates a folder. */
   | {
     id: RequestId;
     method: "fs/createDirectory";
     params: v2.FsCreateDirectoryParams;
   }
-  /** Tells what something on disk is. */
+  /** Returns the metadata of a path. */
   | {
     id: RequestId;
     method: "fs/getMetadata";
@@ -830,13 +842,13 @@ export type ClientRequest =
     method: "fs/copy";
     params: v2.FsCopyParams;
   }
-  /** Tells from now on when something on disk changes. */
+  /** Watches a path for changes. */
   | {
     id: RequestId;
     method: "fs/watch";
     params: v2.FsWatchParams;
   }
-  /** Tells no more about something on disk. */
+  /** Stops watching a path. */
   | {
     id: RequestId;
     method: "fs/unwatch";
@@ -912,6 +924,8 @@ export type ClientRequestMethods = {
   "permissionProfile/list": { params: v2.PermissionProfileListParams; response: v2.PermissionProfileListResponse };
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
+  "mcpServer/tool/call": { params: v2.McpServerToolCallParams; response: v2.McpServerToolCallResponse };
+  "mcpServer/resource/read": { params: v2.McpResourceReadParams; response: v2.McpResourceReadResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
   "skills/config/write": { params: v2.SkillsConfigWriteParams; response: v2.SkillsConfigWriteResponse };
   "skills/extraRoots/set": { params: v2.SkillsExtraRootsSetParams; response: v2.SkillsExtraRootsSetResponse };
@@ -1021,7 +1035,7 @@ export type CommitTargetInput = {
   title?: string | null;
 };
 
-/** A conversation summed up by the provider itself. */
+/** A conversation compacted by the provider itself. */
 export type Compaction = {
   /** The summary in a form that only the provider reads. */
   encrypted_content: string;
@@ -1161,7 +1175,7 @@ export type CustomToolCallOutput = {
   output: FunctionCallOutputPayload;
 };
 
-/** A setting in use will go away. */
+/** A setting in use is deprecated. */
 export type DeprecationNoticeEvent = {
   summary: string;
   /** The replacement to use. */
@@ -1229,15 +1243,15 @@ export type EventMsg =
   | {
     type: "error";
   } & ErrorEvent
-  /** Something is amiss, and work goes on. */
+  /** A warning after which the turn continues. */
   | {
     type: "warning";
   } & WarningEvent
-  /** The conversation was summed up to make room. */
+  /** The conversation was compacted to make room. */
   | {
     type: "context_compacted";
   }
-  /** A turn began. */
+  /** A turn has started. */
   | {
     type: "task_started";
   } & TaskStartedEvent
@@ -1245,11 +1259,11 @@ export type EventMsg =
   | {
     type: "task_complete";
   } & TaskCompleteEvent
-  /** Tokens used so far and what the account still allows. */
+  /** The token usage so far, and the rate limits of the account. */
   | {
     type: "token_count";
   } & TokenCountEvent
-  /** A whole message of the model. */
+  /** A complete message of the model. */
   | {
     type: "agent_message";
   } & AgentMessageEvent
@@ -1261,7 +1275,7 @@ export type EventMsg =
   | {
     type: "agent_message_delta";
   } & AgentMessageDeltaEvent
-  /** A whole part of the reasoning summary. */
+  /** A complete part of the reasoning summary. */
   | {
     type: "agent_reasoning";
   } & AgentReasoningEvent
@@ -1285,11 +1299,11 @@ export type EventMsg =
   | {
     type: "session_configured";
   } & SessionConfiguredEvent
-  /** An MCP server is further in starting up. */
+  /** The startup status of an MCP server has changed. */
   | {
     type: "mcp_startup_update";
   } & McpStartupUpdateEvent
-  /** All MCP servers have started or failed to. */
+  /** All MCP servers have started or failed. */
   | {
     type: "mcp_startup_complete";
   } & McpStartupCompleteEvent
@@ -1313,11 +1327,11 @@ export type EventMsg =
   | {
     type: "exec_command_begin";
   } & ExecCommandBeginEvent
-  /** A command wrote something. */
+  /** Output of a command. */
   | {
     type: "exec_command_output_delta";
   } & ExecCommandOutputDeltaEvent
-  /** Something was typed into a running command. */
+  /** Input was typed into a running command. */
   | {
     type: "terminal_interaction";
   } & TerminalInteractionEvent
@@ -1325,11 +1339,11 @@ export type EventMsg =
   | {
     type: "exec_command_end";
   } & ExecCommandEndEvent
-  /** The model looks at a picture on disk. */
+  /** The model views an image file. */
   | {
     type: "view_image_tool_call";
   } & ViewImageToolCallEvent
-  /** May this command run? */
+  /** Requests approval of a command. */
   | {
     type: "exec_approval_request";
   } & ExecApprovalRequestEvent
@@ -1337,11 +1351,11 @@ export type EventMsg =
   | {
     type: "elicitation_request";
   } & ElicitationRequestEvent
-  /** May these files be changed? */
+  /** Requests approval of file changes. */
   | {
     type: "apply_patch_approval_request";
   } & ApplyPatchApprovalRequestEvent
-  /** A setting in use will go away. */
+  /** A setting in use is deprecated. */
   | {
     type: "deprecation_notice";
   } & DeprecationNoticeEvent
@@ -1349,23 +1363,23 @@ export type EventMsg =
   | {
     type: "background_event";
   } & BackgroundEventEvent
-  /** The work tree is being put back. */
+  /** The work tree is being restored. */
   | {
     type: "undo_started";
   } & UndoStartedEvent
-  /** The work tree has been put back, or not. */
+  /** The work tree was restored, or the restore failed. */
   | {
     type: "undo_completed";
   } & UndoCompletedEvent
-  /** The stream from the provider broke and is tried again. */
+  /** The stream from the provider broke off and is retried. */
   | {
     type: "stream_error";
   } & StreamErrorEvent
-  /** Files are about to be changed. */
+  /** A patch is about to be applied. */
   | {
     type: "patch_apply_begin";
   } & PatchApplyBeginEvent
-  /** Files have been changed, or not. */
+  /** A patch was applied, or has failed. */
   | {
     type: "patch_apply_end";
   } & PatchApplyEndEvent
@@ -1397,7 +1411,7 @@ export type EventMsg =
   | {
     type: "plan_update";
   } & UpdatePlanArgs
-  /** A turn was stopped. */
+  /** A turn was interrupted. */
   | {
     type: "turn_aborted";
   } & TurnAbortedEvent
@@ -1421,11 +1435,11 @@ export type EventMsg =
   | {
     type: "raw_response_item";
   } & RawResponseItemEvent
-  /** An item of the turn begins. */
+  /** An item of the turn has started. */
   | {
     type: "item_started";
   } & ItemStartedEvent
-  /** An item of the turn is whole. */
+  /** An item of the turn is complete. */
   | {
     type: "item_completed";
   } & ItemCompletedEvent
@@ -1441,16 +1455,16 @@ export type EventMsg =
   | {
     type: "reasoning_raw_content_delta";
   } & ReasoningRawContentDeltaEvent
-  /** An agent below this one came, changed or went. */
+  /** A subagent was created, changed or deleted. */
   | {
     type: "subagent_lifecycle";
   } & SubagentLifecycleEvent
-  /** More or less waits for an agent. */
+  /** The pending input of an agent has changed. */
   | {
     type: "agent_inbox";
   } & AgentInboxEvent;
 
-/** May this command run? */
+/** Requests approval of a command. */
 export type ExecApprovalRequestEvent = {
   /** The call that wants to run it. */
   call_id: string;
@@ -1536,7 +1550,7 @@ export type ExecCommandEndEvent = {
   formatted_output: string;
 };
 
-/** A command wrote something. */
+/** Output of a command. */
 export type ExecCommandOutputDeltaEvent = {
   /** The call that runs it. */
   call_id: string;
@@ -1780,7 +1794,7 @@ export type InterruptConversationResponse = {
   abortReason: TurnAbortReason;
 };
 
-/** An item of the turn is whole. */
+/** An item of the turn is complete. */
 export type ItemCompletedEvent = {
   /** The thread. */
   thread_id: ThreadId;
@@ -1790,7 +1804,7 @@ export type ItemCompletedEvent = {
   item: TurnItem;
 };
 
-/** An item of the turn begins. */
+/** An item of the turn has started. */
 export type ItemStartedEvent = {
   /** The thread. */
   thread_id: ThreadId;
@@ -1977,7 +1991,7 @@ export type McpListToolsResponseEvent = {
   auth_statuses: { [key: string]: McpAuthStatus };
 };
 
-/** All MCP servers have started or failed to. */
+/** All MCP servers have started or failed. */
 export type McpStartupCompleteEvent = {
   /** Servers that can be used. */
   ready: Array<string>;
@@ -2012,7 +2026,7 @@ export type McpStartupStatus = {
     state: "cancelled";
   };
 
-/** An MCP server is further in starting up. */
+/** The startup status of an MCP server has changed. */
 export type McpStartupUpdateEvent = {
   /** The server. */
   server: string;
@@ -2095,19 +2109,19 @@ export type Op =
   | {
     type: "interrupt";
   }
-  /** Say something under the settings in force. */
+  /** Send input with the current settings. */
   | {
     type: "user_input";
   } & UserInputOp
-  /** Say something and set everything the turn runs under. */
+  /** Send input, with all settings of the turn. */
   | {
     type: "user_turn";
   } & UserTurn
-  /** Change settings of the turns to come. */
+  /** Change the settings of later turns. */
   | {
     type: "override_turn_context";
   } & TurnContextOverride
-  /** Change settings and have the session announce itself, as the earliest clients did first of all. */
+  /** Change settings and announce the session, as the earliest clients did first. */
   | {
     type: "configure_session";
   } & TurnContextOverride
@@ -2135,7 +2149,7 @@ export type Op =
   | {
     type: "get_path";
   }
-  /** List what the MCP servers offer. */
+  /** List the tools of the MCP servers. */
   | {
     type: "list_mcp_tools";
   }
@@ -2147,15 +2161,15 @@ export type Op =
   | {
     type: "list_skills";
   } & ListSkills
-  /** Sum up the conversation to make room. */
+  /** Compact the conversation to make room. */
   | {
     type: "compact";
   }
-  /** Put the work tree back to where the last turn found it. */
+  /** Restore the work tree to its state before the last turn. */
   | {
     type: "undo";
   }
-  /** Review changes in a session of its own. */
+  /** Review changes in a separate conversation. */
   | {
     type: "review";
   } & ReviewOp
@@ -2191,7 +2205,7 @@ export type ParsedCommand =
     type: "unknown";
   } & UnknownCommand;
 
-/** Files are about to be changed. */
+/** A patch is about to be applied. */
 export type PatchApplyBeginEvent = {
   /** The call that changes them. */
   call_id: string;
@@ -2203,7 +2217,7 @@ export type PatchApplyBeginEvent = {
   changes: { [key: string]: FileChange };
 };
 
-/** Files have been changed, or not. */
+/** A patch was applied, or has failed. */
 export type PatchApplyEndEvent = {
   /** The call that changed them. */
   call_id: string;
@@ -2699,7 +2713,7 @@ export type SendUserTurnResponse = Empty;
 
 /** What the server tells a client. */
 export type ServerNotification =
-  /** Something went wrong in a turn. */
+  /** An error in a turn. */
   | {
     method: "error";
     params: v2.ErrorNotification;
@@ -2717,7 +2731,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread does something else now. */
+  /** The status of a thread has changed. */
   | {
     method: "thread/status/changed";
     params: v2.ThreadStatusChangedNotification;
@@ -2726,7 +2740,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread was put away. */
+  /** A thread was archived. */
   | {
     method: "thread/archived";
     params: v2.ThreadArchivedNotification;
@@ -2735,7 +2749,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread was taken back. */
+  /** A thread was restored from the archive. */
   | {
     method: "thread/unarchived";
     params: v2.ThreadUnarchivedNotification;
@@ -2762,7 +2776,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** The last turns of a thread were forgotten. */
+  /** The last turns of a thread were rolled back. */
   | {
     method: "thread/reverted";
     params: v2.ThreadRevertedNotification;
@@ -2771,7 +2785,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread is called something else now. */
+  /** The name of a thread has changed. */
   | {
     method: "thread/name/updated";
     params: v2.ThreadNameUpdatedNotification;
@@ -2780,7 +2794,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** More or less of a thread was read. */
+  /** The read state of a thread has changed. */
   | {
     method: "thread/readState/changed";
     params: v2.ThreadReadStateChangedNotification;
@@ -2789,7 +2803,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something was attached to a thread, or taken away. */
+  /** An attachment of a thread was added or removed. */
   | {
     method: "thread/attachment/updated";
     params: v2.ThreadAttachmentUpdatedNotification;
@@ -2798,7 +2812,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread has another goal, or its goal stands otherwise than before. */
+  /** The goal of a thread has changed. */
   | {
     method: "thread/goal/updated";
     params: v2.ThreadGoalUpdatedNotification;
@@ -2807,7 +2821,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A thread has no goal any more. */
+  /** The goal of a thread was removed. */
   | {
     method: "thread/goal/cleared";
     params: v2.ThreadGoalClearedNotification;
@@ -2825,7 +2839,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A conversation was summed up. */
+  /** A conversation was compacted. */
   | {
     method: "thread/compacted";
     params: v2.ThreadCompactedNotification;
@@ -2834,7 +2848,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A client that was cut off knows everything again. */
+  /** A client that reconnected has caught up. */
   | {
     method: "thread/caughtUp";
     params: v2.ThreadCaughtUpNotification;
@@ -2843,7 +2857,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A turn has begun. */
+  /** A turn has started. */
   | {
     method: "turn/started";
     params: v2.TurnStartedNotification;
@@ -2879,7 +2893,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** An item has begun. */
+  /** An item has started. */
   | {
     method: "item/started";
     params: v2.ItemStartedNotification;
@@ -2888,7 +2902,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** An item is whole. */
+  /** An item is complete. */
   | {
     method: "item/completed";
     params: v2.ItemCompletedNotification;
@@ -2933,7 +2947,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** More of what a command prints. */
+  /** More output of a command. */
   | {
     method: "item/commandExecution/outputDelta";
     params: v2.CommandOutputDeltaNotification;
@@ -2942,7 +2956,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something was typed into a terminal. */
+  /** Input was typed into a terminal. */
   | {
     method: "item/commandExecution/terminalInteraction";
     params: v2.TerminalInteractionNotification;
@@ -2987,7 +3001,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** More of the thoughts themselves. */
+  /** More raw reasoning. */
   | {
     method: "item/reasoning/textDelta";
     params: v2.ReasoningTextDeltaNotification;
@@ -2996,7 +3010,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A request of the server was answered. */
+  /** A server request was resolved. */
   | {
     method: "serverRequest/resolved";
     params: v2.ServerRequestResolvedNotification;
@@ -3014,7 +3028,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something the user should know. */
+  /** A warning for the user. */
   | {
     method: "warning";
     params: v2.WarningNotification;
@@ -3023,7 +3037,25 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something in the configuration the user should know about. */
+  /** An MCP server is further in starting up, or has ended. */
+  | {
+    method: "mcpServer/startupStatus/updated";
+    params: v2.McpServerStatusUpdatedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** The tool of an MCP server tells how far a call is. */
+  | {
+    method: "item/mcpToolCall/progress";
+    params: v2.McpToolCallProgressNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** A warning about the configuration. */
   | {
     method: "configWarning";
     params: v2.ConfigWarningNotification;
@@ -3032,7 +3064,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something the client should stop using. */
+  /** A deprecated feature that the client uses. */
   | {
     method: "deprecationNotice";
     params: v2.DeprecationNoticeNotification;
@@ -3050,7 +3082,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** The user is logged in in another way. */
+  /** The login has changed. */
   | {
     method: "account/updated";
     params: v2.AccountUpdatedNotification;
@@ -3077,7 +3109,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A conversation that was there before is ready. */
+  /** An existing conversation is ready. */
   | {
     method: "sessionConfigured";
     params: SessionConfiguredNotification;
@@ -3086,7 +3118,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** More of what a command outside of all threads prints. */
+  /** More output of a command that belongs to no thread. */
   | {
     method: "command/exec/outputDelta";
     params: v2.CommandExecOutputDeltaNotification;
@@ -3104,7 +3136,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** A search has looked at everything. */
+  /** A search is complete. */
   | {
     method: "fuzzyFileSearch/sessionCompleted";
     params: v2.FuzzyFileSearchSessionCompletedNotification;
@@ -3113,7 +3145,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Other skills count now. */
+  /** The available skills have changed. */
   | {
     method: "skills/changed";
     params: v2.SkillsChangedNotification;
@@ -3122,7 +3154,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Something on disk has changed. */
+  /** A watched path has changed. */
   | {
     method: "fs/changed";
     params: v2.FsChangedNotification;
@@ -3131,7 +3163,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** Folders that everybody may write would let commands out of the sandbox of Windows; never sent elsewhere. */
+  /** A warning about world-writable folders; only sent on Windows. */
   | {
     method: "windows/worldWritableWarning";
     params: v2.WindowsWorldWritableWarningNotification;
@@ -3143,31 +3175,37 @@ export type ServerNotification =
 
 /** What the server asks of a client. */
 export type ServerRequest =
-  /** May this command run? */
+  /** Requests approval of a command. */
   | {
     id: RequestId;
     method: "item/commandExecution/requestApproval";
     params: v2.CommandExecutionRequestApprovalParams;
   }
-  /** May these files be changed? */
+  /** Requests approval of file changes. */
   | {
     id: RequestId;
     method: "item/fileChange/requestApproval";
     params: v2.FileChangeRequestApprovalParams;
   }
-  /** May this command run? Asked of those who listen to a conversation. */
+  /** Requests approval of a command from listeners of a conversation. */
   | {
     id: RequestId;
     method: "execCommandApproval";
     params: ExecCommandApprovalParams;
   }
-  /** May these files be changed? Asked of those who listen to a conversation. */
+  /** Requests approval of file changes from listeners of a conversation. */
   | {
     id: RequestId;
     method: "applyPatchApproval";
     params: ApplyPatchApprovalParams;
   }
-  /** The tokens that the client has brought were refused: has it others? */
+  /** An MCP server wants to know something, or a tool of it is about to be called. */
+  | {
+    id: RequestId;
+    method: "mcpServer/elicitation/request";
+    params: v2.McpServerElicitationRequestParams;
+  }
+  /** Requests new tokens from the client, because its own were refused. */
   | {
     id: RequestId;
     method: "account/chatgptAuthTokens/refresh";
@@ -3180,6 +3218,7 @@ export type ServerRequestMethods = {
   "item/fileChange/requestApproval": { params: v2.FileChangeRequestApprovalParams; response: v2.FileChangeRequestApprovalResponse };
   "execCommandApproval": { params: ExecCommandApprovalParams; response: ExecCommandApprovalResponse };
   "applyPatchApproval": { params: ApplyPatchApprovalParams; response: ApplyPatchApprovalResponse };
+  "mcpServer/elicitation/request": { params: v2.McpServerElicitationRequestParams; response: v2.McpServerElicitationRequestResponse };
   "account/chatgptAuthTokens/refresh": { params: v2.ChatgptAuthTokensRefreshParams; response: v2.ChatgptAuthTokensRefreshResponse };
 };
 
@@ -3296,7 +3335,7 @@ export type SkillsListEntry = {
 /** The status of one step of a plan. */
 export type StepStatus = "pending" | "in_progress" | "completed";
 
-/** The stream from the provider broke and is tried again. */
+/** The stream from the provider broke off and is retried. */
 export type StreamErrorEvent = {
   /** The error for people. */
   message: string;
@@ -3440,13 +3479,13 @@ export type TaskCompleteEvent = {
   response_id?: string | null;
 };
 
-/** A turn began. */
+/** A turn has started. */
 export type TaskStartedEvent = {
   /** The size of the model's window, where known. */
   model_context_window: number | null;
 };
 
-/** Something was typed into a running command. */
+/** Input was typed into a running command. */
 export type TerminalInteractionEvent = {
   /** The call that started the command. */
   call_id: string;
@@ -3487,7 +3526,7 @@ export type ThreadSpawn = {
   agent_role: string | null;
 };
 
-/** Tokens used so far and what the account still allows. */
+/** The token usage so far, and the rate limits of the account. */
 export type TokenCountEvent = {
   /** The tokens; absent before the first answer. */
   info: TokenUsageInfo | null;
@@ -3519,6 +3558,10 @@ export type TokenUsageInfo = {
   last_token_usage: TokenUsage;
   /** The size of the model's window, where known. */
   model_context_window: number | null;
+  /** The cost of the latest turn so far; only if the user has set prices for everything that it used. */
+  turn_cost?: number | null;
+  /** The cost of the thread, under the same condition. */
+  thread_cost?: number | null;
 };
 
 /** A tool of an MCP server. */
@@ -3555,7 +3598,7 @@ export type TurnAbortReason =
   /** A word this release does not know, passed through. */
   | (string & {});
 
-/** A turn was stopped. */
+/** A turn was interrupted. */
 export type TurnAbortedEvent = {
   /** The reason. */
   reason: TurnAbortReason;
@@ -3602,7 +3645,7 @@ export type TurnItem =
     type: "WebSearch";
   } & WebSearchItem;
 
-/** The work tree has been put back, or not. */
+/** The work tree was restored, or the restore failed. */
 export type UndoCompletedEvent = {
   /** Whether it was put back. */
   success: boolean;
@@ -3610,7 +3653,7 @@ export type UndoCompletedEvent = {
   message: string | null;
 };
 
-/** The work tree is being put back. */
+/** The work tree is being restored. */
 export type UndoStartedEvent = {
   message: string | null;
 };
@@ -3801,7 +3844,7 @@ export type Verbosity =
   /** A word this release does not know, passed through. */
   | (string & {});
 
-/** The model looks at a picture on disk. */
+/** The model views an image file. */
 export type ViewImageToolCallEvent = {
   /** The call. */
   call_id: string;
@@ -3809,7 +3852,7 @@ export type ViewImageToolCallEvent = {
   path: string;
 };
 
-/** Something is amiss, and work goes on. */
+/** A warning after which the turn continues. */
 export type WarningEvent = {
   message: string;
 };
@@ -4624,10 +4667,17 @@ export namespace v2 {
     | "v2"
     /** Both of these. */
     | "both"
-    /** `item/created` and `item/delta` beside the events that say nothing of the same items. */
+    /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
 
-  /** Something went wrong in a turn. */
+  /** How a question of an MCP server is answered. */
+  export type ElicitationMode =
+    /** By an object. */
+    | "form"
+    /** By opening an address. */
+    | "url";
+
+  /** An error in a turn. */
   export type ErrorNotification = {
     error: v2.TurnError;
     /** Whether it is tried again. */
@@ -4756,7 +4806,7 @@ export namespace v2 {
     changes: Array<v2.FileUpdateChange>;
   };
 
-  /** `item/fileChange/requestApproval`. What would change is in the item. */
+  /** `item/fileChange/requestApproval`. The changes are in the item. */
   export type FileChangeRequestApprovalParams = {
     /** The thread. */
     threadId: string;
@@ -5072,7 +5122,7 @@ export namespace v2 {
     experimentalApi?: boolean;
     /** Notifications it does not want. */
     optOutNotificationMethods?: Array<string> | null;
-    /** The dialect it is spoken to in, whatever it asks in. */
+    /** The dialect of its notifications, independent of its requests. */
     dialect?: v2.Dialect | null;
   };
 
@@ -5100,7 +5150,7 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
-  /** An item is whole. */
+  /** An item is complete. */
   export type ItemCompletedNotification = {
     /** The item. */
     item: v2.ThreadItem;
@@ -5133,7 +5183,7 @@ export namespace v2 {
     delta: string;
   };
 
-  /** An item has begun. */
+  /** An item has started. */
   export type ItemStartedNotification = {
     /** The item. */
     item: v2.ThreadItem;
@@ -5265,9 +5315,63 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
+  /** The parameters of `mcpServer/resource/read`. */
+  export type McpResourceReadParams = {
+    /** The thread whose server is meant; the configured server if unset. */
+    threadId?: string | null;
+    /** The server. */
+    server: string;
+    /** The address of the resource. */
+    uri: string;
+  };
+
+  /** The answer of `mcpServer/resource/read`. */
+  export type McpResourceReadResponse = {
+    /** The contents. */
+    contents: Array<unknown>;
+  };
+
   /** The state of the connection to an MCP server. */
   export type McpServerConnectionStatus =
     | "notStarted" | "starting" | "connected" | "authenticationRequired" | "failed" | "cancelled" | "disabled"
+    /** A word this release does not know, passed through. */
+    | (string & {});
+
+  /** `mcpServer/elicitation/request`. */
+  export type McpServerElicitationRequestParams = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string | null;
+    /** The server. */
+    serverName: string;
+    /** How it is answered. */
+    mode: v2.ElicitationMode;
+    /** More about the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called. */
+    _meta: unknown;
+    /** The question. */
+    message: string;
+    /** The JSON Schema of the answer, in the mode `form`. */
+    requestedSchema?: unknown;
+    /** The address to open, in the mode `url`. */
+    url?: string | null;
+    /** The server's name for what happens at that address. */
+    elicitationId?: string | null;
+  };
+
+  /** The answer to `mcpServer/elicitation/request`. */
+  export type McpServerElicitationRequestResponse = {
+    /** Whether it is answered. */
+    action: ElicitationDecision;
+    /** The answer itself. */
+    content?: unknown;
+    /** More about the answer; `persist: "session"` allows a tool for the rest of the session. */
+    _meta?: unknown;
+  };
+
+  /** How far an MCP server is in starting up. */
+  export type McpServerStartupState =
+    | "starting" | "ready" | "failed" | "cancelled"
     /** A word this release does not know, passed through. */
     | (string & {});
 
@@ -5296,6 +5400,46 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
+  /** `mcpServer/startupStatus/updated`. */
+  export type McpServerStatusUpdatedNotification = {
+    /** The thread that uses the server. */
+    threadId: string | null;
+    /** The server. */
+    name: string;
+    /** How far it is. */
+    status: v2.McpServerStartupState;
+    /** Why it did not start. */
+    error: string | null;
+    /** The kind of failure, if a client can do something about it. */
+    failureReason: string | null;
+  };
+
+  /** The parameters of `mcpServer/tool/call`. */
+  export type McpServerToolCallParams = {
+    /** The thread whose server is meant. */
+    threadId: string;
+    /** The server. */
+    server: string;
+    /** The tool. */
+    tool: string;
+    /** The arguments. */
+    arguments?: unknown;
+    /** Passed on to the server. */
+    _meta?: unknown;
+  };
+
+  /** The answer of `mcpServer/tool/call`. */
+  export type McpServerToolCallResponse = {
+    /** The parts of the result, in order. */
+    content: Array<unknown>;
+    /** The same as data, from servers that give it. */
+    structuredContent: unknown;
+    /** Whether the tool says that it failed. */
+    isError: boolean | null;
+    /** More about the result. */
+    _meta: unknown;
+  };
+
   /** A call of a tool of an MCP server. */
   export type McpToolCall = {
     /** Its name: the id of the model's call. */
@@ -5312,6 +5456,22 @@ export namespace v2 {
     error: unknown;
     /** Its duration. */
     durationMs: number | null;
+    appContext?: unknown;
+    mcpAppUi?: unknown;
+    pluginId?: string | null;
+    readOnlyHint?: boolean | null;
+  };
+
+  /** `item/mcpToolCall/progress`. */
+  export type McpToolCallProgressNotification = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string;
+    /** The call. */
+    itemId: string;
+    /** How far it is, in the words of the tool. */
+    message: string;
   };
 
   /** How to combine a new value with an existing one. */
@@ -5571,7 +5731,7 @@ export namespace v2 {
     summaryIndex: number;
   };
 
-  /** More of the thoughts themselves. */
+  /** More raw reasoning. */
   export type ReasoningTextDeltaNotification = {
     /** The thread. */
     threadId: string;
@@ -5695,7 +5855,7 @@ export namespace v2 {
     data: Array<v2.PendingServerRequest>;
   };
 
-  /** A request of the server was answered. */
+  /** A server request was resolved. */
   export type ServerRequestResolvedNotification = {
     /** The thread. */
     threadId: string;
@@ -5779,7 +5939,7 @@ export namespace v2 {
     /** Newest first. */
     | "desc";
 
-  /** Something was typed into a terminal. */
+  /** Input was typed into a terminal. */
   export type TerminalInteractionNotification = {
     /** The thread. */
     threadId: string;
@@ -5952,7 +6112,7 @@ export namespace v2 {
   export type ThreadAttachmentOwner = {
     /** The thread. */
     threadId: string;
-    /** Whether it was put away. */
+    /** Whether it is archived. */
     archived: boolean;
   };
 
@@ -5960,7 +6120,7 @@ export namespace v2 {
   export type ThreadAttachmentOwnerListParams = {
     attachmentType: string;
     identityKey: string;
-    /** Whether only threads that were put away are wanted, or only the others; all if unset. */
+    /** Whether to list only archived threads or only active ones; all if unset. */
     archived?: boolean | null;
     /** The cursor of the page to list. */
     cursor?: string | null;
@@ -6145,7 +6305,7 @@ export namespace v2 {
     goal: v2.ThreadGoal;
   };
 
-  /** A thread has another goal, or its goal stands otherwise than before. */
+  /** The goal of a thread has changed. */
   export type ThreadGoalUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -6259,7 +6419,7 @@ export namespace v2 {
       /** The findings as text. */
       review: string;
     }
-    /** The conversation was summed up. */
+    /** The conversation was compacted. */
     | {
       type: "contextCompaction";
       /** Its name. */
@@ -6277,7 +6437,7 @@ export namespace v2 {
     completedAtMs: number | null;
   };
 
-  /** An item beside which a page begins. */
+  /** The item next to the start of a page. */
   export type ThreadItemsListAnchor =
     /** An item. */
     | {
@@ -6383,7 +6543,7 @@ export namespace v2 {
 
   export type ThreadNameSetResponse = Empty;
 
-  /** A thread is called something else now. */
+  /** The name of a thread has changed. */
   export type ThreadNameUpdatedNotification = {
     /** The thread. */
     threadId: string;
@@ -6746,7 +6906,7 @@ export namespace v2 {
       activeFlags: Array<v2.ThreadActiveFlag>;
     };
 
-  /** A thread does something else now. */
+  /** The status of a thread has changed. */
   export type ThreadStatusChangedNotification = {
     /** The thread. */
     threadId: string;
@@ -6767,7 +6927,7 @@ export namespace v2 {
   export type ThreadSubscribeResponse = {
     /** The thread; with its turns if `reset` is true. */
     thread: v2.Thread;
-    /** The log that numbers count in. They begin anew whenever a thread is loaded. */
+    /** The log that numbers count in. They restart whenever a thread is loaded. */
     logId: string;
     /** The number of the last event so far. `thread/caughtUp` comes when it has been told. */
     seq: number | null;
@@ -6783,6 +6943,10 @@ export namespace v2 {
     last: v2.TokenUsageBreakdown;
     /** The size of the model's window, where known. */
     modelContextWindow: number | null;
+    /** The cost of the latest turn so far; only if the user has set prices for everything that it used. */
+    turnCost?: number | null;
+    /** The cost of the thread, under the same condition. */
+    threadCost?: number | null;
   };
 
   /** Tokens were used. */
@@ -6936,7 +7100,7 @@ export namespace v2 {
   export type TurnInterruptParams = {
     /** The thread. */
     threadId: string;
-    /** The turn; whatever runs if it is left out. */
+    /** The turn; the running one if omitted. */
     turnId?: string | null;
   };
 
@@ -7007,7 +7171,7 @@ export namespace v2 {
     turn: v2.Turn;
   };
 
-  /** A turn has begun. */
+  /** A turn has started. */
   export type TurnStartedNotification = {
     /** The thread. */
     threadId: string;
@@ -7191,23 +7355,23 @@ export namespace exec {
       /** By this name it can be resumed. */
       thread_id: exec.ThreadId;
     }
-    /** Work has begun. */
+    /** A turn has started. */
     | {
       type: "turn.started";
     }
-    /** Work is done. */
+    /** A turn is completed. */
     | {
       type: "turn.completed";
       /** Its token usage. */
       usage: exec.Usage;
     }
-    /** Work could not be done. */
+    /** A turn has failed. */
     | {
       type: "turn.failed";
       /** Why not. */
       error: exec.ThreadError;
     }
-    /** An item has begun. */
+    /** An item has started. */
     | {
       type: "item.started";
       /** The item so far. */
@@ -7219,13 +7383,13 @@ export namespace exec {
       /** The item now. */
       item: exec.ThreadItem;
     }
-    /** An item is whole. */
+    /** An item is complete. */
     | {
       type: "item.completed";
       /** The item. */
       item: exec.ThreadItem;
     }
-    /** Somebody is asked whether something may be done. Only sent where the caller has said who answers. */
+    /** An approval request. Only sent if the caller chose who answers. */
     | {
       type: "approval.requested";
       /** By this name it is answered. */
@@ -7248,8 +7412,21 @@ export namespace exec {
         kind: "file_change";
         /** Which files it changes. */
         changes: Array<exec.UpdatedFile>;
+      }
+      /** A call of a tool of an MCP server. */
+      | {
+        kind: "mcp_tool";
+        server: string;
+        tool: string;
+        arguments: unknown;
+      }
+      /** Something that an MCP server wants to know. Only a no can be given here. */
+      | {
+        kind: "elicitation";
+        server: string;
+        message: string;
       })
-    /** Something went wrong. Work may go on. */
+    /** An error after which the turn may continue. */
     | {
       type: "error";
     } & exec.ThreadError;
@@ -7347,14 +7524,13 @@ export namespace exec {
     input_tokens: number;
     /** The part of them that the provider had cached. */
     cached_input_tokens: number;
-    /**
-     * The part of them that the provider has put into its cache, which no provider that is spoken to tells. Only 0.166
-     * has it.
-     */
+    /** The part of them that the provider has put into its cache, where it tells; 0.166 always has it, and 0.77 never. */
     cache_write_input_tokens?: number | null;
     /** Tokens received, reasoning included. */
     output_tokens: number;
     /** The part of them that was reasoning; 0.77 does not tell it. */
     reasoning_output_tokens?: number | null;
+    /** The cost of the run, if the user has set prices for everything that it used. */
+    cost?: number | null;
   };
 }

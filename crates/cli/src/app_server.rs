@@ -37,12 +37,11 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitC
     }
 }
 
-/// Writes files below a folder.
 fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
     for file in files {
         let path = folder.join(&file.path);
         let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).with_context(|| format!("could not make {}", parent.display()))?;
+        std::fs::create_dir_all(parent).with_context(|| format!("could not create {}", parent.display()))?;
         std::fs::write(&path, &file.text).with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)

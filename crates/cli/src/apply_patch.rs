@@ -12,7 +12,6 @@ use crate::console;
 
 const NAME: &str = "apply_patch";
 
-/// The maximum size of a patch.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Selects the same program, for callers that cannot use another name. Only the first argument counts.

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Run one task non-interactively, for scripts and CI
     ///
     /// Prints the last message to standard output and progress to standard error, or with --json all events to
-    /// standard output. Nothing is asked: what the sandbox does not allow fails.
+    /// standard output. Nothing is asked: anything that the sandbox does not allow fails.
     #[command(visible_alias = "e")]
     Exec(Lazy<ExecArgs>),
     /// Review changes non-interactively; same as `exec review`
@@ -73,6 +73,11 @@ pub(crate) enum Command {
     /// running turns are interrupted and everything is saved. With --listen, many clients share one server, and SIGTERM
     /// ends it.
     AppServer(Lazy<AppServerArgs>),
+    /// Serve this agent as tools of an MCP client, over stdin and stdout
+    ///
+    /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Commands and changes
+    /// that need an approval are asked about with elicitations. The end of the input ends the server.
+    McpServer(Lazy<NoArgs>),
     /// Show the agent at work, without an API key or network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.
@@ -194,7 +199,7 @@ pub(crate) struct ApplyArgs {
 /// Options of `login`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
-    /// Log in with a code that you type on another device, where no browser can come back to this one
+    /// Log in with a code that you enter on another device, for machines without a browser
     #[arg(long, conflicts_with = "with_api_key")]
     pub(crate) device_auth: bool,
     /// Read an API key from standard input and store it

@@ -54,7 +54,6 @@ pub(crate) fn ask(question: impl Display) -> io::Result<()> {
     Clean::new(io::stderr()).write_all(question.to_string().as_bytes())
 }
 
-/// Whether standard output is a terminal.
 pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
@@ -74,7 +73,6 @@ fn columns(output: impl std::os::fd::AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Whether standard error is a terminal.
 pub(crate) fn err_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
@@ -108,7 +106,6 @@ pub(crate) struct Clean<W> {
     output: W,
     /// Whether everything is passed on unchanged.
     is_as_is: bool,
-    /// The start of an incomplete character.
     begun: Vec<u8>,
 }
 

@@ -24,13 +24,11 @@ use crate::terminal::{Terminal, wants_colour};
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
 
-/// The project of the demo.
 const FILES: &[(&str, &str)] =
     &[("greeting.sh", include_str!("../demo/greeting.sh")), ("test.sh", include_str!("../demo/test.sh"))];
 
-/// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
-    let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not make a folder")?;
+    let folder = tempfile::Builder::new().prefix("codex-demo-").tempdir().context("could not create a folder")?;
     let env = Env::process();
     // Commands may write the project, but not the home of the demo.
     let home = Home::find(&env)?.temporary_folder()?;

@@ -11,7 +11,6 @@ use crate::console;
 use crate::login;
 use crate::output_file::OutputError;
 
-/// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub(crate) struct ErrorWithHint {
@@ -37,7 +36,6 @@ pub(crate) fn say(error: &anyhow::Error) {
     }
 }
 
-/// Prints a warning to stderr.
 pub(crate) fn warn(what: &str) {
     console::note(format_args!("warning: {what}"));
 }

@@ -9,7 +9,6 @@ use codex_config::{Config, ConfigEdit, Env, Home, UserConfig, WriteRequest, list
 use crate::args::{FeaturesCommand, Shared};
 use crate::console;
 
-/// Lists or sets features.
 pub(crate) fn run(shared: &Shared, command: &FeaturesCommand) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;

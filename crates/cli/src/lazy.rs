@@ -28,7 +28,6 @@ pub(crate) fn at_once(describe: impl FnOnce() -> Command) -> Command {
 pub(crate) struct Lazy<T>(Box<T>);
 
 impl<T> Lazy<T> {
-    /// The options themselves.
     pub(crate) fn into_inner(self) -> T {
         *self.0
     }

@@ -66,7 +66,7 @@ async fn with_chatgpt(args: &LoginArgs, config: &Config, home: &Home, env: &Env)
     Ok(login.finish().await?)
 }
 
-/// Opens a page, where somebody sits in front of this machine. Whoever reads its address can open it as well.
+/// Opens the login page in a browser on this machine, if there is one. The user can also open the printed address.
 fn open_browser(url: &str, env: &Env) -> bool {
     let is_near = env.get("SSH_CONNECTION").is_none() && env.get("SSH_TTY").is_none();
     let has_screen = cfg!(target_os = "macos") || env.get("DISPLAY").is_some() || env.get("WAYLAND_DISPLAY").is_some();
@@ -138,7 +138,7 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whose login it is, as far as it says.
+/// The owner of the login, if known.
 fn whose(auth: &Auth, config: &Config, env: &Env) -> String {
     let Some(Account::Chatgpt { email, plan }) = auth.account(&config.provider, env) else { return String::new() };
     let email = email.map(|email| format!(" as {email}")).unwrap_or_default();
@@ -146,7 +146,7 @@ fn whose(auth: &Auth, config: &Config, env: &Env) -> String {
     format!("{email}{plan}")
 }
 
-/// Forgets the login, and tells whoever has issued it.
+/// Removes the login, and revokes it at its issuer.
 pub(crate) fn logout() -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;

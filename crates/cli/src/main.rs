@@ -21,7 +21,9 @@ mod host;
 mod input_file;
 mod lazy;
 mod linux_sandbox;
+mod local;
 mod login;
+mod mcp_server;
 mod memory;
 mod output_file;
 mod proto;
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Completion(completion) => complete(completion.shell),
         Command::Proto(_) => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of),
+        Command::McpServer(_) => mcp_server::run(&args.shared),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
         Command::Execpolicy(execpolicy) => {
@@ -103,7 +106,12 @@ fn main() -> ExitCode {
 fn runs_threads(command: &Command) -> bool {
     match command {
         Command::AppServer(args) => args.form.is_none(),
-        Command::Resume(_) | Command::Fork(_) | Command::Exec(_) | Command::Review(_) | Command::Proto(_) => true,
+        Command::Resume(_)
+        | Command::Fork(_)
+        | Command::Exec(_)
+        | Command::Review(_)
+        | Command::Proto(_)
+        | Command::McpServer(_) => true,
         _ => false,
     }
 }

@@ -30,16 +30,15 @@ pub(crate) enum OutputError {
     Folder,
     #[error("it is a pipe or a socket that nobody reads")]
     NoReader,
-    #[error("it is no file that can be written to")]
+    #[error("it is not a writable file")]
     Unfit,
-    #[error("it was moved or replaced meanwhile")]
+    #[error("it was moved or replaced in the meantime")]
     Replaced,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl OutputError {
-    /// A hint.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_stays_until_there_is_something_new() {
+    fn the_old_file_stays_until_there_is_a_new_one() {
         let place = Place::new();
         std::fs::write(place.path("project/last.txt"), "an earlier and longer answer").unwrap();
         let file = place.open("project/last.txt").unwrap();
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_its_place_meanwhile_is_not_followed() {
+    fn a_replacement_of_the_file_is_not_followed() {
         for target in ["outside/file", "outside/new"] {
             let place = Place::new();
             let plant = || {
@@ -317,7 +316,7 @@ mod tests {
             std::fs::rename(place.path("project/sub"), place.path("project/moved")).unwrap();
             symlink(place.path("outside"), place.path("project/sub")).unwrap();
         };
-        place.check("project/sub/file", plant, "it was moved or replaced meanwhile");
+        place.check("project/sub/file", plant, "it was moved or replaced in the meantime");
         let place = Place::new();
         let plant = || {
             std::fs::remove_file(place.path("project/last.txt")).unwrap();
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_deleted_or_made_anew_meanwhile_is_written_all_the_same() {
+    fn a_deleted_or_recreated_file_is_written_anyway() {
         let place = Place::new();
         place.check("project/last.txt", || std::fs::remove_file(place.path("project/last.txt")).unwrap(), "written");
         assert_eq!(place.text("project/last.txt").as_deref(), Some("answer"));
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_once() {
+    fn an_unwritable_target_is_reported_at_once() {
         let place = Place::new();
         symlink(place.path("outside/file"), place.path("project/link")).unwrap();
         symlink(place.path("outside"), place.path("project/out")).unwrap();

@@ -82,7 +82,6 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     })
 }
 
-/// The absolute working directory.
 pub(crate) fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {
     let here = std::env::current_dir().context("the current directory is gone")?;
     let Some(folder) = &shared.cwd else { return Ok(here) };

@@ -16,7 +16,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-/// Standard input.
 pub(crate) enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
@@ -121,7 +120,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_pipe_is_written_without_a_thread_and_goes_on_blocking_for_others() {
+    async fn a_pipe_is_written_without_a_thread_and_continues_blocking_for_others() {
         let (mut read, write) = io::pipe().expect("a pipe");
         let others = write.try_clone().expect("a copy");
         let mut output = output(File::from(OwnedFd::from(write)));
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_neither_is_written_by_a_thread() {
+    async fn other_outputs_are_written_by_a_thread() {
         let mut file = tempfile::tempfile().expect("a file");
         let mut output = output(file.try_clone().expect("a copy"));
         assert!(matches!(output, Output::Thread(_)));

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use codex_config::Env;
-use codex_log::{Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status};
+use codex_log::{
+    Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
+};
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -67,7 +69,10 @@ impl<W: Write> Terminal<W> {
             Body::AnswerRetried { failure, attempt, limit, .. } => self.retried(failure, *attempt, *limit)?,
             Body::Compacted(compacted) => {
                 let text = format!("about {} tokens before, about {} now", compacted.before, compacted.after);
-                transcript.note(Style::Dim, "summed up", &text)?;
+                transcript.note(Style::Dim, "summary", &text)?;
+            }
+            Body::LimitReached { failure, until_ms, .. } => {
+                transcript.note(Style::Yellow, "limit", &limit_words(failure, *until_ms))?;
             }
             Body::Warning { message } => transcript.note(Style::Yellow, "warning", message)?,
             Body::TurnEnded(outcome) => self.outcome(outcome)?,

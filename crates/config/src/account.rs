@@ -10,7 +10,7 @@ use crate::{
     replace::{forget_unfinished, replace_secret},
 };
 
-/// Who pays for requests.
+/// The billing of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Account {
     /// An API key.
@@ -46,8 +46,8 @@ impl Auth {
         )
     }
 
-    /// Stores tokens in place of those that they renew. What else is in the file stays, also what this release does not
-    /// know.
+    /// Stores tokens in place of those that they renew. Everything else in the file stays, including members that this
+    /// release does not know.
     pub fn store_renewed(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
         let file = codex_files::read(&home.auth_file(), MOST_BYTES).unwrap_or_default();
         let mut file: Map<String, Json> = serde_json::from_slice(&file).unwrap_or_default();
@@ -204,7 +204,7 @@ mod tests {
         let home = Home::at(temp.path());
         for key in ["", "  ", "sk-1\r\nX: y", "sk 1", "sk-\u{e9}"] {
             let error = Auth::store_api_key(&home, key).unwrap_err();
-            assert_eq!(error.to_string(), "the key is empty or holds characters that no key has");
+            assert_eq!(error.to_string(), "the key is empty or contains invalid characters");
             assert!(!home.auth_file().exists());
         }
     }

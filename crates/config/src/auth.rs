@@ -115,7 +115,7 @@ pub enum AuthError {
         source: io::Error,
     },
     /// The given key is not valid.
-    #[error("the key is empty or holds characters that no key has")]
+    #[error("the key is empty or contains invalid characters")]
     BadKey,
     /// The provider's variable is not set.
     #[error("{provider} needs a key in the variable {variable}, which is not set")]

@@ -19,7 +19,7 @@ pub struct Claims {
     pub plan: Option<String>,
     /// The workspace.
     pub account_id: Option<String>,
-    /// Who made it.
+    /// Its origin.
     pub issuer: Option<String>,
     /// For which client it was made.
     pub audience: Option<String>,

@@ -222,6 +222,12 @@ impl Config {
         let named = model.split_once(':').and_then(|(id, name)| Some((self.providers.get(id)?, name)));
         named.unwrap_or((&self.provider, model))
     }
+
+    /// The price of a model, if the user has set one: for this name with its provider, or for the name alone.
+    #[must_use]
+    pub fn price_of(&self, model: &str) -> Option<Price> {
+        self.prices.get(model).or_else(|| self.prices.get(self.model_of(model).1)).copied()
+    }
 }
 
 /// The provider under `model_provider`, which must exist and have an address.

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_changed_is_read_once_and_what_has_is_read_again() {
+    fn only_changed_files_are_read_again() {
         let folder = tempfile::tempdir().expect("there is a temporary folder");
         write(folder.path(), "model = 'one'");
         let source = source(folder.path());

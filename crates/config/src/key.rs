@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_reads_back(segments in prop::collection::vec(".{0,6}", 1..5)) {
+        fn displayed_values_parse_back(segments in prop::collection::vec(".{0,6}", 1..5)) {
             let path = KeyPath(segments);
             prop_assert_eq!(KeyPath::parse(&path.to_string()), Ok(path));
         }

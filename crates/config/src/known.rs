@@ -74,7 +74,7 @@ const NO_FEATURE: &str = "this release has no such feature";
 const ALWAYS: &str = "the model always has this tool";
 const SEARCH: &str = "set tools.web_search instead";
 const REALTIME: &str = "there are no voice conversations";
-const INCLUDED: &str = "what the model is told cannot be switched off";
+const INCLUDED: &str = "the messages to the model cannot be turned off";
 
 /// The table. The first matching row counts.
 pub(crate) const KEYS: &[Known] = &[
@@ -98,6 +98,7 @@ pub(crate) const KEYS: &[Known] = &[
     shared("features.unified_exec"),
     // Providers, programs and files. The contents of a file would be sent to the model, so a project names none.
     own("model_provider"),
+    own("oss_provider"),
     own("model_catalog_json"),
     own("openai_base_url"),
     own("model_providers.*.name"),
@@ -105,6 +106,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.env_key"),
     own("model_providers.*.env_key_instructions"),
     own("model_providers.*.experimental_bearer_token"),
+    own("model_providers.*.models_timeout_ms"),
     own("model_providers.*.auth.command"),
     own("model_providers.*.auth.args"),
     own("model_providers.*.auth.timeout_ms"),
@@ -165,6 +167,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("approval_policy"),
     own("approvals_reviewer"),
     own("approval_timeout_sec"),
+    own("wait_for_limits"),
     partly("sandbox_mode", &["read-only"]),
     own("sandbox_workspace_write.writable_roots"),
     own("sandbox_workspace_write.network_access"),
@@ -198,6 +201,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("models.*.max_output_tokens"),
     own("prices.*.input"),
     own("prices.*.cached"),
+    own("prices.*.cache_write"),
     own("prices.*.output"),
     own("skills.config"),
     own("profile"),
@@ -222,7 +226,6 @@ pub(crate) const KEYS: &[Known] = &[
     moot("windows.**", "it is for Windows"),
     moot("windows_wsl_setup_acknowledged", "it is for Windows"),
     unused("ghost_snapshot.**", "there are no snapshots to go back to"),
-    unused("oss_provider", "name the server with --local-provider"),
     unused("compact_prompt", "the prompt for summaries is built in"),
     unused("experimental_compact_prompt_file", "the prompt for summaries is built in"),
     unused("model_supports_reasoning_summaries", ABSENT),

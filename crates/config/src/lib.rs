@@ -85,7 +85,7 @@ pub use models::{ModelCorrection, ModelInfo, ModelTable, OfferedModel, describe_
 pub use price::Price;
 pub use programs::Programs;
 pub use project_files::ProjectFiles;
-pub use provider::{ProviderConfig, WireApi, default_model, local_providers};
+pub use provider::{ProviderConfig, WireApi, default_model, local_providers, start_command};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;
 pub use settings::{

@@ -2,6 +2,8 @@
 //!
 //! Invariant: no price is built in. Prices change, and a wrong one is worse than none.
 
+use codex_wire::tokens::TokenUsage;
+
 use crate::{Origin, Reader, ValueError};
 
 const MILLION: f64 = 1_000_000.0;
@@ -13,6 +15,8 @@ pub struct Price {
     pub input: f64,
     /// `cached`: sent tokens that the provider has cached; the same price as the others by default.
     pub cached: f64,
+    /// `cache_write`: sent tokens that the provider puts into its cache; the same price as the others by default.
+    pub cache_write: f64,
     /// `output`: tokens that are received, including reasoning.
     pub output: f64,
 }
@@ -28,15 +32,23 @@ impl Price {
             })
         };
         let input = price("input")?;
-        Ok(Some(Self { input, cached: entry.amount("cached")?.unwrap_or(input), output: price("output")? }))
+        Ok(Some(Self {
+            input,
+            cached: entry.amount("cached")?.unwrap_or(input),
+            cache_write: entry.amount("cache_write")?.unwrap_or(input),
+            output: price("output")?,
+        }))
     }
 
-    /// The cost of these tokens. The cached ones are part of the input.
+    /// The cost of these tokens. Those that were cached, and those that are now, are part of the input, and reasoning is part of
+    /// the output.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "nobody uses so many tokens that the last one counts")]
-    pub fn of(&self, input: i64, cached: i64, output: i64) -> f64 {
-        let fresh = (input - cached).max(0) as f64;
-        (fresh * self.input + cached as f64 * self.cached + output as f64 * self.output) / MILLION
+    pub fn of(&self, used: &TokenUsage) -> f64 {
+        let (cached, written) = (used.cached_input_tokens, used.cache_write_input_tokens);
+        let fresh = (used.input_tokens - cached - written).max(0) as f64;
+        let input = fresh * self.input + cached as f64 * self.cached + written as f64 * self.cache_write;
+        (input + used.output_tokens as f64 * self.output) / MILLION
     }
 }
 
@@ -63,9 +75,9 @@ mod tests {
     fn prices_are_what_the_user_has_set() {
         check("", expect!["{}"]);
         check(
-            "[prices.'m-1.5']\ninput = 2\ncached = 0.25\noutput = 10.5\n[prices.n]\ninput = 1\noutput = 3",
+            "[prices.'m-1.5']\ninput = 2\ncached = 0.25\ncache_write = 2.5\noutput = 10.5\n[prices.n]\ninput = 1\noutput = 3",
             expect![[
-                r#"{"m-1.5": Price { input: 2.0, cached: 0.25, output: 10.5 }, "n": Price { input: 1.0, cached: 1.0, output: 3.0 }}"#
+                r#"{"m-1.5": Price { input: 2.0, cached: 0.25, cache_write: 2.5, output: 10.5 }, "n": Price { input: 1.0, cached: 1.0, cache_write: 1.0, output: 3.0 }}"#
             ]],
         );
     }
@@ -85,9 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cached_is_part_of_the_input() {
-        let price = Price { input: 2.0, cached: 0.5, output: 10.0 };
-        assert!((price.of(3_000_000, 1_000_000, 500_000) - 9.5).abs() < 1e-9);
-        assert!((price.of(0, 0, 0)).abs() < 1e-9);
+    fn cached_tokens_are_part_of_the_input() {
+        let price = Price { input: 2.0, cached: 0.5, cache_write: 2.5, output: 10.0 };
+        let mut used = TokenUsage { input_tokens: 3_000_000, output_tokens: 500_000, ..TokenUsage::default() };
+        assert!((price.of(&used) - 11.0).abs() < 1e-9);
+        used.cached_input_tokens = 1_000_000;
+        assert!((price.of(&used) - 9.5).abs() < 1e-9);
+        used.cache_write_input_tokens = 1_000_000;
+        used.reasoning_output_tokens = 400_000;
+        assert!((price.of(&used) - 10.0).abs() < 1e-9);
+        assert!(price.of(&TokenUsage::default()).abs() < 1e-9);
     }
 }

@@ -60,6 +60,8 @@ pub struct ProviderConfig {
     pub connect_timeout_ms: u64,
     /// How long a stream may be silent, before its first byte and within it.
     pub stream_idle_timeout_ms: u64,
+    /// How long the list of its models may take.
+    pub models_timeout_ms: u64,
     /// Whether the login in `auth.json` is used.
     pub requires_openai_auth: bool,
     /// The file with the answers of [`WireApi::Scripted`]; without one a script inside the program is played.
@@ -88,6 +90,7 @@ impl ProviderConfig {
             stream_max_retries: 5,
             connect_timeout_ms: 20_000,
             stream_idle_timeout_ms: 300_000,
+            models_timeout_ms: 5_000,
             requires_openai_auth: false,
             script: None,
             traits: ProviderTraits::responses(),
@@ -138,6 +141,7 @@ impl ProviderConfig {
             stream_idle_timeout_ms: entry
                 .integer("stream_idle_timeout_ms", 1..)?
                 .unwrap_or(self.stream_idle_timeout_ms),
+            models_timeout_ms: entry.integer("models_timeout_ms", 1..)?.unwrap_or(self.models_timeout_ms),
             requires_openai_auth,
             script: entry.path("script")?.or(self.script),
             traits: table::corrected(known, entry)?,
@@ -159,8 +163,14 @@ pub fn default_model(provider: &str) -> &'static str {
 /// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say
 /// where they are, if that is elsewhere than usual.
 #[must_use]
-pub fn local_providers(env: &Env) -> [ProviderConfig; 2] {
-    ["ollama", "lmstudio"].map(|id| local(id, env))
+pub fn local_providers(env: &Env) -> Vec<ProviderConfig> {
+    table::ROWS.iter().filter(|row| row.start.is_some()).map(|row| local(row.id, env)).collect()
+}
+
+/// The command that starts a server on this machine.
+#[must_use]
+pub fn start_command(provider: &str) -> Option<&'static str> {
+    table::row(provider)?.start
 }
 
 fn local(id: &str, env: &Env) -> ProviderConfig {
@@ -170,7 +180,7 @@ fn local(id: &str, env: &Env) -> ProviderConfig {
     ProviderConfig::built_in(row, url)
 }
 
-/// Where the default provider is. What the user has written goes before what the shell happens to hold.
+/// The address of the default provider. The configuration takes precedence over the environment.
 fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     let moved = root.str("openai_base_url")?.or_else(|| env.text("OPENAI_BASE_URL"));
     Ok(moved.unwrap_or_else(|| OPENAI_BASE_URL.to_owned()))
@@ -182,7 +192,7 @@ pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<St
     let listed = table::ROWS.iter().filter(|row| !row.base_url.is_empty());
     let built_in = listed.map(|row| match row.id {
         "openai" => ProviderConfig::built_in(row, openai.clone()),
-        id if row.is_local => local(id, env),
+        id if row.start.is_some() => local(id, env),
         _ => ProviderConfig::built_in(row, row.base_url.to_owned()),
     });
     let built_in = built_in.chain([ProviderConfig::scripted()]);

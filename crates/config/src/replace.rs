@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_has_left_is_gone_after_the_next_write() {
+    fn leftovers_of_a_killed_process_are_gone_after_the_next_write() {
         let temp = TempDir::new().unwrap();
         let run = temp.path().join("run");
         fs::create_dir(&run).unwrap();

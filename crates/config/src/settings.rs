@@ -42,6 +42,8 @@ pub struct ModelConfig {
     pub name: String,
     /// `review_model`: the model for reviews, if it is another.
     pub review: Option<String>,
+    /// `oss_provider`: the provider that `--oss` selects.
+    pub local_server: Option<String>,
     /// `model_catalog_json`: a file that describes models.
     pub catalogue: Option<PathBuf>,
     /// `model_context_window`: the size of the context window in tokens.
@@ -56,6 +58,8 @@ pub struct ModelConfig {
     pub verbosity: Option<Verbosity>,
     /// `[models."<name>"]`: the user's corrections.
     pub corrections: BTreeMap<String, ModelCorrection>,
+    /// `wait_for_limits`: whether a turn waits until a used-up allowance comes back.
+    pub waits_for_limits: bool,
 }
 
 impl ModelConfig {
@@ -66,6 +70,7 @@ impl ModelConfig {
                 None => default_model(&root.str("model_provider")?.unwrap_or_default()).to_owned(),
             },
             review: root.str("review_model")?,
+            local_server: root.str("oss_provider")?,
             catalogue: root.path("model_catalog_json")?,
             context_window: root.integer("model_context_window", 1..)?,
             auto_compact_token_limit: root.integer("model_auto_compact_token_limit", 1..)?,
@@ -73,6 +78,7 @@ impl ModelConfig {
             reasoning_summary: root.word("model_reasoning_summary")?.unwrap_or(ReasoningSummary::Auto),
             verbosity: root.word("model_verbosity")?,
             corrections: root.map("models", ModelCorrection::read)?,
+            waits_for_limits: root.bool("wait_for_limits")?.unwrap_or(false),
         })
     }
 }

@@ -51,7 +51,7 @@ const WITHOUT_PAGER: &[(&str, &str)] = &[
 /// Files that a shell runs before anything else. A relative path may lead to a file of the project.
 const SHELL_START: &[&str] = &["BASH_ENV", "ENV"];
 
-/// Who runs a command.
+/// The origin of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
     /// The model.
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_calls_the_place_of_a_key_reaches_no_command_but_the_users_own() {
+    fn key_variables_reach_only_the_users_own_commands() {
         for entry in [
             "[model_providers.other]\nenv_key = 'FERN'",
             "[model_providers.other]\nenv_http_headers = { x-key = 'fern' }",

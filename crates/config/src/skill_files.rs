@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_with_a_description_are_skills_and_others_are_told() {
+    fn folders_with_a_description_are_skills_and_others_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);

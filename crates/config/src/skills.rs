@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_place() {
+    fn unreadable_parts_are_reported_with_their_place() {
         for (text, problem) in [
             ("[skills]\nconfig = 1", "config.toml:2: skills.config: expected an array of tables"),
             ("[skills]\nconfig = [1]", "config.toml:2: skills.config: each entry needs a name or a path, and not both"),

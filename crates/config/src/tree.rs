@@ -349,7 +349,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_layer_does_not_mention_stays(lower in any_layer(), higher in any_layer()) {
+        fn keys_that_a_layer_does_not_mention_stay(lower in any_layer(), higher in any_layer()) {
             let [lower, higher] = [lower, higher].map(|texts| layer(&texts));
             let both = merged(lower.clone(), higher.clone());
             for (path, node) in both.leaves() {

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_summary_quotes_was_said_and_the_summary_was_not() {
+    fn quotes_in_an_earlier_summary_count_as_user_messages() {
         for history in [HistoryMode::Full, HistoryMode::Brief] {
             let first: Vec<Message> = ["one", "two"].map(Message::user).into();
             let summary = Summary { text: "a fern", said: &first, plan: None, history }.messages();

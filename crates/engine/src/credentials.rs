@@ -1,4 +1,4 @@
-//! Where the credentials of providers come from. The engine knows no login: whoever joins the program hands one in.
+//! The source of credentials. The engine knows no login: the program passes one in.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! When what items grow by is written beside the log.
+//! Schedules the writing of drafts next to the log.
 //!
-//! Invariants: nothing is encoded, written or waited for as long as nothing grows. What has grown is written within
+//! Invariants: nothing is encoded, written or waited for as long as nothing grows. New text is written within
 //! [`PAUSE`], and not more often than that.
 
 use std::pin::Pin;

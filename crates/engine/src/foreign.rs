@@ -24,7 +24,7 @@ pub(crate) fn withhold(
     let is_confirmed = explicit.cwd || is_near(stands, &settings.cwd) || is_trusted(config, &settings.cwd);
     let has_no_limits =
         matches!(settings.sandbox_policy, SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. });
-    // Who says that there are to be no limits has said so of every folder.
+    // A request for no limits applies to every folder.
     let is_free = explicit.sandbox_policy && has_no_limits;
     if is_confirmed || is_free || !is_foreign(meta, config, &settings.cwd) {
         return None;

@@ -189,7 +189,7 @@ impl GoalState {
         self.told = None;
     }
 
-    /// Notes that the conversation begins anew. Readers of the file begin there too, so it has to say again what the
+    /// Records that the conversation restarts. Readers of the file begin there too, so it has to say again what the
     /// goal is.
     pub(crate) fn start_over(&mut self) {
         self.forget_told();
@@ -318,7 +318,7 @@ fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal
     within_budget(Goal { updated_at: if Some(&goal) == present { goal.updated_at } else { now }, ..goal }, change)
 }
 
-/// A goal whose tokens are used up is not active: whoever asks for that is told, and a smaller budget ends it.
+/// A goal whose budget is used up is not active: a request for that is refused, and a smaller budget ends it.
 fn within_budget(goal: Goal, change: &GoalChange) -> Result<Goal, GoalError> {
     match goal.token_budget.filter(|_| goal.is_active() && goal.is_budget_used_up()) {
         None => Ok(goal),

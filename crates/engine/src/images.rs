@@ -59,7 +59,7 @@ fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
     shown.collect()
 }
 
-/// Makes the message. What cannot be sent is replaced by a note, so that one bad file never ends a thread.
+/// Builds the message. A file that cannot be sent is replaced by a note, so that it never ends a thread.
 ///
 /// It reads files; run it off the async threads.
 pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {

@@ -1,4 +1,4 @@
-//! The thread's log on its way out: first to disk, then to whoever reads along.
+//! The thread's log on its way out: first to disk, then to its feeds.
 //!
 //! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has
 //! done is not published at all, and the turn fails; what happens outside of turns is published after the loss was
@@ -157,7 +157,7 @@ impl Journal {
         self.drafting.broken_off()
     }
 
-    /// Whether what has grown is to be written beside the log before it is whole.
+    /// Whether drafts should be written before their items are complete.
     pub(crate) fn has_draft(&self) -> bool {
         self.drafting.has_unsaved() && self.writer.is_kept()
     }
@@ -326,7 +326,7 @@ impl Journal {
 }
 
 /// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn
-/// begins and that it came to nothing is told all the same.
+/// starts and that it failed is published anyway.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
     body.class() == Class::Kept && !is_told

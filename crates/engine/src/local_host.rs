@@ -25,7 +25,7 @@ use crate::setup::Setup;
 /// How long the files may take to be read that say what a thread is made of.
 const FILES_TIME: Duration = Duration::from_secs(30);
 
-/// How threads of this process run, whoever starts them.
+/// The options of all threads of this process.
 #[derive(Debug)]
 pub struct HostOptions {
     /// The user's configuration.
@@ -42,7 +42,7 @@ pub struct HostOptions {
     pub recent_bytes: usize,
     /// The credentials of requests.
     pub credentials: CredentialsSource,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
     /// The servers whose tools threads have.
     pub servers: Option<Arc<dyn ToolServers>>,
@@ -115,6 +115,11 @@ impl ThreadHost for LocalHost {
 
     fn unload(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool> {
         Box::pin(self.shared.loaded.unload(id, questions))
+    }
+
+    fn listed_models(&self) -> BoxFuture<'_, Vec<String>> {
+        let HostOptions { config, credentials, originator, .. } = &self.shared.options;
+        Box::pin(self.shared.models.listed((config, credentials), originator))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -31,7 +31,7 @@ pub(crate) struct Notice<'a> {
     pub(crate) last_message: Option<&'a str>,
 }
 
-/// Starts the program with one more argument that tells what happened. Whatever becomes of it, the thread goes on.
+/// Starts the program with the event as an additional argument. Its result does not affect the thread.
 pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
     let [program, arguments @ ..] = argv else { return };
     let told = json!({

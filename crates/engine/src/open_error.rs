@@ -43,7 +43,7 @@ pub(crate) enum OpenError {
 }
 
 impl OpenError {
-    /// Whether the thread could not be saved, which is no fault of whoever asked for it.
+    /// Whether the thread could not be saved, which is not the requester's fault.
     fn is_unsaved(&self) -> bool {
         let Self::Store(error) = self else { return false };
         matches!(error.kind(), StoreErrorKind::Unwritable | StoreErrorKind::Unencodable | StoreErrorKind::Failed)

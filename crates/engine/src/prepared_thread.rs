@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{SecondsFormat, Utc};
 use codex_log::history::History;
 use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::{Message, ResponseItem};
@@ -26,7 +27,7 @@ use codex_config::project_doc::{self, ProjectDocs};
 use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
 use codex_log::state::{HistoryStart, Interrupted, ThreadState};
-use codex_log::{Record, ThreadStarted, TurnId};
+use codex_log::{Failure, Record, ThreadStarted, TurnId};
 use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
@@ -40,8 +41,8 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 /// How long the files of a thread and its project may take to be read.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
-/// How long a thread that somebody else has open is waited for. Clients that start a server anew resume their threads
-/// at once, while the server before it is still ending.
+/// How long to wait for a thread that another process has open. Clients that restart a server resume their threads at
+/// once, while the server before it is still ending.
 const LOCKED_TIME: Duration = Duration::from_secs(2);
 /// How long to wait before the next try.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);
@@ -76,8 +77,10 @@ pub(crate) struct ResumedWork {
     pub(crate) ends: UnfinishedCalls,
     /// The settings of its last turn.
     pub(crate) before: Option<Settings>,
-    /// The turn that goes on, if questions of it wait for an answer.
+    /// The turn that goes on, if questions of it wait for an answer, or it waits for the account's allowance.
     pub(crate) unfinished: Option<TurnId>,
+    /// Why it waits for the allowance, and how long yet.
+    pub(crate) limit_wait: Option<(Failure, Duration)>,
 }
 
 /// The file of a thread, and what was in it.
@@ -155,6 +158,9 @@ impl PreparedThread {
         let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
+        if !waits_again(setup) {
+            state.limit_wait = None;
+        }
         let continued = is_resumed.then(|| Box::new(continued(&mut state, before, &preface, asks_again)));
         let mut warnings: Vec<String> =
             warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
@@ -217,7 +223,7 @@ impl OpenedLog {
         Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), state, explicit) })
     }
 
-    /// Goes on with a thread. The lock comes first, so that nobody adds to what is read.
+    /// Resumes a thread. The lock comes first, so that nobody adds to what is read.
     fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
         let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;
@@ -362,6 +368,12 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
     matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
+/// Whether a turn that waits for the account's allowance goes on waiting.
+fn waits_again(setup: &Setup) -> bool {
+    let is_resumed = matches!(setup.initial_history, InitialHistory::Resumed { .. });
+    setup.profile.asks_again && setup.config.model.waits_for_limits && is_resumed
+}
+
 fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> ResumedWork {
     let unfinished = state.turn.as_ref().and_then(|turn| turn.id.clone());
     let ends = UnfinishedCalls::of(state, asks_again && unfinished.is_some());
@@ -371,6 +383,11 @@ fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Messa
     }
     // Those that still matter are asked again.
     state.questions.clear();
-    let unfinished = unfinished.filter(|_| !ends.asked.is_empty());
-    ResumedWork { ends, before, unfinished }
+    let limit_wait = state.limit_wait.take().filter(|_| ends.asked.is_empty()).map(|wait| {
+        let until = UNIX_EPOCH + Duration::from_millis(u64::try_from(wait.until_ms).unwrap_or(0));
+        let after = until.duration_since(SystemTime::now()).unwrap_or_default();
+        (Failure { message: wait.message, hint: None, info: CodexErrorInfo::UsageLimitExceeded }, after)
+    });
+    let unfinished = unfinished.filter(|_| !ends.asked.is_empty() || limit_wait.is_some());
+    ResumedWork { ends, before, unfinished, limit_wait }
 }

@@ -22,7 +22,7 @@ pub enum PreviewError {
     #[error(transparent)]
     Closed(#[from] Closed),
     /// The model was never asked.
-    #[error("the model would not be asked")]
+    #[error("no request would be sent to the model")]
     Unasked,
     /// The request is not JSON, which it always is.
     #[error("could not read the request")]

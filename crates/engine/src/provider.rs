@@ -11,6 +11,8 @@ use codex_model::{
     SharedCredentials, WireKind,
 };
 
+use futures_util::future::BoxFuture;
+
 use crate::credentials::CredentialsSource;
 
 /// The script of the built-in offline model.
@@ -106,6 +108,10 @@ impl Model for Router {
             Ok(model) => model.ask(Prompt { model: name, ..prompt }),
             Err(error) => Unavailable { message: error.to_string() }.ask(prompt),
         }
+    }
+
+    fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
+        self.default.list_models(within)
     }
 }
 

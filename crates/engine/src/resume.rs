@@ -10,7 +10,7 @@ use codex_tools::call::{ToolCall, call_of};
 /// The output of a call whose end was not recorded.
 const LOST: &str = "aborted";
 
-/// The settings a thread goes on with: as configured now, but never looser than before, unless somebody says so.
+/// The settings of a resumed thread: as configured now, but never looser than before, unless set explicitly.
 pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settings) -> Settings {
     Settings {
         cwd: if explicit.cwd || !before.cwd.is_dir() { now.cwd } else { before.cwd.clone() },
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_goes_on_no_looser_than_it_was() {
+    fn a_thread_continues_no_looser_than_it_was() {
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let then = before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly);
         let settled = settle(ExplicitOverrides::default(), now, &then);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_insists_on_counts() {
+    fn explicit_settings_win() {
         let all = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
         let now = settings(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
         let settled = settle(all, now.clone(), &before(AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly));

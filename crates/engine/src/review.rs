@@ -1,8 +1,15 @@
 //! Reviews: what the reviewer is asked, and what its answer says.
 
-use codex_log::review::describe;
-pub(crate) use codex_log::review::{ASKED, hint, read};
+use codex_log::review::{ASKED, describe};
+pub(crate) use codex_log::review::{hint, read};
+use codex_log::{AgentMessage, Body, Item, ItemId, Record};
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::response::{ContentItem, Message, ResponseItem};
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
+use codex_wire::text::Text;
+
+use crate::turn::UserMessage;
 
 /// The instructions of the reviewer.
 pub(crate) const INSTRUCTIONS: &str = include_str!("../prompts/review.md");
@@ -29,6 +36,27 @@ pub(crate) fn prompt(target: &ReviewTarget) -> String {
         ReviewTarget::Custom(custom) => custom.instructions.clone(),
         ReviewTarget::Other(_) => "Review the changes in this folder.".to_owned(),
     }
+}
+
+/// The same as a message.
+pub(crate) fn message(prompt: &str, is_echoed: bool) -> UserMessage {
+    UserMessage {
+        id: ItemId::new(format!("{ASKED}{}", ThreadId::fresh())),
+        key: None,
+        content: vec![UserInput::text(prompt)],
+        message: Message::user(prompt),
+        is_echoed,
+    }
+}
+
+/// The events that put a review into the thread as a message of the model.
+pub(crate) fn said(output: &ReviewOutputEvent) -> Vec<Body> {
+    let text = Text::from(describe(output));
+    let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });
+    let content = vec![ContentItem::OutputText { text }];
+    let message = Message { id: None, role: "assistant".to_owned(), content };
+    let record = Record::new(ResponseItem::Message(message)).ok().map(Body::Recorded);
+    [Body::ItemStarted(item.clone()), Body::ItemCompleted(item)].into_iter().chain(record).collect()
 }
 
 /// The report for the model that continues afterwards.

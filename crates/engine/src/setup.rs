@@ -19,7 +19,7 @@ pub struct Setup {
     pub config: Arc<Config>,
     /// The home folder.
     pub home: Home,
-    /// Who keeps the thread.
+    /// The store of the thread.
     pub store: Arc<dyn ThreadStore>,
     /// Where it works.
     pub cwd: PathBuf,
@@ -48,7 +48,7 @@ impl Setup {
     /// Starts a thread. It is on disk when this returns, unless it is not to be saved.
     ///
     /// # Errors
-    /// When the working directory does not exist, what the thread goes on with cannot be read, or it cannot be saved.
+    /// If the working directory does not exist, the history cannot be read, or the thread cannot be saved.
     pub async fn start(self) -> Result<(Thread, Feed), StartError> {
         let (session, thread, feed) = Session::start(self).await?;
         tokio::spawn(Box::new(session).run());

@@ -1,4 +1,4 @@
-//! How the model hears of the skills that a thread knows.
+//! The description of a thread's skills for the model.
 
 use std::fmt::Write;
 use std::path::Path;

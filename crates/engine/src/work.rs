@@ -1,15 +1,18 @@
 //! The work that a running turn waits for.
 
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codex_log::Failure;
 use codex_model::{Answer, Retry, StreamExt};
 use codex_tools::full_message;
 use codex_wire::error_info::CodexErrorInfo;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::turn::Input;
+
+/// How often a long wait looks at the clock.
+const GLANCE: Duration = Duration::from_secs(30);
 
 /// The work that a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
@@ -19,12 +22,19 @@ pub(crate) enum Work {
     Answer(Answer),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
+    /// The time when the account allows something again. A machine that slept meanwhile finds it by its clock.
+    Limit { deadline: Instant, until: SystemTime },
 }
 
 impl Work {
     /// Waits before a retry.
     pub(crate) fn wait(delay: Duration) -> Self {
         Self::Wait(Box::pin(sleep(delay)))
+    }
+
+    /// Waits until the account allows something again.
+    pub(crate) fn limit(after: Duration, until: SystemTime) -> Self {
+        Self::Limit { deadline: Instant::now() + after, until }
     }
 
     /// Waits for whatever comes next. Cancelling it loses nothing.
@@ -44,8 +54,20 @@ impl Work {
                 *self = Self::Nothing;
                 Input::RetryDue
             }
+            Self::Limit { deadline, until } => {
+                while Instant::now() < *deadline && SystemTime::now() < *until {
+                    sleep_until((*deadline).min(Instant::now() + GLANCE)).await;
+                }
+                *self = Self::Nothing;
+                Input::RetryDue
+            }
         }
     }
+}
+
+/// Milliseconds of Unix time.
+pub(crate) fn unix_ms(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }
 
 fn ended_early() -> Failure {

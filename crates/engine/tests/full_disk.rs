@@ -95,7 +95,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     assert!(matches!(outcome(&events), Outcome::Completed { .. }), "{:?}", outcome(&events));
     assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "numbers grow");
 
-    // Who resumes the thread goes on with the conversation that was in memory.
+    // The resumed thread continues with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;
     let mut again = client
         .start_again(r#"[{"items": [{"text": "end"}]}]"#, |thread, setup| Setup {

@@ -20,14 +20,14 @@ pub enum Delta {
         /// The text.
         text: Text,
     },
-    /// More of the thoughts themselves.
+    /// More raw reasoning.
     Raw {
         /// Which part, from 0.
         index: i64,
         /// The text.
         text: Text,
     },
-    /// More of what a command prints.
+    /// More output of a command.
     Output {
         /// Where it was printed.
         stream: ExecOutputStream,

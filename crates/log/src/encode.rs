@@ -26,7 +26,7 @@ pub trait LineSink {
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
 
     /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written
-    /// beside the payload, never into it: whoever reads the payload is to find what every release wrote there.
+    /// next to the payload, never into it: the payload is what every release wrote there.
     ///
     /// # Errors
     /// When the line cannot be encoded or kept.
@@ -78,6 +78,11 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         Body::ItemInterrupted(item) => file.append("event_msg", &ItemLine::of(event, "item_interrupted", item)),
         Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
         Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
+        Body::LimitReached { failure, until_ms, goes_on } => {
+            let turn_id = event.turn.as_ref().map(TurnId::as_str);
+            let (kind, message) = ("limit_reached", failure.message.as_str());
+            file.append("event_msg", &LimitLine { kind, turn_id, message, until_ms: *until_ms, goes_on: *goes_on })
+        }
         Body::TurnStarted { .. }
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
@@ -235,6 +240,18 @@ impl<'a> GoalLine<'a> {
     }
 }
 
+/// That a turn waits for the account's allowance, so that the wait outlives the program. Other releases pass over it.
+#[derive(Serialize)]
+struct LimitLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+    message: &'a str,
+    until_ms: i64,
+    goes_on: bool,
+}
+
 /// [`codex_wire::rollout::CompactedItem`] with its items as they are encoded already.
 #[derive(Serialize)]
 struct CompactedLine<'a> {
@@ -280,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_lines_and_nothing_else_has() {
+    fn only_stored_events_have_lines() {
         let message = || Item::AgentMessage(AgentMessage::empty(ItemId::new("m")));
         let content = vec![UserInput::text("hi")];
         let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content });
@@ -301,6 +318,7 @@ mod tests {
             (Body::RolledBack(RolledBack { turns: 1, said: 1, first: None }), "event_msg thread_rolled_back"),
             (Body::TokensCounted { info: None, rate_limits: Box::default() }, "event_msg token_count"),
             (Body::AnswerRetried { failure: failure(), attempt: 1, limit: 2, delay: Duration::ZERO }, ""),
+            (Body::LimitReached { failure: failure(), until_ms: 1, goes_on: true }, "event_msg limit_reached"),
             (Body::Warning { message: String::new() }, ""),
             (Body::GoalCleared, "event_msg goal_cleared"),
             (Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), "event_msg turn_aborted"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::DateTime;
 use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::{McpStartupCompleteEvent, McpStartupUpdateEvent};
@@ -73,7 +74,7 @@ pub enum Body {
     ModelAsked(Arc<Settings>),
     /// An item has entered the conversation with the model.
     Recorded(Record),
-    /// An item has begun.
+    /// An item has started.
     ItemStarted(Item),
     /// An item has grown.
     ItemDelta {
@@ -82,7 +83,7 @@ pub enum Body {
         /// By what.
         delta: Delta,
     },
-    /// An item is whole.
+    /// An item is complete.
     ItemCompleted(Item),
     /// An item has broken off: it will not be whole, and this is what there was of it.
     ItemInterrupted(Item),
@@ -151,6 +152,15 @@ pub enum Body {
         limit: u32,
         /// How long the engine waits before it asks.
         delay: Duration,
+    },
+    /// The account's allowance is used up, and the turn waits until it comes back.
+    LimitReached {
+        /// The provider's error; [`limit_words`] adds until when the turn waits.
+        failure: Failure,
+        /// Until when, in milliseconds of Unix time.
+        until_ms: i64,
+        /// Whether the turn goes on when the thread is resumed.
+        goes_on: bool,
     },
     /// Something the user should know; work goes on.
     Warning { message: String },
@@ -259,7 +269,7 @@ pub struct RolledBack {
     pub first: Option<TurnId>,
 }
 
-/// How a conversation was summed up.
+/// The compaction of a conversation.
 #[derive(Debug, Clone)]
 pub struct Compacted {
     /// The model's summary.
@@ -307,6 +317,7 @@ impl Body {
             | Self::GoalChanged(_)
             | Self::GoalCleared
             | Self::TokensCounted { .. }
+            | Self::LimitReached { .. }
             | Self::TurnEnded(_) => Class::Kept,
             Self::ItemStarted(_) | Self::ImageViewed { .. } | Self::PlanUpdated(_) => Class::Derived,
             Self::ItemDelta { .. } => Class::Drafted,
@@ -321,8 +332,7 @@ impl Body {
         }
     }
 
-    /// Whether it shows what the model thinks. What the model said of that to itself, for later requests, is another
-    /// thing.
+    /// Whether it shows what the model thinks. The encrypted form for later requests is another thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {
@@ -344,6 +354,13 @@ impl Body {
         };
         Self::Warning { message: format!("{why}, so the {what} was denied") }
     }
+}
+
+/// The message for people about a turn that waits for the account's allowance.
+#[must_use]
+pub fn limit_words(failure: &Failure, until_ms: i64) -> String {
+    let until = DateTime::from_timestamp_millis(until_ms).unwrap_or_default();
+    format!("{}; waiting until {}", failure.message, until.format("%Y-%m-%d %H:%M:%S UTC"))
 }
 
 /// How a turn ended.

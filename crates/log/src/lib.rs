@@ -32,6 +32,7 @@ mod weight;
 pub use delta::Delta;
 pub use event::{
     Abort, Body, Class, Compacted, Event, Failure, Outcome, Record, ReviewEntered, RolledBack, ThreadStarted, TurnId,
+    limit_words,
 };
 pub use item::{
     AgentMessage, CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus, Reasoning,

@@ -53,7 +53,7 @@ impl<'a> Line<'a> {
         serde_json::from_str(self.text).ok()
     }
 
-    /// Who made an item of the conversation that holds something only its maker reads.
+    /// The provider of an item with data that only it can read.
     #[must_use]
     pub fn origin(&self) -> Option<Arc<ItemOrigin>> {
         // Nearly all lines end with their payload, which is a part of them.
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn invalid_lines_are_refused() {
         let broken = [
             "",
             "null",

@@ -7,7 +7,7 @@ use codex_wire::event::{
 
 use crate::{Abort, Body, Outcome, ReviewEntered};
 
-/// Appends the messages that a file keeps of an event. What is kept in another form gives none.
+/// Appends the messages that a file keeps of an event. Events stored in another form have none.
 pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
     match body {
         Body::TurnStarted { context_window } => {
@@ -42,6 +42,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::GoalChanged(_)
         | Body::GoalCleared
         | Body::AnswerRetried { .. }
+        | Body::LimitReached { .. }
         | Body::Warning { .. }
         | Body::ServerChanged(_)
         | Body::ServersStarted(_)

@@ -3,7 +3,7 @@
 //! A reader who joins or reconnects gets the few events that later ones refer to: the start of the turn, the items that
 //! are open, and the last messages. A projection processes them without output.
 //!
-//! Invariant: memory is bounded by what is open at once. What a turn has completed is let go.
+//! Invariant: memory is bounded by what is open at once. Completed items of a turn are dropped.
 
 use std::sync::Arc;
 

@@ -97,9 +97,9 @@ pub enum QuestionKind {
     },
     /// A call of a tool of an MCP server.
     Tool {
-        /// What would be called, and with what.
+        /// The tool and its arguments.
         invocation: McpInvocation,
-        /// What the tool does, in its own words.
+        /// The tool's description of itself.
         description: Option<String>,
     },
     /// Something that an MCP server wants to know while a call runs.
@@ -151,7 +151,7 @@ impl QuestionKind {
 pub enum Answer {
     /// A decision about a command, a patch or a tool.
     Decision(ReviewDecision),
-    /// What an MCP server wanted to know.
+    /// The answer to a question of an MCP server.
     Given {
         /// Whether it is answered at all.
         action: ElicitationDecision,
@@ -163,7 +163,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer as a decision. What is none is a no.
+    /// The answer as a decision. Anything else is a no.
     #[must_use]
     pub fn decision(&self) -> ReviewDecision {
         match self {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_a_no() {
+    fn an_unknown_answer_is_a_no() {
         assert!(!Answer::Declined.allows());
         assert_eq!(Answer::Declined.decision(), ReviewDecision::Denied);
         assert!(Answer::from(ReviewDecision::Approved).allows());

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_an_unbroken_run_to_the_last_event() {
+    fn the_buffer_is_an_unbroken_run_to_the_last_event() {
         let mut recent = ReplayBuffer::default();
         recent.keep(3 * (EVENT_BYTES + 100));
         for seq in 1..6 {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_is_known_whether_its_event_is_kept_or_not() {
+    fn open_items_are_known_whether_stored_or_not() {
         let began = |seq| {
             let body = Body::TurnStarted { context_window: None };
             Arc::new(Event { thread: ThreadId::fresh(), seq: Seq::new(seq), at_ms: 0, turn: None, body })

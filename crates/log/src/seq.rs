@@ -49,7 +49,7 @@ impl Seq {
     }
 
     /// The number of an event without lines that comes after this one. After [`MOST_WITHOUT_LINE`] of them a line has
-    /// to come first; where none can be written, numbers go on all the same.
+    /// to come first; where none can be written, numbers continue anyway.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)

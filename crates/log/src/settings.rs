@@ -16,7 +16,7 @@ pub struct Settings {
     pub cwd: PathBuf,
     /// When a person is asked.
     pub approval_policy: AskForApproval,
-    /// Who is asked. Unless it is the user, nobody can be, and what would be asked about is declined.
+    /// The reviewer. Unless it is the user, nobody can be asked, and requests are declined.
     pub reviewer: ApprovalsReviewer,
     /// The sandbox policy of commands.
     pub sandbox_policy: SandboxPolicy,

@@ -120,7 +120,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
-/// An item that breaks off. What the user says is whole at once.
+/// An item that breaks off. A message of the user is complete at once.
 fn broken_off() -> impl Strategy<Value = Item> {
     let ended = |item: Item| item.status().map_or(item.clone(), |_| item.with_status(Status::Failed));
     item().prop_filter("the user has said it", |item| item.said().is_none()).prop_map(ended)
@@ -226,7 +226,7 @@ fn is_beginning(event: &Event, of: &Event) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_kept_comes_back(events in thread()) {
+    fn stored_events_are_restored(events in thread()) {
         let back = decoded(&encoded(&events));
         let (told, back): (Vec<_>, Vec<_>) = (events.iter().map(shown).collect(), back.iter().map(shown).collect());
         prop_assert_eq!(back, told);

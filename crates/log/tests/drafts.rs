@@ -13,7 +13,7 @@ use codex_wire::ids::ThreadId;
 use proptest::prelude::*;
 use serde::Serialize;
 
-/// A log, and the lines of drafts beside it.
+/// A log with its draft lines.
 #[derive(Default)]
 struct World {
     log: Vec<u8>,
@@ -33,7 +33,7 @@ impl LineSink for World {
 }
 
 impl World {
-    /// A turn has begun.
+    /// A turn has started.
     fn new() -> Self {
         let mut world = Self::default();
         world.tell(Body::TurnStarted { context_window: None });
@@ -93,7 +93,7 @@ fn started(id: &str) -> Body {
 }
 
 #[test]
-fn what_was_written_of_open_items_comes_back() {
+fn written_drafts_of_open_items_are_restored() {
     let mut world = World::new();
     world.tell(started("a"));
     world.tell(Body::ItemStarted(Reasoning::empty(ItemId::new("r")).into()));
@@ -136,7 +136,7 @@ fn a_command_comes_back_with_what_it_printed() {
 }
 
 #[test]
-fn what_the_log_tells_is_not_told_twice() {
+fn items_of_the_log_are_not_repeated() {
     let mut world = World::new();
     world.tell(started("a"));
     world.say("a", "one");

@@ -114,7 +114,7 @@ impl Accounts {
         self.shared.external.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is logged in: what a client has brought, else what the file says. It is read again only when it has changed.
+    /// The current login: the tokens of a client, or else the file, which is read again only when it has changed.
     pub async fn auth(&self) -> Result<Arc<Auth>, LoginError> {
         if let Some(external) = &*self.external() {
             return Ok(external.auth());
@@ -179,7 +179,7 @@ impl Accounts {
         let (tokens, was_there) = {
             let _turn = self.turn().await;
             let _lock = self.lock().await?;
-            // A file that nobody understands is removed all the same.
+            // An unreadable file is removed too.
             let tokens = self.read().await.unwrap_or_default().tokens;
             (tokens, self.on_disk(Auth::remove).await?)
         };

@@ -19,7 +19,7 @@ pub struct BrowserFlow {
     redirect_uri: String,
 }
 
-/// A visit of a browser, or of whoever else finds the port.
+/// A request of a browser, or of any other program that finds the port.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Visit {
     pub(crate) method: String,

@@ -68,7 +68,7 @@ impl Visitor {
         Some(Self { visit: Visit::parse(&head)?, stream })
     }
 
-    /// Shows a page. Whoever does not wait for it has seen enough.
+    /// Shows a page. A browser that does not wait for it needs nothing more.
     pub(crate) async fn answer(mut self, reply: Reply) {
         let said = timeout(PATIENCE, async {
             self.stream.write_all(page(reply).as_bytes()).await?;
@@ -136,7 +136,7 @@ mod tests {
         let (_second, port) = bind(&[taken, 0]).await.unwrap();
         assert_ne!(port, taken);
         let error = bind(&[taken]).await.unwrap_err();
-        assert!(error.to_string().starts_with(&format!("ports {taken} are taken")), "{error}");
+        assert!(error.to_string().starts_with(&format!("ports {taken} are in use")), "{error}");
         drop(first);
     }
 }

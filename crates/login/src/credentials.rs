@@ -15,7 +15,7 @@ use crate::{Accounts, LoginError};
 const OPENAI_HOST: &str = "api.openai.com";
 
 impl Accounts {
-    /// The credentials of a provider. Whoever logs in, out, or renews a token changes its next request.
+    /// The credentials of a provider. A login, a logout or a renewed token affects its next request.
     #[must_use]
     pub fn credentials(&self, login: LoginConfig, provider: &ProviderConfig) -> SharedCredentials {
         let program = provider.auth.clone();

@@ -16,7 +16,7 @@ pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
 const SLOWER: Duration = Duration::from_secs(5);
 /// How often the issuer is asked that does not say.
 const USUAL_INTERVAL: u64 = 5;
-/// The longest pause, so that nobody waits in vain.
+/// The longest pause, so that the wait stays short.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// When the issuer is asked next.
@@ -77,7 +77,7 @@ impl DevicePolls {
             DeviceAnswer::Granted { code, verifier } => return Next::Exchange { code, verifier },
             DeviceAnswer::Over(error) => return Next::Fail(error),
             DeviceAnswer::Pending => {}
-            // For good: whoever asks too often once would do so again.
+            // The longer interval stays: the short one was too fast once.
             DeviceAnswer::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
         }
         if self.waited >= DEVICE_TIME {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
+    fn answers_are_distinguished() {
         assert!(matches!(poll_answer(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
         assert!(matches!(poll_answer(404, &json!({})), DeviceAnswer::Pending));
         assert!(matches!(poll_answer(503, &json!("busy")), DeviceAnswer::Pending));
@@ -175,9 +175,9 @@ mod tests {
         for (status, body, said) in [
             (403, json!({"error": "access_denied"}), "the login was refused: access_denied"),
             (400, json!({"error": "expired_token"}), "nobody logged in within 15 minutes"),
-            (400, json!({"error": {"code": "bad_client"}}), "the login service said 400: bad_client"),
-            (400, json!({"error": "Token canary-1 is bad"}), "the login service said 400"),
-            (200, json!({}), "the login service gave an answer that cannot be used: it has no code"),
+            (400, json!({"error": {"code": "bad_client"}}), "the login service responded with 400: bad_client"),
+            (400, json!({"error": "Token canary-1 is bad"}), "the login service responded with 400"),
+            (200, json!({}), "unexpected response from the login service: it has no code"),
         ] {
             let DeviceAnswer::Over(error) = poll_answer(status, &body) else { panic!("{status} {body}") };
             assert_eq!(error.to_string(), said);

@@ -12,7 +12,7 @@ pub enum LoginError {
     #[error(transparent)]
     Auth(#[from] AuthError),
     /// None of the ports for the browser's answer can be used.
-    #[error("ports {} are taken, so the browser could not bring the login back", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and "))]
+    #[error("ports {} are in use, so the browser could not return to this program", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and "))]
     Ports {
         /// Those that were tried.
         ports: Vec<u16>,
@@ -32,14 +32,14 @@ pub enum LoginError {
     /// The login is for another workspace than the administrator wants.
     #[error("the login is for another workspace than forced_chatgpt_workspace_id allows")]
     Workspace,
-    /// The issuer has no login with a code.
-    #[error("{issuer} has no login with a code")]
+    /// The issuer does not support device codes.
+    #[error("{issuer} does not support device codes")]
     NoDeviceLogin {
         /// The issuer.
         issuer: String,
     },
     /// The issuer answered with an error.
-    #[error("the login service said {status}{}", code.as_ref().map(|code| format!(": {code}")).unwrap_or_default())]
+    #[error("the login service responded with {status}{}", code.as_ref().map(|code| format!(": {code}")).unwrap_or_default())]
     Status {
         /// The status.
         status: u16,
@@ -47,7 +47,7 @@ pub enum LoginError {
         code: Option<String>,
     },
     /// The answer is not what it should be.
-    #[error("the login service gave an answer that cannot be used: {what}")]
+    #[error("unexpected response from the login service: {what}")]
     Malformed { what: &'static str },
     /// The issuer could not be reached.
     #[error("could not reach the login service at {host}")]
@@ -64,7 +64,7 @@ pub enum LoginError {
     #[error("the login cannot be renewed; log in again with `codex login`")]
     NotRenewable,
     /// Another process renews the login and does not come to an end.
-    #[error("another process is renewing the login and does not finish")]
+    #[error("another process has been renewing the login for too long")]
     Locked,
     /// This build keeps no logins in a keyring.
     #[error("cli_auth_credentials_store = \"keyring\": this build has no keyring; set it to \"file\" or \"auto\"")]
@@ -76,7 +76,7 @@ pub enum LoginError {
         provider: String,
     },
     /// The client that gives the tokens gave none.
-    #[error("the client gave no new tokens: {why}")]
+    #[error("the client supplied no new tokens: {why}")]
     Client { why: String },
     /// The program that says the key failed.
     #[error("the program for the key of {provider} {why}")]

@@ -21,10 +21,9 @@ pub const PORTS: [u16; 2] = [1455, 1457];
 /// How long the user may take in the browser.
 const BROWSER_TIME: Duration = Duration::from_secs(10 * 60);
 
-/// Whom to ask for a login, and what for.
+/// The issuer, and the parameters of a login.
 #[derive(Debug, Clone)]
 pub struct LoginOptions {
-    /// Who issues it.
     pub issuer: Issuer,
     /// The name of the client.
     pub originator: String,
@@ -94,7 +93,7 @@ impl BrowserLogin {
         let (visitors, mut waiting) = mpsc::channel(1);
         let listening = tokio::spawn(callback::receive(listener, visitors));
         let outcome = wait(&flow, &mut waiting, deadline).await;
-        // Who comes now finds nobody.
+        // New connections are refused from now on.
         drop(waiting);
         let (visitor, outcome) = outcome?;
         let ended = match outcome {

@@ -1,4 +1,4 @@
-//! Who issues logins, and where it is asked for what.
+//! The issuer of logins, and its endpoints.
 
 use codex_config::{Claims, Env, Tokens};
 
@@ -11,7 +11,7 @@ const SCOPE: &str = "openid profile email offline_access api.connectors.read api
 /// The variable that names another address for renewals.
 const REFRESH_URL: &str = "CODEX_REFRESH_TOKEN_URL_OVERRIDE";
 
-/// Who issues logins, and as whom this program asks for them.
+/// The issuer of logins, and the client id of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
     url: String,

@@ -42,7 +42,7 @@ impl KeyProgram {
         Ok(key)
     }
 
-    /// Runs the program. What it says on standard error is not shown, for it may hold what it was asked for.
+    /// Runs the program. Its standard error is not shown, because it may contain the key.
     async fn ask(&self) -> Result<Secret, String> {
         let program = self.program().ok_or_else(|| "was not found".to_owned())?;
         let mut command = Command::new(program);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_program_does_wrong_is_said_without_its_output() {
+    async fn errors_of_a_key_program_are_reported_without_its_output() {
         let failed =
             |script: &'static str| async move { program(script, None).key(None).await.unwrap_err().to_string() };
         let begin = "the program for the key of mine";

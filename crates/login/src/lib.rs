@@ -4,9 +4,9 @@
 //! The flows ([`BrowserFlow`], [`DevicePolls`]) and the schedule of renewals ([`Due`]) are machines without I/O.
 //! [`Accounts`] runs them: there is one in a process, so that all threads share one renewal.
 //!
-//! Invariants: tokens of `ChatGPT` go to `chatgpt_base_url` alone, and a token is renewed by whoever issued it. New
-//! tokens are stored before they are used, because the old ones are void by then. No token, key, code or verifier is in
-//! an error or in debug output. Nothing waits without a deadline.
+//! Invariants: tokens of `ChatGPT` go to `chatgpt_base_url` alone, and a token is renewed by its issuer. New tokens are
+//! stored before they are used, because the old ones are void by then. No token, key, code or verifier is in an error
+//! or in debug output. Nothing waits without a deadline.
 
 mod accounts;
 mod browser;

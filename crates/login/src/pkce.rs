@@ -1,4 +1,4 @@
-//! Proof that whoever brings a code is the one who asked for it (RFC 7636), and other random words.
+//! Proof that a code is redeemed by the program that requested it (RFC 7636), and other random strings.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use codex_config::Secret;

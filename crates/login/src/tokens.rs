@@ -46,7 +46,7 @@ pub(crate) async fn exchange(http: &dyn Transport, issuer: &Issuer, grant: &Gran
     Ok(tokens)
 }
 
-/// Asks for new tokens. What the answer leaves out stays as it is.
+/// Asks for new tokens. Members that the response omits stay unchanged.
 pub(crate) async fn renew(http: &dyn Transport, issuer: &Issuer, old: &Tokens) -> Result<Tokens, LoginError> {
     let Some(refresh_token) = &old.refresh_token else { return Err(LoginError::NotRenewable) };
     let body = json!({

@@ -34,7 +34,7 @@ impl AnswerTools {
     }
 
     /// A call that is whole. One that ends in the middle of its arguments is an error, since to run a part of it may do
-    /// harm; arguments that make no sense are for the tool to complain about, so that the model hears of it.
+    /// harm; the tool rejects invalid arguments, so that the error is reported to the model.
     pub(crate) fn call(&self, call_id: String, name: &str, arguments: String) -> Result<ResponseItem, ModelError> {
         let name = self.renamed.get(name).map_or(name, String::as_str).to_owned();
         let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
@@ -59,7 +59,7 @@ fn free_text(call_id: String, name: String, mut members: Map<String, Value>, arg
     }
 }
 
-/// An answer that makes no sense.
+/// An invalid answer.
 pub(crate) fn broken(message: String) -> ModelError {
     ModelError::Failed { code: String::new(), message, after: None }
 }

@@ -1,8 +1,8 @@
 //! Events of the Responses API: the data of one server-sent event in, a [`ModelEvent`] out.
 //!
-//! An event of a kind that we do not know is skipped. An event that we do know but cannot read is an error, because
-//! an answer with a hole in it may run the wrong command; only previews and token counts may be odd. A call that has a
-//! name but makes no sense is kept as it came, so that the model can be told.
+//! An event of a kind that we do not know is skipped. An event that we do know but cannot read is an error, because an
+//! answer with a hole in it may run the wrong command; only previews and token counts may be odd. A call that has a
+//! name but is invalid is kept verbatim, so that the error can be reported to the model.
 //!
 //! Invariant: a text delta costs one pass over its bytes and no tree of JSON values.
 
@@ -97,7 +97,7 @@ impl Envelope<'_> {
         read("item", self.item).or_else(|_| read("item", self.item).map(ResponseItem::Other))
     }
 
-    /// An item that is whole. To ask again because a call makes no sense would get the same call again.
+    /// A complete item. Repeating the request because of an invalid call would only get the same call again.
     fn whole_item(&self) -> Result<ResponseItem, serde_json::Error> {
         read("item", self.item).or_else(|error| {
             let item = loose(self.item);
@@ -106,7 +106,7 @@ impl Envelope<'_> {
         })
     }
 
-    /// The answer is whole, whatever else the event says: to ask again because of odd counts would be worse.
+    /// The answer is complete, even if the event has odd counts: repeating the request would be worse.
     fn completed(&self) -> ModelEvent {
         let response = self.response.and_then(|raw| serde_json::from_str::<Completed>(raw.get()).ok());
         let Completed { id, usage, text } = response.unwrap_or_default();

@@ -22,22 +22,40 @@ pub(crate) struct Form<'a> {
     /// Tells forms of items apart that differ.
     pub(crate) name: Arc<str>,
     pub(crate) traits: &'a ProviderTraits,
-    /// Who is asked: what somebody else has made for itself alone is left out.
+    /// The provider of the request: opaque data of other providers is left out.
     pub(crate) maker: ItemOrigin,
     /// Which schemas the provider takes, as far as is known by now.
     pub(crate) schemas: SchemaForm,
+    /// The stored answer that the request continues, if there is one.
+    pub(crate) follows: Option<StoredAnswer>,
+}
+
+/// An answer that the provider stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredAnswer {
+    /// Its id.
+    pub(crate) response_id: String,
+    /// How many items at the beginning of the conversation it stands for.
+    pub(crate) items: usize,
 }
 
 impl<'a> Form<'a> {
     pub(crate) fn new(wire: &str, provider: &str, account: Option<&str>, traits: &'a ProviderTraits) -> Self {
         let name = format!("{wire}/{provider}/{}", account.unwrap_or_default());
         let maker = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
-        Self { name: name.into(), traits, maker, schemas: traits.schemas }
+        Self { name: name.into(), traits, maker, schemas: traits.schemas, follows: None }
     }
 
     /// Whether an item holds something that only another provider reads.
     pub(crate) fn is_foreign(&self, item: &ConversationItem) -> bool {
         item.origin().is_some_and(|origin| !origin.is_same_maker(&self.maker))
+    }
+
+    /// Whether an item consists only of data that another provider reads. Any other item, such as a call that came with a
+    /// signature, is sent without that data.
+    pub(crate) fn is_unreadable(&self, item: &ConversationItem) -> bool {
+        let is_opaque = |item: &ResponseItem| matches!(item, ResponseItem::Reasoning(_) | ResponseItem::Compaction(_));
+        self.is_foreign(item) && item.typed().map_or(true, |typed| is_opaque(&typed))
     }
 
     /// The opaque data of an item, if it is this provider's.
@@ -112,7 +130,7 @@ pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Co
             parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
         }
         ResponseItem::LocalShellCall(call) => local_shell(call)?,
-        // A call that made no sense has an output all the same, which has to refer to something.
+        // An invalid call has an output too, which has to refer to something.
         ResponseItem::Other(other) => {
             let text = |name: &str| other[name].as_str().filter(|text| !text.is_empty());
             let is_call = other["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));

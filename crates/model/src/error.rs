@@ -141,6 +141,11 @@ pub enum Retry {
         /// How long the provider asks to wait.
         after: Option<Duration>,
     },
+    /// The allowance of the account is used up, and comes back.
+    AtReset {
+        /// After how long.
+        after: Duration,
+    },
 }
 
 impl ModelError {
@@ -181,6 +186,7 @@ impl ModelError {
             Self::Status { .. } | Self::Connect { .. } if self.is_worth_resending() => {
                 Retry::Stream { after: self.asked_to_wait() }
             }
+            Self::UsageLimit { resets_in: Some(after), .. } => Retry::AtReset { after: *after },
             Self::Unavailable { .. }
             | Self::ScriptExhausted
             | Self::Url { .. }
@@ -190,7 +196,7 @@ impl ModelError {
             | Self::Status { .. }
             | Self::Unauthorized { .. }
             | Self::BadRequest { .. }
-            | Self::UsageLimit { .. }
+            | Self::UsageLimit { resets_in: None, .. }
             | Self::ContextWindow { .. } => Retry::Never,
             Self::Incomplete { reason } if reason == "content_filter" => Retry::Never,
             Self::Failed { after, .. } => Retry::Stream { after: *after },
@@ -254,7 +260,7 @@ impl ModelError {
         self
     }
 
-    /// Whether the same request may be sent again at once, before the turn hears of the failure.
+    /// Whether the same request may be sent again at once, before the failure reaches the turn.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
     }

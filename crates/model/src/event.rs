@@ -16,7 +16,7 @@ pub enum ModelEvent {
         /// The rate limits of the account; empty if the provider sent none.
         rate_limits: RateLimitSnapshot,
     },
-    /// An item has begun. It is a preview: its text is still empty.
+    /// An item has started. It is a preview: its text is still empty.
     ItemAdded(ResponseItem),
     /// More text of a message.
     TextDelta {
@@ -39,7 +39,7 @@ pub enum ModelEvent {
         index: i64,
         delta: String,
     },
-    /// More of the thoughts themselves.
+    /// More raw reasoning.
     ReasoningDelta {
         /// The reasoning item.
         item_id: String,
@@ -47,7 +47,7 @@ pub enum ModelEvent {
         index: i64,
         delta: String,
     },
-    /// An item is whole. It has an origin if it holds something that only its maker reads.
+    /// An item is complete. It has an origin if it holds something that only its maker reads.
     ItemDone(ResponseItem, Option<Arc<ItemOrigin>>),
     /// Something that the user should know.
     Notice(String),

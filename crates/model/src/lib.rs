@@ -20,6 +20,7 @@ mod event;
 mod http;
 mod limits;
 mod names;
+pub mod ollama;
 mod prompt;
 mod provider;
 mod recorded;
@@ -34,7 +35,9 @@ mod testing;
 mod thinking;
 mod wait;
 
-use std::pin::Pin;
+use std::{pin::Pin, time::Duration};
+
+use futures_util::future::BoxFuture;
 
 pub use answer_tools::AnswerTools;
 pub use anthropic::AnthropicDecoder;
@@ -61,4 +64,10 @@ pub type Answer = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Se
 pub trait Model: Send + Sync {
     /// Asks once. The answer owns all it needs, so it may outlive the model.
     fn ask(&self, prompt: Prompt) -> Answer;
+
+    /// The names of the models that can be asked, as far as somebody says so within this time.
+    fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
+        let _ = within;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
 }

@@ -1,4 +1,4 @@
-//! A model that gives the same recorded stream to whatever it is asked: for tests of programs around the engine.
+//! A model that answers every request with the same recorded stream, for tests of programs around the engine.
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{
     ModelError,
-    limits::rate_limits,
-    wait::{retry_after, until, wait_in_message},
+    limits::{full_until, rate_limits},
+    wait::{LONGEST_WAIT, retry_after, until, wait_in_message},
 };
 
 /// How much of an answer that is no stream is read.
@@ -35,11 +35,12 @@ pub(crate) fn refusal<'h>(
         return ModelError::ContextWindow { message };
     }
     if FATAL_LIMITS.iter().any(|word| says(word)) {
+        let limits = rate_limits(&header, now);
         return ModelError::UsageLimit {
             message,
             plan: error["plan_type"].as_str().map(str::to_owned),
-            resets_in: resets_in(error, now),
-            rate_limits: (status == 429 && says("usage_limit_reached")).then(|| Box::new(rate_limits(&header))),
+            resets_in: resets_in(error, now).or_else(|| full_until(&limits, now)),
+            rate_limits: (status == 429 && says("usage_limit_reached")).then(|| Box::new(limits)),
         };
     }
     match status {
@@ -47,7 +48,11 @@ pub(crate) fn refusal<'h>(
         401 | 403 => ModelError::Unauthorized { status, message },
         _ => {
             let asked = header("retry-after").and_then(|value| retry_after(value, now));
-            let after = asked.or_else(|| wait_in_message(&message));
+            if let Some(resets_in) = asked.filter(|asked| status == 429 && *asked > LONGEST_WAIT) {
+                let rate_limits = Some(Box::new(rate_limits(&header, now)));
+                return ModelError::UsageLimit { message, plan: None, resets_in: Some(resets_in), rate_limits };
+            }
+            let after = asked.map(|asked| asked.min(LONGEST_WAIT)).or_else(|| wait_in_message(&message));
             ModelError::Status { status, message, after }
         }
     }
@@ -207,7 +212,7 @@ mod tests {
             r#"{"error":{"type":"usage_limit_reached","message":"limit","plan_type":"plus","resets_at":8260}}"#,
             expect![[r"
                 usage limit reached: limit; it resets in 2 h 1 min
-                UsageLimitExceeded Never None"]],
+                UsageLimitExceeded AtReset { after: 7260s } None"]],
         );
         check(
             429,
@@ -216,6 +221,39 @@ mod tests {
             expect![[r"
                 usage limit reached: out of money
                 UsageLimitExceeded Never None"]],
+        );
+    }
+
+    #[test]
+    fn a_long_wait_means_that_the_allowance_is_used_up() {
+        let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"too many tokens"}}"#;
+        check(
+            429,
+            &[("retry-after", "3600")],
+            body,
+            expect![[r"
+                usage limit reached: too many tokens; it resets in 1 h
+                UsageLimitExceeded AtReset { after: 3600s } None"]],
+        );
+        check(
+            429,
+            &[("retry-after", "60")],
+            body,
+            expect![[r"
+                exceeded retry limit, last status: 429 Too Many Requests: too many tokens
+                ResponseTooManyFailedAttempts { http_status_code: Some(429) } Stream { after: Some(60s) } Some(60s)"]],
+        );
+    }
+
+    #[test]
+    fn a_used_up_allowance_without_a_time_has_that_of_its_window() {
+        check(
+            429,
+            &[("x-codex-primary-used-percent", "100"), ("x-codex-primary-reset-after-seconds", "1800")],
+            r#"{"error":{"type":"usage_limit_reached","message":"limit"}}"#,
+            expect![[r"
+                usage limit reached: limit; it resets in 30 min
+                UsageLimitExceeded AtReset { after: 1800s } None"]],
         );
     }
 

@@ -5,14 +5,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The longest wait a provider can talk us into.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Reads a `Retry-After` header: seconds, or a date.
+/// Reads a `Retry-After` header: seconds, or a date. Only an allowance that is used up makes anybody wait longer than
+/// [`LONGEST_WAIT`].
 pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok().map(|wait| wait.min(LONGEST_WAIT));
+        return Duration::try_from_secs_f64(seconds).ok();
     }
     let date = chrono::DateTime::parse_from_rfc2822(header).ok()?.timestamp();
-    Some(until(date, now).min(LONGEST_WAIT))
+    Some(until(date, now))
 }
 
 /// Finds the wait in a message such as `Please try again in 1.5s.` or `try again in 6m0s`.
@@ -106,7 +107,7 @@ mod tests {
     fn reads_a_retry_after_header() {
         check_header("2", Some(2000));
         check_header(" 0.5 ", Some(500));
-        check_header("86400", Some(60_000));
+        check_header("86400", Some(86_400_000));
         check_header("Sun, 06 Nov 1994 08:49:37 GMT", Some(7000));
         check_header("Sun, 06 Nov 1994 08:49:00 GMT", Some(0));
         check_header("-3", None);

@@ -130,7 +130,7 @@ pub enum ApplyCause {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// It has changed since the plan was made.
-    #[error("it was changed by somebody else meanwhile")]
+    #[error("another process has changed it in the meantime")]
     ChangedMeanwhile,
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -4,8 +4,8 @@
 //! [`Plan::apply`]. [`TurnDiff`] combines the patches of a turn.
 //!
 //! Invariants: nothing is written before everything is checked, and a failure leaves every file unchanged. Files are
-//! lines of bytes: lines that a patch does not mention keep their bytes. What is written is what was approved, where it
-//! was approved: links are followed once, when planning, and never again. Nothing is run.
+//! lines of bytes: lines that a patch does not mention keep their bytes. The written content is what was approved,
+//! where it was approved: links are followed once, when planning, and never again. Nothing is run.
 
 mod apply;
 mod command;

@@ -2,4 +2,5 @@
 //!
 //! Invariant: a door reads a thread's log and sends it commands. It keeps no state of a thread of its own.
 
+pub mod mcp;
 pub mod proto;

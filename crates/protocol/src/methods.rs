@@ -163,8 +163,8 @@ macro_rules! methods {
             },)*
         ];
 
-        /// Hands every method of the table to a macro, as `Name Scope,`. Whoever serves requests makes one match of
-        /// them, in which a method that nobody serves is missing.
+        /// Hands every method of the table to a macro, as `Name Scope,`. A server makes one match of them, in which a
+        /// method that nobody serves is missing.
         #[macro_export]
         macro_rules! for_each_method {
             ($dollar macro:ident) => {
@@ -206,9 +206,9 @@ methods! { $
     Initialize = "initialize" (InitializeParams) -> InitializeResponse, Connection, "0.43";
     /// Starts a thread.
     ThreadStart = "thread/start" (ThreadStartParams) -> ThreadOpened, Process, "0.56";
-    /// Goes on with a thread.
+    /// Resumes a thread.
     ThreadResume = "thread/resume" (ThreadResumeParams) -> ThreadOpened, Thread, "0.56";
-    /// Copies a thread.
+    /// Forks a thread.
     ThreadFork = "thread/fork" (ThreadForkParams) -> ThreadOpened, Thread, "0.85";
     /// Lists threads.
     ThreadList = "thread/list" (ThreadListParams) -> ThreadListResponse, Process, "0.56";
@@ -220,92 +220,92 @@ methods! { $
     ThreadTurnsList = "thread/turns/list" (ThreadTurnsListParams) -> ThreadTurnsListResponse, Thread, "0.166";
     /// Lists the items of a thread.
     ThreadItemsList = "thread/items/list" (ThreadItemsListParams) -> ThreadItemsListResponse, Thread, "0.166";
-    /// Puts a thread away.
+    /// Archives a thread.
     ThreadArchive = "thread/archive" (ThreadParams) -> Empty, Thread, "0.56";
-    /// Takes a thread back.
+    /// Restores an archived thread.
     ThreadUnarchive = "thread/unarchive" (ThreadParams) -> ThreadResponse, Thread, "0.105";
     /// Deletes a thread.
     ThreadDelete = "thread/delete" (ThreadParams) -> Empty, Thread, "0.166";
-    /// Calls a thread something.
+    /// Names a thread.
     ThreadNameSet = "thread/name/set" (ThreadNameSetParams) -> Empty, Thread, "0.105";
-    /// Says that a thread was read, or is to be read again.
+    /// Marks a thread as read or unread.
     ThreadReadStateUpdate = "thread/readState/update" (ThreadReadStateUpdateParams) -> ThreadReadStateUpdateResponse, Thread, "0.166";
-    /// Changes what is known of a thread's repository.
+    /// Changes the repository information of a thread.
     ThreadMetadataUpdate = "thread/metadata/update" (ThreadMetadataUpdateParams) -> ThreadResponse, Thread, "0.117";
-    /// Attaches something to a thread.
+    /// Adds an attachment to a thread.
     ThreadAttachmentAdd = "thread/attachment/add" (ThreadAttachmentAddParams) -> ThreadAttachmentAddResponse, Thread, "0.166";
-    /// Lists what is attached to a thread.
+    /// Lists the attachments of a thread.
     ThreadAttachmentList = "thread/attachment/list" (ThreadAttachmentListParams) -> ThreadAttachmentListResponse, Thread, "0.166";
-    /// Takes something from a thread that was attached to it.
+    /// Removes an attachment from a thread.
     ThreadAttachmentRemove = "thread/attachment/remove" (ThreadAttachmentRemoveParams) -> Empty, Thread, "0.166";
-    /// Lists the threads that something is attached to.
+    /// Lists the threads with an attachment.
     ThreadAttachmentOwnerList = "thread/attachmentOwner/list" (ThreadAttachmentOwnerListParams) -> ThreadAttachmentOwnerListResponse, Process, "0.166";
-    /// Puts a thread into a section or takes it out.
+    /// Moves a thread into a section, or out of one.
     ThreadSectionMove = "thread/section/move" (ThreadSectionMoveParams) -> Empty, Thread, "0.166";
     /// Lists sections.
     ThreadSectionList = "threadSection/list" (PageParams) -> ThreadSectionListResponse, Connection, "0.166";
-    /// Makes a section.
+    /// Creates a section.
     ThreadSectionCreate = "threadSection/create" (ThreadSectionCreateParams) -> ThreadSectionResponse, Connection, "0.166";
-    /// Names a section, or changes how it is shown.
+    /// Renames a section, or changes its appearance.
     ThreadSectionUpdate = "threadSection/update" (ThreadSectionUpdateParams) -> ThreadSectionResponse, Connection, "0.166";
-    /// Takes a section away.
+    /// Deletes a section.
     ThreadSectionDelete = "threadSection/delete" (ThreadSectionDeleteParams) -> Empty, Connection, "0.166";
-    /// Forgets the last turns of a thread.
+    /// Rolls back the last turns of a thread.
     ThreadRollback = "thread/rollback" (ThreadRollbackParams) -> ThreadResponse, Thread, "0.85";
-    /// Forgets a turn of a thread and all after it.
+    /// Rolls back a turn of a thread and all after it.
     ThreadRevert = "thread/revert" (ThreadRevertParams) -> ThreadResponse, Thread, "0.166";
-    /// Sums a conversation up.
+    /// Compacts a conversation.
     ThreadCompactStart = "thread/compact/start" | "thread/compact" (ThreadParams) -> Empty, Thread, "0.56";
-    /// Changes what later turns run under.
+    /// Changes the settings of later turns.
     ThreadSettingsUpdate = "thread/settings/update" (ThreadSettingsUpdateParams) -> Empty, Thread, "0.166";
-    /// Runs a command of the user's.
+    /// Runs a command of the user in a thread.
     ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
-    /// Puts items into the conversation with the model.
+    /// Adds items to the conversation with the model.
     ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
-    /// Sets the goal of a thread, or changes how it stands.
+    /// Sets or changes the goal of a thread.
     ThreadGoalSet = "thread/goal/set" (ThreadGoalSetParams) -> ThreadGoalSetResponse, Thread, "0.166";
-    /// Tells the goal of a thread.
+    /// Returns the goal of a thread.
     ThreadGoalGet = "thread/goal/get" (ThreadGoalGetParams) -> ThreadGoalGetResponse, Thread, "0.166";
-    /// Takes the goal of a thread away.
+    /// Removes the goal of a thread.
     ThreadGoalClear = "thread/goal/clear" (ThreadGoalClearParams) -> ThreadGoalClearResponse, Thread, "0.166";
-    /// Listens to a thread by numbers, from where the client stopped.
+    /// Subscribes to a thread by event numbers, from where the client stopped.
     ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Thread, "0.200";
-    /// Lists what the client was asked about a thread and has not answered.
+    /// Lists the open requests to the client about a thread.
     ServerRequestList = "serverRequest/list" (ServerRequestListParams) -> ServerRequestListResponse, Thread, "0.200";
-    /// Listens to a thread no more.
+    /// Unsubscribes from a thread.
     ThreadUnsubscribe = "thread/unsubscribe" (ThreadParams) -> ThreadUnsubscribeResponse, Thread, "0.105";
-    /// Says something to a thread.
+    /// Starts a turn with the user's input.
     TurnStart = "turn/start" (TurnStartParams) -> TurnStartResponse, Thread, "0.56";
-    /// Says something to a running turn.
+    /// Adds input to a running turn.
     TurnSteer = "turn/steer" (TurnSteerParams) -> TurnSteerResponse, Thread, "0.105";
     /// Stops a running turn.
     TurnInterrupt = "turn/interrupt" (TurnInterruptParams) -> Empty, Thread, "0.56";
-    /// Has changes reviewed.
+    /// Starts a review.
     ReviewStart = "review/start" (ReviewStartParams) -> ReviewStartResponse, Thread, "0.59";
 
     // Threads as the clients of 2025 knew them.
 
     /// Starts a conversation.
     NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
-    /// Goes on with a conversation.
+    /// Resumes a conversation.
     ResumeConversation = "resumeConversation" (ResumeConversationParams) -> ConversationResumed, Thread, "0.42";
-    /// Copies a conversation.
+    /// Forks a conversation.
     ForkConversation = "forkConversation" (ForkConversationParams) -> ConversationResumed, Thread, "0.85";
     /// Lists conversations.
     ListConversations = "listConversations" (ListConversationsParams) -> ListConversationsResponse, Process, "0.42";
-    /// Tells what a conversation is about.
+    /// Returns the summary of a conversation.
     GetConversationSummary = "getConversationSummary" (GetConversationSummaryParams) -> GetConversationSummaryResponse, Thread, "0.58";
-    /// Puts a conversation away.
+    /// Archives a conversation.
     ArchiveConversation = "archiveConversation" (ArchiveConversationParams) -> Empty, Thread, "0.42";
-    /// Says something in a conversation.
+    /// Sends input to a conversation.
     SendUserMessage = "sendUserMessage" (SendUserMessageParams) -> Empty, Thread, "0.42";
-    /// Says something in a conversation, and what it runs under.
+    /// Sends input to a conversation, with settings for the turn.
     SendUserTurn = "sendUserTurn" (SendUserTurnParams) -> Empty, Thread, "0.42";
     /// Stops a running turn.
     InterruptConversation = "interruptConversation" (InterruptConversationParams) -> InterruptConversationResponse, Thread, "0.42";
-    /// Listens to a conversation.
+    /// Adds a listener to a conversation.
     AddConversationListener = "addConversationListener" (AddConversationListenerParams) -> AddConversationListenerResponse, Thread, "0.42";
-    /// Listens to a conversation no more.
+    /// Removes a listener from a conversation.
     RemoveConversationListener = "removeConversationListener" (RemoveConversationListenerParams) -> Empty, Thread, "0.42";
 
     // Methods that are not about threads.
@@ -316,25 +316,25 @@ methods! { $
     ConfigValueWrite = "config/value/write" (ConfigValueWriteParams) -> ConfigWriteResponse, Connection, "0.65";
     /// Writes several values of the configuration.
     ConfigBatchWrite = "config/batchWrite" (ConfigBatchWriteParams) -> ConfigWriteResponse, Connection, "0.65";
-    /// Reads what an administrator demands.
+    /// Reads the administrator's requirements.
     ConfigRequirementsRead = "configRequirements/read" (Empty) -> ConfigRequirementsReadResponse, Connection, "0.105";
-    /// Takes up changes of the configured MCP servers.
+    /// Reloads the configured MCP servers.
     ConfigMcpServerReload = "config/mcpServer/reload" (Empty) -> Empty, Connection, "0.105";
-    /// Reads what the user's file says.
+    /// Reads the user's configuration file.
     GetUserSavedConfig = "getUserSavedConfig" (Empty) -> GetUserSavedConfigResponse, Connection, "0.42";
-    /// Sets the model that is used when none is chosen.
+    /// Sets the default model.
     SetDefaultModel = "setDefaultModel" (SetDefaultModelParams) -> Empty, Connection, "0.42";
     /// Lists models.
     ModelList = "model/list" (ModelListParams) -> ModelListResponse, Connection, "0.56";
-    /// Tells what the provider can do besides answering.
+    /// Returns the capabilities of the provider.
     ModelProviderCapabilitiesRead = "modelProvider/capabilities/read" (Empty) -> ProviderCapabilities, Connection, "0.166";
-    /// Lists what can be switched on.
+    /// Lists features.
     ExperimentalFeatureList = "experimentalFeature/list" (ExperimentalFeatureListParams) -> ExperimentalFeatureListResponse, Connection, "0.105";
-    /// Switches something on or off until the server ends.
+    /// Enables or disables features until the server ends.
     ExperimentalFeatureEnablementSet = "experimentalFeature/enablement/set" (ExperimentalFeatureEnablement) -> ExperimentalFeatureEnablement, Connection, "0.166";
-    /// Lists ways to work together.
+    /// Lists collaboration modes.
     CollaborationModeList = "collaborationMode/list" (Empty) -> CollaborationModeListResponse, Connection, "0.105";
-    /// Lists sets of permissions.
+    /// Lists permission profiles.
     PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
     /// Lists MCP servers.
     McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Process, "0.65";
@@ -344,51 +344,51 @@ methods! { $
     McpResourceRead = "mcpServer/resource/read" (McpResourceReadParams) -> McpResourceReadResponse, Process, "0.105";
     /// Lists skills.
     SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
-    /// Switches a skill on or off.
+    /// Enables or disables a skill.
     SkillsConfigWrite = "skills/config/write" (SkillsConfigWriteParams) -> SkillsConfigWriteResponse, Connection, "0.105";
-    /// Looks for skills in other folders too, until the server ends.
+    /// Adds folders to search for skills, until the server ends.
     SkillsExtraRootsSet = "skills/extraRoots/set" (SkillsExtraRootsSetParams) -> Empty, Connection, "0.166";
-    /// Lists programs that are run on events.
+    /// Lists hooks.
     HooksList = "hooks/list" (HooksListParams) -> HooksListResponse, Connection, "0.166";
-    /// Tells who is logged in.
+    /// Returns the account that is logged in.
     AccountRead = "account/read" (GetAccountParams) -> GetAccountResponse, Connection, "0.56";
     /// Logs in.
     AccountLoginStart = "account/login/start" (LoginAccountParams) -> LoginAccountResponse, Connection, "0.56";
-    /// Gives a login up that is not complete.
+    /// Cancels a login that is not complete.
     AccountLoginCancel = "account/login/cancel" (CancelLoginAccountParams) -> CancelLoginAccountResponse, Connection, "0.56";
     /// Logs out.
     AccountLogout = "account/logout" (Empty) -> Empty, Connection, "0.56";
-    /// Tells what the account still allows.
+    /// Returns the rate limits of the account.
     AccountRateLimitsRead = "account/rateLimits/read" (Empty) -> GetAccountRateLimitsResponse, Connection, "0.56";
-    /// Tells how the user is logged in.
+    /// Returns the kind of login.
     GetAuthStatus = "getAuthStatus" (GetAuthStatusParams) -> GetAuthStatusResponse, Connection, "0.42";
     /// Logs in with a key.
     LoginApiKey = "loginApiKey" (LoginApiKeyParams) -> Empty, Connection, "0.42";
-    /// Begins a login with `ChatGPT`.
+    /// Starts a login with `ChatGPT`.
     LoginChatGpt = "loginChatGpt" (Empty) -> LoginChatGptResponse, Connection, "0.42";
-    /// Gives a login with `ChatGPT` up.
+    /// Cancels a login with `ChatGPT`.
     CancelLoginChatGpt = "cancelLoginChatGpt" (CancelLoginChatGptParams) -> Empty, Connection, "0.42";
     /// Logs out.
     LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";
-    /// Tells how this program names itself to providers.
+    /// Returns the user agent.
     GetUserAgent = "getUserAgent" (Empty) -> GetUserAgentResponse, Connection, "0.42";
-    /// Tells who the user may be.
+    /// Returns what is known about the user.
     UserInfo = "userInfo" (Empty) -> UserInfoResponse, Connection, "0.42";
-    /// Keeps what the user thinks of a thread.
+    /// Stores the user's feedback about a thread.
     FeedbackUpload = "feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResponse, Process, "0.58";
-    /// Keeps what the user thinks of a thread in a place of the client's choice.
+    /// Writes the user's feedback about a thread to a path of the client's choice.
     FeedbackSave = "feedback/save" (FeedbackSaveParams) -> FeedbackSaveResponse, Process, "0.166";
-    /// Finds files.
+    /// Searches files by name.
     FuzzyFileSearch = "fuzzyFileSearch" (FuzzyFileSearchParams) -> FuzzyFileSearchResponse, Process, "0.46";
-    /// Begins to find files while the user types.
+    /// Starts a search session, for searching while the user types.
     FuzzyFileSearchSessionStart = "fuzzyFileSearch/sessionStart" (FuzzyFileSearchSessionStartParams) -> Empty, Connection, "0.105";
-    /// Finds other files from now on.
+    /// Changes the query of a search session.
     FuzzyFileSearchSessionUpdate = "fuzzyFileSearch/sessionUpdate" (FuzzyFileSearchSessionUpdateParams) -> Empty, Connection, "0.105";
-    /// Finds no more files.
+    /// Ends a search session.
     FuzzyFileSearchSessionStop = "fuzzyFileSearch/sessionStop" (FuzzyFileSearchSessionStopParams) -> Empty, Connection, "0.105";
-    /// Shows what no remote has.
+    /// Returns the diff to the latest commit that a remote has.
     GitDiffToRemote = "gitDiffToRemote" (GitDiffToRemoteParams) -> GitDiffToRemoteResponse, Process, "0.42";
-    /// Runs a command outside of all threads.
+    /// Runs a command that belongs to no thread.
     CommandExec = "command/exec" | "execOneOffCommand" (CommandExecParams) -> CommandExecResponse, Connection, "0.42";
     /// Writes to a command's input.
     CommandExecWrite = "command/exec/write" (CommandExecWriteParams) -> Empty, Connection, "0.166";
@@ -400,9 +400,9 @@ methods! { $
     FsReadFile = "fs/readFile" (FsReadFileParams) -> FsReadFileResponse, Process, "0.166";
     /// Writes a file.
     FsWriteFile = "fs/writeFile" (FsWriteFileParams) -> Empty, Process, "0.166";
-    /// Makes a folder.
+    /// Creates a folder.
     FsCreateDirectory = "fs/createDirectory" (FsCreateDirectoryParams) -> Empty, Process, "0.166";
-    /// Tells what something on disk is.
+    /// Returns the metadata of a path.
     FsGetMetadata = "fs/getMetadata" (FsGetMetadataParams) -> FsGetMetadataResponse, Process, "0.166";
     /// Lists a folder.
     FsReadDirectory = "fs/readDirectory" (FsReadDirectoryParams) -> FsReadDirectoryResponse, Process, "0.166";
@@ -410,9 +410,9 @@ methods! { $
     FsRemove = "fs/remove" (FsRemoveParams) -> Empty, Process, "0.166";
     /// Copies a file or folder.
     FsCopy = "fs/copy" (FsCopyParams) -> Empty, Process, "0.166";
-    /// Tells from now on when something on disk changes.
+    /// Watches a path for changes.
     FsWatch = "fs/watch" (FsWatchParams) -> FsWatchResponse, Connection, "0.166";
-    /// Tells no more about something on disk.
+    /// Stops watching a path.
     FsUnwatch = "fs/unwatch" (FsUnwatchParams) -> Empty, Connection, "0.166";
 }
 
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_told_apart_from_what_is_unsupported() {
+    fn unknown_methods_differ_from_unsupported_ones() {
         let unknown = read("nonsense", "{}").unwrap_err();
         assert_eq!(unknown.message, "Invalid request: unknown variant `nonsense`");
         let misspelled = read("threadStart", "{}").unwrap_err();

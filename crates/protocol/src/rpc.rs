@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn invalid_messages_are_errors() {
         for line in ["[]", "1", "{}", r#"{"id":1.5,"method":"a"}"#, r#"{"id":{},"method":"a"}"#, r#"{"id":1"#] {
             assert!(read(line).starts_with("Err"), "{line}: {}", read(line));
         }

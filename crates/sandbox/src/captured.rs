@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_whole() {
+    fn output_that_fits_is_kept_completely() {
         check(8, &["ab", "", "cdefgh"], "abcdefgh");
         check(0, &[], "");
     }

@@ -25,7 +25,7 @@ pub enum SpawnError {
     #[error("cannot enter the folder {}", cwd.display())]
     Cwd { cwd: PathBuf, source: io::Error },
     /// A workspace is a different folder than when the thread named it, so nothing may be written there.
-    #[error("{} is another folder now than when the thread began", path.display())]
+    #[error("{} is a different folder than when the thread started", path.display())]
     Moved { path: PathBuf },
     /// Nothing on this host can sandbox commands, so the caller must ask before it runs one without a sandbox.
     #[error("commands cannot be confined here: {why}")]

@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_told_in_the_largest_unit_that_fits() {
+    fn a_limit_is_reported_in_the_largest_unit_that_fits() {
         for (limit, amount) in [(4 << 30, "4 GiB"), (1536 << 20, "1536 MiB"), ((64 << 20) + 1, "67108865 bytes")] {
             let text = memory_text(limit);
             assert!(text.contains(&format!("more than the {amount} of memory that `limits.memory` allows")), "{text}");

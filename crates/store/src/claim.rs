@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_is_not_claimed() {
+    fn files_outside_the_home_are_not_claimed() {
         let (home, path) = home_with(ThreadId::fresh());
         let (elsewhere, _) = home_with(ThreadId::fresh());
         assert!(Claim::take(elsewhere.path(), &path).unwrap().is_none());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_somebody_removes_is_made_anew() {
+    fn a_removed_folder_is_recreated() {
         let (home, path) = home_with(ThreadId::fresh());
         let claim = Claim::take(home.path(), &path).unwrap().unwrap();
         std::fs::remove_dir_all(home.path().join("run")).unwrap();

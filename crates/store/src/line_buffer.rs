@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn whichever_write_fails_a_crash_leaves_a_prefix_that_goes_on() {
+    fn whichever_write_fails_a_crash_leaves_a_prefix_that_continues() {
         let lines = recorded();
         let folder = tempfile::tempdir().unwrap();
         for good in 0..lines.len() {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_cut_off_at_once_is_cut_off_before_the_next_line() {
+    fn a_torn_line_that_could_not_be_removed_is_removed_before_the_next_line() {
         let lines = recorded();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rollout");

@@ -28,9 +28,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// The reason why a rollout could not be created or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RolloutError {
-    #[error("could not make the folder {path}", path = .path.display())]
+    #[error("could not create the folder {path}", path = .path.display())]
     Folder { path: PathBuf, source: io::Error },
-    #[error("could not make the thread's file {path}", path = .path.display())]
+    #[error("could not create the thread's file {path}", path = .path.display())]
     Create { path: PathBuf, source: io::Error },
     #[error("could not open the thread's file {path}", path = .path.display())]
     Open { path: PathBuf, source: io::Error },
@@ -466,7 +466,7 @@ mod tests {
         std::fs::write(home.path().join("sessions"), "in the way").unwrap();
         let place = RolloutFile::place(&home.path().join("sessions"), ThreadId::fresh(), Local::now());
         let error = RolloutFile::create(place).unwrap_err();
-        assert!(error.to_string().contains("could not make the folder"), "{error}");
+        assert!(error.to_string().contains("could not create the folder"), "{error}");
     }
 
     #[test]

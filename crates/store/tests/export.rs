@@ -102,7 +102,7 @@ fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
 }
 
 #[test]
-fn what_is_no_whole_bundle_leaves_nothing_behind() {
+fn an_incomplete_bundle_leaves_nothing_behind() {
     let (_home, _index, path) = home("0.77");
     let good = bundle(&path, None);
     let end = good.iter().position(|byte| *byte == b'\n').unwrap();

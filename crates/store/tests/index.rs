@@ -180,7 +180,7 @@ fn a_thread_is_listed_once_something_was_said() {
 }
 
 #[test]
-fn what_was_written_last_comes_first_on_request() {
+fn the_latest_thread_comes_first_on_request() {
     let home = Home::new();
     let (one, two) = (home.begin_saying(1, "one"), home.begin_saying(2, "two"));
     for (thread, age) in [(one, 100), (two, 50)] {
@@ -197,7 +197,7 @@ fn what_was_written_last_comes_first_on_request() {
 }
 
 #[test]
-fn an_index_that_is_gone_broken_or_foreign_is_made_anew() {
+fn a_missing_broken_or_foreign_index_is_rebuilt() {
     let home = Home::new();
     home.begin_saying(1, "here");
     assert_eq!(home.previews(&all()), ["here"]);
@@ -273,7 +273,7 @@ fn the_background_brings_all_up_to_date() {
 }
 
 #[test]
-fn what_was_said_and_run_is_found_and_nothing_else() {
+fn messages_and_commands_are_found_and_nothing_else() {
     let home = Home::new();
     let call = json!({"type": "function_call", "name": "shell", "call_id": "c",
         "arguments": "{\"command\":[\"bash\",\"-lc\",\"cargo nextest run\"]}"});
@@ -395,7 +395,7 @@ fn a_thread_that_never_ends_hides_no_other() {
 }
 
 #[test]
-fn an_index_that_never_ends_is_made_anew() {
+fn an_endless_index_is_rebuilt() {
     for kind in Endless::ALL {
         let home = Home::new();
         home.begin_saying(2, "first");

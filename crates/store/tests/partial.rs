@@ -112,7 +112,7 @@ fn only_the_owner_can_read_it_and_no_link_is_followed() {
 }
 
 #[test]
-fn it_is_told_while_nobody_writes_and_kept_when_the_thread_is_opened() {
+fn it_is_reported_while_nobody_writes_and_kept_when_the_thread_is_opened() {
     let (world, writer) = World::writing();
     assert!(world.left().is_empty(), "the answer may still come");
     drop(writer);
@@ -151,7 +151,7 @@ fn a_line_that_was_cut_off_costs_what_was_in_it() {
 }
 
 #[test]
-fn what_is_not_of_this_thread_and_turn_is_passed_over() {
+fn drafts_of_other_threads_and_turns_are_skipped() {
     let world = World::killed();
     let length = world.rollout().metadata().unwrap().len();
     let long = [draft(length, "once upon"), vec![b' '; 20_000_000]].concat();

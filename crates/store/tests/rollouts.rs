@@ -117,7 +117,7 @@ fn check_sample(release: &str, expected: Expect) {
 }
 
 #[test]
-fn rollouts_of_042_go_on() {
+fn rollouts_of_042_continue() {
     check_sample(
         "0.42",
         expect![[r#"
@@ -129,7 +129,7 @@ fn rollouts_of_042_go_on() {
 }
 
 #[test]
-fn rollouts_of_077_go_on() {
+fn rollouts_of_077_continue() {
     check_sample(
         "0.77",
         expect![[r#"
@@ -141,7 +141,7 @@ fn rollouts_of_077_go_on() {
 }
 
 #[test]
-fn rollouts_of_0166_go_on() {
+fn rollouts_of_0166_continue() {
     check_sample(
         "0.166",
         expect![[r#"
@@ -161,7 +161,7 @@ fn rollouts_of_0166_go_on() {
 }
 
 #[test]
-fn what_a_compaction_left_takes_the_place_of_what_was_before() {
+fn the_result_of_a_compaction_replaces_the_conversation() {
     let left = json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "left"}]}]);
     let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
     check(
@@ -292,7 +292,7 @@ fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
 }
 
 #[test]
-fn calls_without_output_and_unfinished_turns_are_told() {
+fn calls_without_output_and_unfinished_turns_are_reported() {
     let call = |id: &str| json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
     let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "x"});
     let calls = line("response_item", call("a")) + &line("response_item", call("b"));
@@ -340,7 +340,7 @@ fn calls_without_output_and_unfinished_turns_are_told() {
 }
 
 #[test]
-fn bad_lines_are_told_with_their_number_and_unknown_ones_are_passed_over() {
+fn bad_lines_are_reported_with_their_number_and_unknown_ones_are_passed_over() {
     let left = json!([]);
     let compacted = line("compacted", json!({"message": "sum", "replacement_history": left}));
     let text = meta() + &turn("one") + "oops\n" + &compacted + "garbage\n" + &line("future", json!([1])) + &turn("two");
@@ -373,13 +373,13 @@ fn a_compaction_that_cannot_be_read_is_no_place_to_start() {
 fn a_file_that_names_no_thread_is_refused() {
     let (_folder, path) = written(turn("one"));
     let error = read_history(&path).unwrap_err();
-    assert!(error.to_string().ends_with("does not say which thread it records"), "{error}");
+    assert!(error.to_string().ends_with("does not name its thread"), "{error}");
     let error = read_history(&path.with_extension("gone")).unwrap_err();
     assert!(error.to_string().starts_with("could not open the rollout"), "{error}");
 }
 
 #[test]
-fn a_torn_last_line_is_cut_off_when_the_thread_goes_on() {
+fn a_torn_last_line_is_cut_off_when_the_thread_continues() {
     let whole = meta() + &turn("one");
     let (_folder, path) = written(whole.clone() + "{\"timestamp\":\"2026");
     let mut file = RolloutFile::reopen(path.clone()).unwrap();
@@ -436,7 +436,7 @@ fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     let text = std::fs::read_to_string(&into).unwrap();
     assert!(text.ends_with(&turn("one")) && text.lines().count() == 4, "{text}");
     let error = fork(folder.path(), &path, ForkPoint::End, &meta, &into).unwrap_err();
-    assert!(error.to_string().starts_with("could not make the thread's file"), "{error}");
+    assert!(error.to_string().starts_with("could not create the thread's file"), "{error}");
     assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
 }
 

@@ -32,7 +32,7 @@ fn files_in(home: &Path) -> usize {
 }
 
 #[test]
-fn what_is_known_of_a_repository_is_changed_and_survives_the_index() {
+fn repository_information_is_changed_and_survives_the_index() {
     let home = tempfile::tempdir().unwrap();
     let thread = begin(home.path());
     let index = ThreadIndex::open(home.path());
@@ -53,7 +53,7 @@ fn what_is_known_of_a_repository_is_changed_and_survives_the_index() {
     let empty = change(RepositoryChange { branch: Some(Some(" ".to_owned())), ..RepositoryChange::default() });
     assert_eq!(empty.unwrap_err().to_string(), "branch must not be empty");
     let long = change(RepositoryChange { commit: Some(Some("a".repeat(5000))), ..RepositoryChange::default() });
-    assert_eq!(long.unwrap_err().to_string(), "sha has 5000 bytes; at most 4096 are kept");
+    assert_eq!(long.unwrap_err().to_string(), "sha has 5000 bytes; the limit is 4096");
     assert_eq!(git(), Some(changed));
     change(RepositoryChange { commit: None, branch: Some(None), url: Some(None) }).unwrap();
     assert_eq!(git(), None);
@@ -95,7 +95,7 @@ fn nobody_marks_what_they_have_not_seen() {
 }
 
 #[test]
-fn what_was_forgotten_need_not_be_read() {
+fn rolled_back_turns_need_not_be_read() {
     let home = tempfile::tempdir().unwrap();
     let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
     assert_eq!(metadata.turns_left(thread, &[]).unwrap(), None);
@@ -132,8 +132,8 @@ fn attachments_are_bounded() {
     let refused = |kind: &str, key: &str, payload| metadata.attach(thread, kind, key, payload).unwrap_err().to_string();
     assert_eq!(refused(" ", "k", json!(1)), "attachmentType must not be empty");
     assert_eq!(refused("t", "", json!(1)), "identityKey must not be empty");
-    assert_eq!(refused(&"t".repeat(129), "k", json!(1)), "attachmentType has 129 bytes; at most 128 are kept");
-    assert_eq!(refused("t", "k", json!("x".repeat(65536))), "payload has 65538 bytes; at most 65536 are kept");
+    assert_eq!(refused(&"t".repeat(129), "k", json!(1)), "attachmentType has 129 bytes; the limit is 128");
+    assert_eq!(refused("t", "k", json!("x".repeat(65536))), "payload has 65538 bytes; the limit is 65536");
     assert!(!home.path().join("thread-notes").exists());
     let write = |thread: ThreadId, count: usize, payload: &Value| {
         let one = |number: usize| json!({"id": number.to_string(), "kind": "t", "key": number.to_string(), "payload": payload, "created_at": 1});
@@ -148,7 +148,7 @@ fn attachments_are_bounded() {
     let other = ThreadId::fresh();
     write(other, 256, &json!(1));
     let error = metadata.attach(other, "t", "256", json!(256)).unwrap_err();
-    assert_eq!(error.to_string(), "there are 256 attachments of a thread already, and more are not kept");
+    assert_eq!(error.to_string(), "the limit of 256 attachments of a thread is reached");
     assert!(!metadata.attach(other, "t", "255", json!(0)).unwrap().1);
 }
 
@@ -187,7 +187,7 @@ fn sections_are_made_changed_and_taken_away() {
     assert_eq!(empty.to_string(), "name must not be empty");
     let gaudy = Appearance { color: None, icon: Some("x".repeat(129)) };
     let gaudy = metadata.create_section("x".to_owned(), Some(gaudy)).unwrap_err();
-    assert_eq!(gaudy.to_string(), "icon has 129 bytes; at most 128 are kept");
+    assert_eq!(gaudy.to_string(), "icon has 129 bytes; the limit is 128");
     assert_eq!(metadata.sections().unwrap().len(), 1);
 }
 

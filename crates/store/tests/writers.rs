@@ -208,7 +208,7 @@ fn closed(home: &Path) -> (RolloutFile, Vec<RolloutFile>) {
 }
 
 #[test]
-fn a_closed_file_that_grew_is_told_and_goes_on_at_its_end() {
+fn a_closed_file_that_grew_is_told_and_continues_at_its_end() {
     let home = tempfile::tempdir().unwrap();
     let (mut file, _others) = closed(home.path());
     let mut stranger = File::options().append(true).open(file.path()).unwrap();
@@ -229,7 +229,7 @@ fn a_closed_file_that_grew_is_told_and_goes_on_at_its_end() {
 }
 
 #[test]
-fn a_closed_file_that_a_stranger_locks_goes_on_and_that_is_told() {
+fn a_closed_file_that_a_stranger_locks_continues_and_that_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let (mut file, _others) = closed(home.path());
     let stranger = File::open(file.path()).unwrap();
@@ -270,16 +270,16 @@ fn a_second_writer_in_this_process_is_told_so() {
 }
 
 #[test]
-fn what_is_no_file_is_not_written() {
+fn special_files_are_not_written() {
     let error = RolloutFile::reopen(PathBuf::from("/dev/full")).unwrap_err();
     let RolloutError::Open { source, .. } = error else { panic!("another error: {error}") };
     assert_eq!(source.to_string(), "it is not a regular file");
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told() {
+fn a_place_that_cannot_be_written_is_reported() {
     let error = RolloutFile::create(PathBuf::from("/proc/none/sessions/r.jsonl")).unwrap_err();
-    assert_eq!(error.to_string(), "could not make the folder /proc/none/sessions");
+    assert_eq!(error.to_string(), "could not create the folder /proc/none/sessions");
     let error = RolloutFile::reopen(PathBuf::from("/proc/none/r.jsonl")).unwrap_err();
     assert_eq!(error.to_string(), "could not open the thread's file /proc/none/r.jsonl");
 }

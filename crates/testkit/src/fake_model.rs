@@ -11,7 +11,7 @@ use std::{
 };
 
 use codex_model::scripted::{End, Entry, Player, Script, Step, Taken, responses_events};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use crate::answer_wire::AnswerWire;
@@ -80,6 +80,8 @@ pub struct FakeModel {
 struct Shared {
     options: Options,
     player: Mutex<Player>,
+    /// The names that `GET …/models` lists.
+    models: Mutex<Vec<String>>,
     requests: watch::Sender<Vec<Request>>,
     connections: watch::Sender<usize>,
     hangups: watch::Sender<usize>,
@@ -105,6 +107,7 @@ impl FakeModel {
         let shared = Arc::new(Shared {
             options,
             player: Mutex::new(Player::new(script)),
+            models: Mutex::new(vec!["mock-model".to_owned()]),
             requests: watch::Sender::new(Vec::new()),
             connections: watch::Sender::new(0),
             hangups: watch::Sender::new(0),
@@ -113,6 +116,13 @@ impl FakeModel {
         let address =
             start_server(Arc::clone(&shared), stopped).unwrap_or_else(|error| panic!("no fake model: {error}"));
         Self { address, shared, _stop: stop }
+    }
+
+    /// Lists these models from now on. `POST /api/pull` adds another, as Ollama does, unless its name is `missing`.
+    #[must_use]
+    pub fn listing(self, models: &[&str]) -> Self {
+        *self.shared.models() = models.iter().map(|name| (*name).to_owned()).collect();
+        self
     }
 
     /// The base URL, without a trailing slash.
@@ -212,7 +222,13 @@ impl Shared {
                 }
                 self.plain(&mut wire, &entry).await?;
             } else if request.method == "GET" && path.ends_with("/models") {
-                self.plain(&mut wire, &models()).await?;
+                let list = list(&self.models());
+                self.record(request, None, connection);
+                self.plain(&mut wire, &list).await?;
+            } else if request.method == "POST" && path.ends_with("/api/pull") {
+                let pulled = self.pull(&request);
+                self.record(request, None, connection);
+                self.plain(&mut wire, &pulled).await?;
             } else {
                 self.plain(&mut wire, &Entry::refusal(404, "not found")).await?;
             }
@@ -227,10 +243,33 @@ impl Shared {
             let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
             player.take(|| request.body.clone())
         };
-        let RawRequest { target: path, headers, body, .. } = request;
-        let request = Request { path, headers, body, entry: taken.number, connection };
-        self.requests.send_modify(|requests| requests.push(request));
+        self.record(request, taken.number, connection);
         taken
+    }
+
+    fn record(&self, request: RawRequest, entry: Option<usize>, connection: usize) {
+        let RawRequest { target: path, headers, body, .. } = request;
+        let request = Request { path, headers, body, entry, connection };
+        self.requests.send_modify(|requests| requests.push(request));
+    }
+
+    fn models(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.models.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pretends to download a model in two parts.
+    fn pull(&self, request: &RawRequest) -> Entry {
+        let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let name = asked["model"].as_str().unwrap_or_default();
+        let lines = if name == "missing" {
+            vec![json!({"error": "pull model manifest: file does not exist"})]
+        } else {
+            self.models().push(name.to_owned());
+            let part =
+                |completed: u64| json!({"status": "pulling a", "digest": "a", "total": 4000, "completed": completed});
+            vec![json!({"status": "pulling manifest"}), part(0), part(2000), part(4000), json!({"status": "success"})]
+        };
+        answer(&lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n"))
     }
 
     async fn plain(&self, wire: &mut Wire, entry: &Entry) -> io::Result<()> {
@@ -292,14 +331,16 @@ impl Shared {
     }
 }
 
-/// The list with the only model.
-fn models() -> Entry {
+/// A list of models.
+fn list(names: &[String]) -> Entry {
+    let models: Vec<Value> = names.iter().map(|name| json!({"id": name, "object": "model"})).collect();
+    answer(&json!({"object": "list", "data": models, "models": []}).to_string())
+}
+
+fn answer(body: &str) -> Entry {
     let mut entry = Entry::refusal(200, "");
     if let Some(plain) = &mut entry.plain {
-        let list = serde_json::json!({
-            "object": "list", "data": [{"id": "mock-model", "object": "model"}], "models": [],
-        });
-        plain.body = list.to_string();
+        body.clone_into(&mut plain.body);
     }
     entry
 }

@@ -13,16 +13,14 @@ pub const MODE: &str = "MCP_TEST_MODE";
 /// The name of the test that plays the server.
 pub const TEST: &str = "plays_an_mcp_server";
 
-/// A table of `config.toml` for a server with this name that the running test program plays, with more lines for it.
-///
-/// # Panics
-/// When the path of the program is unknown.
+/// A table of `config.toml` for a server with this name that the running test program plays, with further lines for it.
 #[must_use]
-pub fn config(name: &str, mode: &str, more: &str) -> String {
-    let program = std::env::current_exe().expect("a program knows its path");
+pub fn config(name: &str, mode: &str, further: &str) -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    let program = program.display();
     format!(
-        "[mcp_servers.{name}]\ncommand = {program:?}\nargs = ['--exact', '{TEST}', '--nocapture']\n\
-         env = {{ {MODE} = '{mode}' }}\nstartup_timeout_sec = 20\n{more}\n"
+        "[mcp_servers.{name}]\ncommand = '{program}'\nargs = ['--exact', '{TEST}', '--nocapture']\n\
+         env = {{ {MODE} = '{mode}' }}\nstartup_timeout_sec = 20\n{further}\n"
     )
 }
 

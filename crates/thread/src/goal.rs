@@ -36,7 +36,7 @@ pub enum GoalError {
     #[error("the thread has no goal; set one with an objective")]
     NoGoal,
     /// Goals are disabled.
-    #[error("goals are switched off: `features.goals` is false")]
+    #[error("goals are disabled: `features.goals` is false")]
     SwitchedOff,
 }
 

@@ -43,6 +43,10 @@ pub trait ThreadHost: Send + Sync + fmt::Debug {
     /// Unloads a thread unless it has become busy; returns whether it is gone.
     fn unload(&self, id: ThreadId, questions: OpenQuestions) -> BoxFuture<'_, bool>;
 
+    /// The names of the models that the configured provider lists, asked for within a bounded time and kept for a while.
+    /// Empty if the provider does not say.
+    fn listed_models(&self) -> BoxFuture<'_, Vec<String>>;
+
     /// Closes all threads, each with everything written. One that does not end in time is abandoned.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

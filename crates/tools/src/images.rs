@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_becomes_a_note() {
+    fn invalid_images_become_a_note() {
         let note = note_of(attach("secret.png", b"-----BEGIN KEY-----"));
         assert!(note.ends_with("it is no PNG, JPEG, GIF or WebP"), "{note}");
     }

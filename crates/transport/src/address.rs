@@ -24,7 +24,7 @@ pub enum Address {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The scheme is unknown.
-    #[error("{text} is no address; there are stdio://, unix://PATH, ws://IP:PORT, tcp://IP:PORT and grpc://IP:PORT")]
+    #[error("{text} is not an address; use stdio://, unix://PATH, ws://IP:PORT, tcp://IP:PORT or grpc://IP:PORT")]
     Scheme { text: String },
     /// The path of a socket is not absolute.
     #[error("the path in {text} is not absolute; an absolute one has three slashes, as in unix:///run/codex.sock")]
@@ -111,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_what_would_be() {
+    fn an_invalid_address_is_refused_with_an_example() {
         for (text, hint) in [
-            ("std", "there are"),
-            ("stdio://x", "there are"),
-            ("wss://127.0.0.1:1", "there are"),
-            ("http://127.0.0.1:1", "there are"),
+            ("std", "use stdio://"),
+            ("stdio://x", "use stdio://"),
+            ("wss://127.0.0.1:1", "use stdio://"),
+            ("http://127.0.0.1:1", "use stdio://"),
             ("unix://run/x", "three slashes"),
             ("ws://example.org:80", "IP address"),
             ("ws://127.0.0.1", "IP address"),

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The reason why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    #[error("{address} is no socket that one can connect to")]
+    #[error("{address} is not an address to connect to")]
     NoSocket { address: Address },
     /// Nobody listens there, or the system refused.
     #[error("could not connect to {address}")]

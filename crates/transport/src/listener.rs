@@ -53,7 +53,7 @@ pub enum BindError {
     /// There is no token, so anybody who can reach the port could do anything.
     #[error("{address} needs a token")]
     NoToken { address: Address },
-    #[error("{address} is no socket")]
+    #[error("{address} is not a socket")]
     NoSocket { address: Address },
     /// The Unix socket is unusable.
     #[error(transparent)]

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_nothing_for_too_long_is_given_up() {
+    async fn a_client_that_does_not_read_is_dropped() {
         let (near, mut far) = tokio::io::duplex(4);
         let mut output = TimedWriter::new(near, Duration::from_secs(60));
         output.write_all(b"1234").await.unwrap();

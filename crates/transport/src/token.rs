@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_guessed_is_no_token() {
+    fn guessable_tokens_are_refused() {
         for text in ["", "short", "has a space in its middle", "0123456789abcde\u{e9}", &"x".repeat(1025)] {
             assert!(Token::new(text).is_err(), "{text}");
         }

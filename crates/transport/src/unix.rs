@@ -25,13 +25,13 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 pub enum SocketError {
     #[error("the path of a socket has at most {PATH_BYTES} bytes; {path} is longer", path = .path.display())]
     TooLong { path: PathBuf },
-    #[error("the folder {path} could not be made or looked at", path = .path.display())]
+    #[error("could not create or inspect the folder {path}", path = .path.display())]
     Folder { path: PathBuf, source: io::Error },
     /// Somebody else could put another socket in its place.
     #[error("the folder {path} is not safe for a socket: {why}", path = .path.display())]
     Unsafe { path: PathBuf, why: &'static str },
     /// The path exists and is not our socket.
-    #[error("{path} is there already and is no socket of this user", path = .path.display())]
+    #[error("{path} exists already and is not a socket of this user", path = .path.display())]
     Occupied { path: PathBuf },
     #[error("a server listens on {path} already", path = .path.display())]
     InUse { path: PathBuf },

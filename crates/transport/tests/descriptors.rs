@@ -26,7 +26,7 @@ async fn told(mut client: UnixStream) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_when_no_descriptor_is_left_is_served_as_soon_as_one_is_or_told_why_not() {
+async fn a_client_without_a_descriptor_is_served_later_or_refused_with_a_reason() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let socket = folder.path().join("run/socket");
     let (slots, limits, shortage) = (Slots::new(8), Limits::default(), Shortage::default());

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_prints_is_read_file_by_file() {
+    fn output_of_git_is_read_file_by_file() {
         let diff = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n\
                     diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n\
                     diff --git a/p.png b/p.png\nindex 1..2\nBinary files a/p.png and b/p.png differ\n";

@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mark_is_shown_as_it_came() {
+    fn text_without_markup_is_shown_unchanged() {
         for text in ["2 * 3 * 4", "snake_case_name", "*.rs and *.toml", "a ** b", "**open", "`open", "2*3*4", "#tag"] {
             assert_eq!(rendered([text]), format!("{{p}}{text}"));
         }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_page() {
+    fn text_that_fits_is_one_page() {
         let mut pages = Pager::new(&[Span::new(Style::Plain, "a\n\nb")], 10, 5);
         assert_eq!(text(&pages.next_page()), "a\n\nb\n");
         assert!(pages.is_over());

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_before_the_choices_were_shown_counts_for_nothing() {
+    fn keys_before_the_choices_are_ignored() {
         let start = Instant::now();
         let mut arming = Readiness::begin(start);
         assert!(!arming.pressed(start + QUIET / 2), "somebody types");
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_whole_can_only_be_refused() {
+    fn a_question_that_cannot_be_shown_completely_can_only_be_refused() {
         let question = command(&"x".repeat(MOST_BYTES + 1));
         assert_eq!(question.decide(&Key::Char('y')), None);
         assert_eq!(question.decide(&Key::Char('a')), None);

@@ -36,13 +36,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown_as_a_mark() {
+    fn control_characters_are_shown_as_marks() {
         assert_eq!(printable("plain\ttext\n"), "plain\ttext\n");
         assert_eq!(printable("\x1b]0;title\x07 a\rb \u{202e}evil"), "\u{fffd}]0;title\u{fffd} a\u{fffd}b \u{fffd}evil");
     }
 
     #[test]
-    fn what_is_decided_about_hides_nothing() {
+    fn approval_text_hides_nothing() {
         assert_eq!(visible("ls -la\nrm x"), "ls -la\nrm x");
         assert_eq!(visible("ls\r\x1b[2Krm"), r"ls\r\u{1b}[2Krm");
         assert_eq!(visible("a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}"), r"a\u{202e}b\u{200b}c\td\u{a0}e\u{2800}");

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_indents_further_rows() {
+    fn hanging_text_indents_further_rows() {
         let line = [
             Span::new(Style::Gutter, "| "),
             Span::new(Style::Hang, "1. "),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_deceive_is_escaped() {
+    fn deceptive_characters_are_escaped() {
         let words = words(&["ls\x1b[2K", "a\nb\t'\\", "x\u{202e}y", "n\u{a0}b", "\u{7f}", "\u{e0041}"]);
         assert_eq!(display(&words), r"$'ls\e[2K' $'a\nb\t\'\\' $'x\u202ey' $'n\u00a0b' $'\x7f' $'\U000e0041'");
     }

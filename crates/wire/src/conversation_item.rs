@@ -141,9 +141,9 @@ impl ConversationItem {
         }
     }
 
-    /// The item in another form, which the name of a wire and whatever else it depends on tell apart. The first form
-    /// that is asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice;
-    /// another one is encoded each time.
+    /// The item in another form, identified by the name of a wire and the other parameters. The first form that is
+    /// asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice; another one
+    /// is encoded each time.
     ///
     /// # Errors
     /// If the JSON, which may come from a file, is no item.
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_need_not_be_an_item() {
+    fn a_line_of_a_file_need_not_be_an_item() {
         let raw = RawValue::from_string("[ ]".to_owned()).unwrap();
         let item = ConversationItem::from(raw);
         assert_eq!(item.json(), "[ ]");

@@ -28,13 +28,13 @@ tagged! {
     pub enum Op by "type" {
         /// Stop the running turn.
         "interrupt" => Interrupt,
-        /// Say something under the settings in force.
+        /// Send input with the current settings.
         "user_input" => UserInput(UserInputOp),
-        /// Say something and set everything the turn runs under.
+        /// Send input, with all settings of the turn.
         "user_turn" => UserTurn(UserTurn),
-        /// Change settings of the turns to come.
+        /// Change the settings of later turns.
         "override_turn_context" => OverrideTurnContext(TurnContextOverride),
-        /// Change settings and have the session announce itself, as the earliest clients did first of all.
+        /// Change settings and announce the session, as the earliest clients did first.
         "configure_session" => ConfigureSession(TurnContextOverride),
         /// Answer a request to run a command.
         "exec_approval" => ExecApproval(ApprovalAnswer),
@@ -48,17 +48,17 @@ tagged! {
         "get_history_entry_request" => GetHistoryEntryRequest(GetHistoryEntryRequest),
         /// Name the rollout file.
         "get_path" => GetPath,
-        /// List what the MCP servers offer.
+        /// List the tools of the MCP servers.
         "list_mcp_tools" => ListMcpTools,
         /// List the prompts of the user.
         "list_custom_prompts" => ListCustomPrompts,
         /// List the skills that apply to some folders.
         "list_skills" => ListSkills(ListSkills),
-        /// Sum up the conversation to make room.
+        /// Compact the conversation to make room.
         "compact" => Compact,
-        /// Put the work tree back to where the last turn found it.
+        /// Restore the work tree to its state before the last turn.
         "undo" => Undo,
-        /// Review changes in a session of its own.
+        /// Review changes in a separate conversation.
         "review" => Review(ReviewOp),
         /// Run a command that the user typed.
         "run_user_shell_command" => RunUserShellCommand(RunUserShellCommand),

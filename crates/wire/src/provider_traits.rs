@@ -29,7 +29,7 @@ spelled! {
     pub enum Thoughts {
         /// They are the thoughts themselves, which clients show on request.
         "raw" => Raw,
-        /// They are summed up for people already.
+        /// They are already summaries for people.
         "summary" => Summary,
     }
 }

@@ -49,7 +49,7 @@ impl Message {
         Self::input("user", text)
     }
 
-    /// A message of whoever set the agent up, which outranks the user's.
+    /// A developer message, which outranks the user's.
     #[must_use]
     pub fn developer(text: impl Into<Text>) -> Self {
         Self::input("developer", text)
@@ -447,7 +447,7 @@ pub struct GhostCommit {
     pub preexisting_untracked_dirs: Vec<String>,
 }
 
-/// A conversation summed up by the provider itself.
+/// A conversation compacted by the provider itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -1,7 +1,7 @@
 //! Rollout files: the record of a thread, one JSON object a line.
 //!
-//! Invariant: a line that has a `timestamp` and a `type` always decodes. What this release does not know, or knows
-//! in another shape, is kept as it came.
+//! Invariant: a line that has a `timestamp` and a `type` always decodes. Content that this release does not know, or
+//! knows in another shape, is kept as it came.
 
 use std::path::PathBuf;
 

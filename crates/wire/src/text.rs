@@ -17,7 +17,7 @@ impl Text {
         &self.0
     }
 
-    /// Goes on with more. Whoever else holds the text keeps it as it was.
+    /// Appends more text. Other holders of the text keep it unchanged.
     pub fn push_str(&mut self, more: &str) {
         Arc::make_mut(&mut self.0).push_str(more);
     }

@@ -66,7 +66,7 @@ impl std::ops::AddAssign for TokenUsage {
 }
 
 /// The token usage of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TokenUsageInfo {
@@ -76,6 +76,36 @@ pub struct TokenUsageInfo {
     pub last_token_usage: TokenUsage,
     /// The size of the model's window, where known.
     pub model_context_window: Option<i64>,
+    /// The cost of the latest turn so far; only if the user has set prices for everything that it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::any_score())"))]
+    pub turn_cost: Option<f64>,
+    /// The cost of the thread, under the same condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::any_score())"))]
+    pub thread_cost: Option<f64>,
+}
+
+impl TokenUsageInfo {
+    /// Nothing used yet, in a window of a size.
+    #[must_use]
+    pub fn new(model_context_window: Option<i64>) -> Self {
+        let none = TokenUsage::default();
+        Self {
+            total_token_usage: none,
+            last_token_usage: none,
+            model_context_window,
+            turn_cost: None,
+            thread_cost: None,
+        }
+    }
+}
+
+/// Adds two amounts of money. Digits that are there only because binary fractions are not decimal ones are left out.
+#[must_use]
+pub fn add_costs(one: f64, other: f64) -> f64 {
+    const DIGITS: f64 = 1e9;
+    ((one + other) * DIGITS).round() / DIGITS
 }
 
 /// The rate limits of the account, from the provider's latest headers.

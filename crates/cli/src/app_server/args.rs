@@ -35,7 +35,7 @@ pub(crate) enum DialectArg {
     V2,
     /// Both
     Both,
-    /// `item/created` and `item/delta`, besides legacy events
+    /// `item/created` and `item/delta`, in addition to legacy events
     Items,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct GenerateJsonSchemaArgs {
 /// A release whose ways can be followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum EmulatedRelease {
-    /// Legacy events besides notifications
+    /// Notifications and legacy events
     #[value(name = "0.77")]
     V077,
     /// Notifications only

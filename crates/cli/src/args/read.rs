@@ -85,6 +85,7 @@ impl Args {
             }
             Command::Proto(_)
             | Command::AppServer(_)
+            | Command::McpServer(_)
             | Command::Debug(_)
             | Command::Sandbox(_)
             | Command::Doctor(_)

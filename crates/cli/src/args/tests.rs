@@ -163,7 +163,7 @@ fn help_is_written_in_common_words() {
         "Restore an archived thread",
         "Apply the changes from a thread's last turn here",
         "Log in, or show how requests are authenticated",
-        "Log out: remove the stored credentials",
+        "Log out: revoke and remove the stored credentials",
         "List, enable and disable features",
         "Check this installation and suggest fixes",
         "Inspect the request that would be sent to the model",

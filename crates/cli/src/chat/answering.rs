@@ -11,7 +11,6 @@ use super::session::{Chat, Flow};
 use codex_tui::question::{KeyOutcome, Question};
 
 impl<W: Write> Chat<W> {
-    /// Queues an approval prompt.
     pub(crate) fn ask(&mut self, question: Question) {
         if self.asking.add(question) {
             self.ask_first();
@@ -47,7 +46,6 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    /// Handles a key in the thread picker.
     pub(crate) async fn pick(&mut self, key: &Key) -> anyhow::Result<Flow> {
         let Some(mut choosing) = self.choosing.take() else { return Ok(Flow::Stay) };
         match choosing.picker.press(key) {

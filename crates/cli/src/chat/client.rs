@@ -31,22 +31,17 @@ const LAST_WRITES: Duration = Duration::from_secs(30);
 /// A message that is not a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
-    /// A notification.
     Notification { method: String, params: Value },
-    /// A server request.
     Question { id: RequestId, method: String, params: Value },
 }
 
-/// An error response.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(pub(crate) String);
 
-/// A connection to a server.
 pub(crate) struct Client {
     reader: BufReader<Reader>,
     writer: Writer,
-    /// The current line.
     line: Vec<u8>,
     /// Messages that arrived while waiting for a response.
     waiting: VecDeque<Message>,
@@ -57,7 +52,6 @@ pub(crate) struct Client {
     own: Option<Box<Client>>,
 }
 
-/// A line from the server.
 enum Line {
     Message(Message),
     Answer { id: RequestId, result: Result<Value, Refused> },
@@ -158,7 +152,6 @@ impl Client {
         }
     }
 
-    /// Responds to a server request.
     pub(crate) async fn answer(&mut self, id: &RequestId, result: Value) -> anyhow::Result<()> {
         self.write(&json!({"id": id, "result": result})).await
     }

@@ -14,11 +14,9 @@ use crate::transcript::Style;
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 
-/// The time limit of git.
 const GIT_MS: u64 = 20_000;
 
 impl<W: Write> Chat<W> {
-    /// Performs a command.
     pub(crate) async fn command(&mut self, command: Slash) -> anyhow::Result<Flow> {
         match command {
             Slash::Help => self.help(),

@@ -14,7 +14,6 @@ use codex_tui::question::Readiness;
 pub(crate) trait Dialogue {
     type Answer;
 
-    /// The footer while it waits.
     fn footer(&self) -> Footer;
 
     /// Handles a key. An answer ends it, and so does leaving.

@@ -25,13 +25,10 @@ use codex_tui::question::choice;
 /// How long a local server may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The maximum size of its response.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// The maximum length of a key.
 const LONGEST_KEY: usize = 4096;
 
-/// The user's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Key(String),
@@ -41,7 +38,6 @@ pub(crate) enum Choice {
     Offline,
 }
 
-/// A local model server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Server {
     id: String,
@@ -50,11 +46,9 @@ pub(crate) struct Server {
     model: String,
 }
 
-/// The dialogue.
 #[derive(Debug, Default)]
 pub(crate) struct FirstRun {
     servers: Vec<Server>,
-    /// The key that is being typed.
     key: Option<String>,
 }
 
@@ -68,7 +62,6 @@ impl FirstRun {
         Self { servers, key: None }
     }
 
-    /// The text above the choices.
     pub(crate) fn question(&self) -> Vec<Span> {
         let mut shown =
             vec![Span::new(Style::Yellow, "Welcome to Codex. There is no API key yet. How do you want to start?\n")];
@@ -186,8 +179,7 @@ impl Server {
     }
 }
 
-/// The local servers that answer.
-pub(crate) async fn capabilities(env: &Env) -> Vec<Server> {
+pub(crate) async fn find_servers(env: &Env) -> Vec<Server> {
     let mut found: Vec<Server> = Vec::new();
     for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
         let url = base_url.unwrap_or_default();

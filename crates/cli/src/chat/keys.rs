@@ -30,7 +30,6 @@ const ESCAPE: Duration = Duration::from_millis(50);
 /// The capacity of the key queue; a terminal that sends more is not read for a while.
 const WAITING: usize = 1024;
 
-/// Terminal input.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A key, and the time when it was read.
@@ -45,7 +44,6 @@ pub(crate) enum Input {
     Gone,
 }
 
-/// The key stream.
 pub(crate) struct Keys {
     inputs: mpsc::Receiver<Input>,
     continued: tokio::signal::unix::Signal,
@@ -66,7 +64,6 @@ impl Keys {
         Ok(Self { inputs, continued, wish, is_over })
     }
 
-    /// The next input.
     pub(crate) async fn next(&mut self) -> Input {
         tokio::select! {
             Some(()) = self.continued.recv() => Input::Continued,

@@ -53,12 +53,9 @@ use crate::terminal::wants_colour;
 use crate::threads::locate;
 use crate::transcript::Style;
 
-/// The exit status for wrong usage.
 const MISUSED: u8 = 2;
-/// The exit status after a signal.
 const INTERRUPTED: u8 = 130;
 
-/// The chat that the user asked for.
 struct ChatRequest {
     is_verbose: bool,
     options: ChatOptions,
@@ -249,7 +246,7 @@ async fn ask_first_run<W: Write>(
     stop: &mut Stop,
 ) -> anyhow::Result<Option<ChatEnd>> {
     loop {
-        let mut asked = FirstRun::new(first_run::capabilities(&place.env).await);
+        let mut asked = FirstRun::new(first_run::find_servers(&place.env).await);
         screen.show(asked.question(), Footer::default())?;
         let kept = match dialogue::ask(&mut asked, screen, keys, stop).await? {
             Ok(Choice::Capabilities) => continue,

@@ -9,7 +9,6 @@ use crate::transcript::{Style, printable};
 use codex_tui::wrap::{row_columns, rows, typed_rows};
 use codex_tui::{Row, Span};
 
-/// The capabilities of a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Capabilities {
     pub(crate) colour: bool,
@@ -22,7 +21,6 @@ pub(crate) struct Capabilities {
 pub(crate) struct Footer {
     /// Rows of a list, above everything else.
     pub(crate) list: Vec<Row>,
-    /// A line above the input.
     pub(crate) status: Row,
     /// Whether that line is a question, which a dumb terminal shows too.
     pub(crate) is_question: bool,
@@ -69,7 +67,6 @@ impl<W: Write> Screen<W> {
         self.height = or(height, 24).max(4);
     }
 
-    /// The size in columns and rows.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.width, self.height)
     }
@@ -151,7 +148,6 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Redraws at the cursor.
     pub(crate) fn come_back(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return Ok(());

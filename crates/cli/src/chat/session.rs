@@ -38,22 +38,15 @@ pub(crate) struct Chat<W> {
     pub(crate) editor: Editor,
     pub(crate) history: History,
     pub(crate) config: Config,
-    /// Settings from the command line.
     pub(crate) named: Map<String, Value>,
-    /// The thread, once one is open.
     pub(crate) thread: Option<Opened>,
     pub(crate) home: Home,
-    /// The working directory of threads.
     pub(crate) cwd: PathBuf,
     /// The initial prompt, sent as soon as a thread is open.
     pub(crate) first: Option<String>,
-    /// Images for the next message.
     pub(crate) pictures: Vec<PathBuf>,
-    /// The running turn.
     pub(crate) running: Option<Running>,
-    /// The open approval prompts.
     pub(crate) asking: QuestionQueue,
-    /// The threads that the user picks from.
     pub(crate) choosing: Option<ThreadPicker>,
     /// Policies that await confirmation.
     pub(crate) unconfirmed: Option<Vec<String>>,
@@ -74,7 +67,6 @@ pub(crate) struct ChatParts {
     pub(crate) pictures: Vec<PathBuf>,
 }
 
-/// An open thread.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) id: String,
@@ -87,16 +79,13 @@ pub(crate) struct Opened {
     pub(crate) has_turns: bool,
 }
 
-/// A running turn.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) turn: String,
     since: Instant,
-    /// The number of queued messages.
     waiting: usize,
 }
 
-/// Threads to pick from.
 #[derive(Debug)]
 pub(crate) struct ThreadPicker {
     pub(crate) ids: Vec<String>,
@@ -105,14 +94,12 @@ pub(crate) struct ThreadPicker {
     pub(crate) is_fork: bool,
 }
 
-/// Whether the chat continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     Stay,
     Leave,
 }
 
-/// How the chat ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChatEnd {
     /// The user quit.
@@ -121,7 +108,6 @@ pub(crate) enum ChatEnd {
     ByForce,
 }
 
-/// An event for the chat.
 enum ChatEvent {
     Message(Message),
     Input(Input),
@@ -158,7 +144,6 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Chats until the user quits.
     pub(crate) async fn run(&mut self) -> anyhow::Result<ChatEnd> {
         loop {
             if self.draw().is_err() {
@@ -183,7 +168,6 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Waits for whatever comes first.
     async fn wait(&mut self) -> anyhow::Result<ChatEvent> {
         let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
         let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline().map(Instant::from_std) };
@@ -208,7 +192,6 @@ impl<W: Write> Chat<W> {
         resized.unwrap_or_default();
     }
 
-    /// Draws pending output.
     pub(crate) fn draw(&mut self) -> std::io::Result<()> {
         let (text, footer) = (self.view.take(), self.footer());
         // The time before they are drawn: a person, or a program, may be faster than the code after the drawing.
@@ -312,7 +295,6 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Handles a key.
     async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
         if *key == Key::Ctrl('z') {
             self.suspend();
@@ -351,7 +333,6 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    /// Submits the input.
     async fn submit(&mut self) -> anyhow::Result<Flow> {
         let text = self.editor.take();
         if let Some(choosing) = self.choosing.take() {
@@ -377,7 +358,6 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    /// Saves a prompt in the history.
     fn remember(&mut self, text: &str) {
         let thread = self.thread.as_ref().and_then(|thread| thread.id.parse::<ThreadId>().ok());
         if let Some(problem) = self.history.add(thread, text) {

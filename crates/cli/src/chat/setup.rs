@@ -12,23 +12,21 @@ use serde_json::{Map, Value};
 use super::args::ChatOptions;
 use super::trust;
 use crate::args::Shared;
+use crate::exec::args::LocalProvider;
 use crate::exec::setup::{is_from_here, use_local};
 use crate::host;
+use crate::local::{self, LocalRequest};
 
-/// The environment of the chat.
 #[derive(Debug, Clone)]
 pub(crate) struct ChatEnvironment {
     pub(crate) env: Env,
     pub(crate) home: Home,
     pub(crate) cwd: PathBuf,
-    /// The configuration overrides of the command line.
     pub(crate) overrides: Overrides,
 }
 
-/// The parts of the chat.
 pub(crate) struct Prepared {
     pub(crate) start: Start,
-    /// The effective configuration.
     pub(crate) config: Config,
     /// The settings from the command line, which override those of a resumed thread.
     pub(crate) named: Map<String, Value>,
@@ -69,10 +67,15 @@ impl ChatEnvironment {
     }
 }
 
-/// The configuration overrides of the command line.
 fn overrides(shared: &Shared, options: &ChatOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Overrides> {
     let mut overrides = shared.overrides();
     overrides.values.extend(settings(options));
+    if options.oss || options.local_provider.is_some() {
+        let server = options.local_provider.map(LocalProvider::id);
+        let request = LocalRequest { server, model: options.model.as_deref() };
+        let chosen = local::choose(request, home, env, &overrides)?;
+        overrides.values.extend(chosen);
+    }
     if !options.add_dir.is_empty() {
         let mut roots = Config::load(home, env, &overrides)?.sandbox.workspace_write.writable_roots;
         roots.extend(options.add_dir.iter().map(|folder| cwd.join(folder)));

@@ -13,7 +13,6 @@ use crate::transcript::Style;
 /// The file that describes a project to a model.
 const AGENTS: &str = "AGENTS.md";
 
-/// The prompt of `/init`.
 const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
 
 Capabilities at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
@@ -22,7 +21,6 @@ conventions the code and the commit messages follow, and what to be careful with
 guess. Keep it under 400 words, in Markdown.";
 
 impl<W: Write> Chat<W> {
-    /// Runs a user's shell command.
     pub(crate) async fn run_own(&mut self, command: &str) -> anyhow::Result<()> {
         let Some(thread) = &self.thread else { return Ok(()) };
         let params = json!({"threadId": thread.id, "command": command});

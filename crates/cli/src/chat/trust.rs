@@ -43,7 +43,6 @@ pub(crate) fn defaults(config: &Config, level: Option<TrustLevel>) -> Vec<String
     values
 }
 
-/// Saves the user's answer.
 pub(crate) fn keep(home: &Home, env: &Env, project: &Path, level: TrustLevel) -> anyhow::Result<()> {
     home.ensure()?;
     let Some(name) = project.to_str() else {
@@ -56,7 +55,6 @@ pub(crate) fn keep(home: &Home, env: &Env, project: &Path, level: TrustLevel) ->
     Ok(())
 }
 
-/// The question.
 pub(crate) fn question(project: &Path) -> Vec<Span> {
     vec![
         Span::new(Style::Yellow, "Do you trust this project?"),
@@ -81,7 +79,6 @@ fn choices() -> Row {
     row
 }
 
-/// The dialogue.
 pub(crate) struct Trust;
 
 impl Dialogue for Trust {
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_kept_beside_what_the_file_says() {
+    fn an_answer_is_kept_next_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         std::fs::write(

@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::exec::amount;
 use crate::failure::in_brief;
 use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
 
@@ -36,7 +37,6 @@ const CHANGE_BYTES: usize = 64 * 1024;
 const OUTPUT: &str = "  │ ";
 const THOUGHT: &str = "  ~ ";
 
-/// The state of the view.
 pub(crate) struct View {
     transcript: Transcript<Vec<Span>>,
     /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
@@ -46,7 +46,6 @@ pub(crate) struct View {
     thought: Markdown,
     /// Whether the current line has its prefix.
     is_marked: bool,
-    /// The thread's working directory.
     pub(crate) cwd: PathBuf,
     /// The number of lines that running commands have printed so far.
     printed: HashMap<String, usize>,
@@ -57,9 +56,10 @@ pub(crate) struct View {
     /// The thread's token usage, now and at the start of the turn.
     used: Usage,
     used_before: Usage,
+    /// The cost of the latest turn and of the thread, where known.
+    costs: (Option<f64>, Option<f64>),
     /// The used part of the model's context window, and its size.
     window: Option<(i64, i64)>,
-    /// The latest rate limits of the account.
     limits: Option<RateLimitSnapshot>,
     /// Whether all causes of a failure are shown.
     pub(crate) is_verbose: bool,
@@ -117,6 +117,7 @@ impl View {
             cut: HashSet::new(),
             used: Usage::default(),
             used_before: Usage::default(),
+            costs: (None, None),
             window: None,
             limits: None,
             is_verbose: false,
@@ -124,12 +125,10 @@ impl View {
         }
     }
 
-    /// Takes the pending text.
     pub(crate) fn take(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.transcript.ink)
     }
 
-    /// Writes a notice.
     pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
         self.write(|transcript| transcript.note(style, what, message));
     }
@@ -153,7 +152,7 @@ impl View {
         self.printed.clear();
         self.patches.clear();
         self.cut.clear();
-        (self.used, self.used_before) = Default::default();
+        (self.used, self.used_before, self.costs) = Default::default();
         self.window = None;
     }
 
@@ -177,7 +176,6 @@ impl View {
         }
     }
 
-    /// Writes finished spans.
     pub(crate) fn spans(&mut self, spans: Vec<Span>) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
@@ -211,6 +209,8 @@ impl View {
                 let number = |at: &str| params.pointer(at).and_then(Value::as_i64);
                 let last = number("/tokenUsage/last/totalTokens");
                 self.window = last.zip(number("/tokenUsage/modelContextWindow")).or(self.window);
+                let cost = |at: &str| params.pointer(at).and_then(Value::as_f64);
+                self.costs = (cost("/tokenUsage/turnCost"), cost("/tokenUsage/threadCost"));
             }
             "account/rateLimits/updated" => self.limits = member(params, "rateLimits").or_else(|| self.limits.take()),
             "thread/compacted" => self.remark(Style::Dim, "Compacted: continuing from a summary"),
@@ -285,7 +285,7 @@ impl View {
     fn completed(&mut self, item: &ThreadItem) {
         match item {
             ThreadItem::UserMessage { content, .. } => {
-                self.write(|transcript| transcript.user(content.iter().map(piece)))
+                self.write(|transcript| transcript.user(content.iter().map(piece)));
             }
             ThreadItem::CommandExecution(command) => self.command_end(command),
             ThreadItem::FileChange { id, status, .. } => {
@@ -402,7 +402,6 @@ impl View {
         self.retries = (count + 1, why);
     }
 
-    /// The number of consecutive retries.
     pub(crate) fn retries(&self) -> usize {
         self.retries.0
     }
@@ -411,6 +410,7 @@ impl View {
     pub(crate) fn usage(&self) -> Vec<(&'static str, String)> {
         let Usage { input, cached, output } = self.used;
         let mut rows = vec![("tokens", format!("{input} in ({cached} cached), {output} out"))];
+        rows.extend(self.costs.1.map(|cost| ("cost", amount(cost))));
         if let Some((taken, size)) = self.window.filter(|(_, size)| *size > 0) {
             let left = (100 - taken.saturating_mul(100) / size).clamp(0, 100);
             rows.push(("context", format!("{left}% left ({taken} of {size} tokens used)")));
@@ -444,7 +444,8 @@ impl View {
             return;
         }
         let took = turn.duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();
-        self.line(&format!("tokens: {input} in ({cached} cached), {output} out{took}\n"));
+        let cost = self.costs.0.map(|cost| format!(", cost {}", amount(cost))).unwrap_or_default();
+        self.line(&format!("tokens: {input} in ({cached} cached), {output} out{cost}{took}\n"));
     }
 }
 

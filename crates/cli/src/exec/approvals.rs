@@ -22,7 +22,6 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 /// An answer, possibly to a request that was not made yet.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Answer {
-    /// The id of the request.
     #[serde(default)]
     id: Option<String>,
     /// The command that it is about, instead of an id.
@@ -48,7 +47,6 @@ impl Answer {
     }
 }
 
-/// The outcome of a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     Answered {
@@ -62,7 +60,6 @@ pub(crate) enum Asked {
 
 pub(crate) struct Answerer {
     who: AnswerSource,
-    /// Requests without an answer.
     open: Vec<Arc<Question>>,
     /// Answers without a request.
     kept: VecDeque<Answer>,
@@ -101,7 +98,6 @@ impl Answerer {
         matches!(self.who, AnswerSource::Stdio)
     }
 
-    /// Makes a request.
     pub(crate) fn ask(&mut self, asked: &Arc<Question>) -> Asked {
         let question = asked.id.clone();
         match &mut self.who {

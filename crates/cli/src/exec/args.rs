@@ -172,6 +172,22 @@ pub(crate) enum LocalProvider {
     Ollama,
     /// LM Studio
     Lmstudio,
+    /// The server of llama.cpp
+    Llamacpp,
+    /// vLLM
+    Vllm,
+}
+
+impl LocalProvider {
+    /// Its key in `[model_providers]`.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Ollama => "ollama",
+            Self::Lmstudio => "lmstudio",
+            Self::Llamacpp => "llamacpp",
+            Self::Vllm => "vllm",
+        }
+    }
 }
 
 /// Whether to colour.
@@ -186,7 +202,7 @@ pub(crate) enum Color {
     Auto,
 }
 
-/// Who answers questions.
+/// The source of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Approvals {
     /// Nobody: a question ends the run.

@@ -14,7 +14,6 @@ use crate::failure::ErrorWithHint;
 const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
     --end-of-options \"$0\" >/dev/null 2>&1 </dev/null";
 
-/// The time limit of git.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Git's exit statuses for an unknown name.

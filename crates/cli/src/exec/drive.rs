@@ -14,7 +14,7 @@ use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
-use super::bill::{self, Bill};
+use super::bill;
 use super::schema::{Schema, SchemaSupport};
 use super::show::RunOutput;
 use crate::signals::Stop;
@@ -22,14 +22,12 @@ use crate::signals::Stop;
 /// The warning about a last message that does not match the schema.
 const UNFIT: &str = "the last message does not follow the schema";
 
-/// The task of a run.
 pub(crate) enum Task {
     /// User input.
     Say(Vec<UserInput>),
     Review(ReviewRequest),
 }
 
-/// The limits of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) deadline: Option<Instant>,
@@ -43,7 +41,6 @@ pub(crate) struct Limits {
     pub(crate) cost: Option<f64>,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Completed,
@@ -75,11 +72,7 @@ pub(crate) struct Drive {
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
     pub(crate) schema: Option<Schema>,
-    /// Its cost.
-    pub(crate) bill: Bill,
-    /// The model's last message.
     pub(crate) last_message: Option<Text>,
-    /// The number of requests to the model.
     requests: u64,
     /// Whether the provider claims to enforce schemas.
     pledge: SchemaSupport,
@@ -89,7 +82,6 @@ pub(crate) struct Drive {
     stopped: Option<(Ending, String)>,
 }
 
-/// Formats a time limit.
 fn seconds(limit: Option<Duration>) -> String {
     format!("{} s", limit.unwrap_or_default().as_secs_f64())
 }
@@ -108,15 +100,13 @@ impl Drive {
         answerer: Answerer,
         limits: Limits,
         checked: Option<(Schema, SchemaSupport)>,
-        bill: Bill,
     ) -> Self {
         let (last_message, requests, unmended, stopped) = (None, 0, None, None);
         let (schema, pledge) = checked.unzip();
         let pledge = pledge.unwrap_or_default();
-        Self { thread, show, answerer, limits, schema, bill, last_message, requests, pledge, unmended, stopped }
+        Self { thread, show, answerer, limits, schema, last_message, requests, pledge, unmended, stopped }
     }
 
-    /// Runs the task.
     pub(crate) async fn run(&mut self, task: Task, mut feed: Feed, stop: &mut Stop) -> anyhow::Result<Ending> {
         match task {
             Task::Say(content) => self.say(content).await?,
@@ -201,7 +191,7 @@ impl Drive {
                 }
             }
             Body::Asked(question) => self.question(question).await?,
-            Body::ModelAsked(settings) => self.model_asked(&settings.model).await,
+            Body::ModelAsked(_) => self.model_asked().await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
         }
@@ -216,8 +206,7 @@ impl Drive {
         Ok(self.asked(asked).await?)
     }
 
-    async fn model_asked(&mut self, model: &str) {
-        self.bill.asks(model);
+    async fn model_asked(&mut self) {
         self.requests += 1;
         if let Some(most) = self.limits.requests
             && self.requests > most
@@ -233,8 +222,7 @@ impl Drive {
         {
             self.stop(Ending::BudgetSpent, format!("budget of {most} tokens exhausted")).await;
         }
-        self.bill.count(used);
-        if let Some((most, cost)) = self.limits.cost.zip(self.bill.cost())
+        if let Some((most, cost)) = self.limits.cost.zip(used.cost)
             && cost > most
         {
             let why = format!("budget of {most} exhausted: spent {}", bill::amount(cost));
@@ -283,7 +271,6 @@ impl Drive {
         }))
     }
 
-    /// Prints a warning.
     fn warn(&mut self, event: &Event, message: &str) -> std::io::Result<()> {
         self.show.event(&Event { body: Body::Warning { message: message.to_owned() }, ..event.clone() })
     }
@@ -302,7 +289,6 @@ fn mend(complaint: &str) -> UserInput {
     UserInput::text(text)
 }
 
-/// A unique id for a turn.
 fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }

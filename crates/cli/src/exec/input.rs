@@ -24,7 +24,6 @@ const LEFT_OVER: Duration = Duration::from_secs(1);
 const LEFT_OVER_ALL: Duration = Duration::from_secs(10);
 const LEFT_OVER_BYTES: usize = 256 * 1024 * 1024;
 
-/// The maximum size of the input.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// No more input arrived in time.
@@ -89,7 +88,6 @@ pub(crate) fn drain() {
     }
 }
 
-/// The result of a read.
 enum ReadResult {
     Some,
     End,

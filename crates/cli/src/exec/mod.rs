@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -29,7 +30,7 @@ use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTa
 
 use self::approvals::Answerer;
 use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
-use self::bill::Bill;
+pub(crate) use self::bill::amount;
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
 use self::schema::{Schema, SchemaSupport};
@@ -42,7 +43,6 @@ use crate::signals;
 /// How long the last lines may take to be read after a timeout.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Runs a turn.
 pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
     let begun = Instant::now();
     let ran = prepare(shared, args, begun).and_then(|prepared| prepared.run(&args.options, begun));
@@ -99,7 +99,6 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     Ok(Prepared { is_verbose: shared.verbose, output, env, setup, task, schema, file })
 }
 
-/// Builds the task.
 fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     let (given, pictures) = match &args.form {
         Some(ExecForm::Review(review)) => return Ok(Task::Review(review_request(review, &args.options, begun)?)),
@@ -165,14 +164,14 @@ impl Prepared {
         let Self { is_verbose, output, env, setup, task, schema, file } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
-        let bill = Bill::new(setup.config.prices.clone());
+        let config = Arc::clone(&setup.config);
         // A home with a model catalogue was written for the newest release.
         let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let (thread, feed) = setup.start().await?;
         if options.max_cost.is_some() {
-            bill.check(reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
+            bill::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
             (RunOutput::lines(Outlet::new(output), release), None)
@@ -187,7 +186,7 @@ impl Prepared {
             requests: options.max_requests,
             cost: options.max_cost,
         };
-        let mut drive = Drive::new(thread, show, answerer, limits, schema, bill);
+        let mut drive = Drive::new(thread, show, answerer, limits, schema);
         let ran = drive.run(task, feed, &mut stop).await;
         let closing = drive.thread.clone();
         tokio::select! {
@@ -195,9 +194,9 @@ impl Prepared {
             // A second signal means that the user does not want to wait.
             () = stop.wait() => {}
         }
-        let Drive { thread, mut show, last_message, bill, .. } = drive;
+        let Drive { thread, mut show, last_message, .. } = drive;
         if let Ok(ending) = ran {
-            sum_up(&mut show, &bill)?;
+            sum_up(&mut show)?;
             farewell(&mut show, ending, &thread, options)?;
         }
         finish(show, matches!(ran, Ok(Ending::TimedOut))).await?;
@@ -210,7 +209,7 @@ impl Prepared {
 }
 
 /// Prints the usage of the run, and its cost if known.
-fn sum_up(show: &mut RunOutput, bill: &Bill) -> std::io::Result<()> {
+fn sum_up(show: &mut RunOutput) -> std::io::Result<()> {
     let used = show.used();
     show.note(&format!(
         "tokens: {} in ({} cached), {} out ({} reasoning)",
@@ -219,7 +218,7 @@ fn sum_up(show: &mut RunOutput, bill: &Bill) -> std::io::Result<()> {
         used.output_tokens,
         used.reasoning_output_tokens.unwrap_or_default()
     ))?;
-    bill.cost().map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
+    used.cost.map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
 }
 
 /// Prints how to continue after an incomplete run.

@@ -21,7 +21,6 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Writes to `output`.
     pub(crate) fn new(output: impl Write + AsFd + Send + 'static) -> Self {
         let (pieces, queue) = channel();
         let (tell, gone) = watch::channel(false);

@@ -11,13 +11,10 @@ use serde_json::{Map, Value};
 
 use crate::input_file;
 
-/// The maximum depth of references.
 const DEEPEST: usize = 64;
 
-/// The maximum size of a schema.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
-/// The schema of the last message.
 #[derive(Debug, Clone)]
 pub(crate) struct Schema {
     root: Value,
@@ -34,7 +31,6 @@ impl SchemaSupport {
         Arc::new(Watched { model, pledge: self.clone() })
     }
 
-    /// Whether it was claimed.
     pub(crate) fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -58,7 +54,6 @@ impl Model for Watched {
 }
 
 impl Schema {
-    /// Reads a schema from a file.
     pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Self> {
         let text = input_file::read(path, MOST_BYTES);
         let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
@@ -225,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_checked_too() {
+    fn nested_commands_are_checked_too() {
         let schema = || {
             json!({"$defs": {"word": {"enum": ["yes", "no"]}}, "type": "array", "minItems": 1,
                    "items": {"anyOf": [{"$ref": "#/$defs/word"}, {"type": "number", "maximum": 3}]}})

@@ -17,6 +17,7 @@ use super::args::{ExecArgs, ExecForm, ExecOptions, LocalProvider, ThreadArgs};
 use crate::args::Shared;
 use crate::chat::trust;
 use crate::failure::ErrorWithHint;
+use crate::local::{self, LocalRequest};
 use crate::proto::working_directory;
 use crate::threads::locate;
 use crate::{apply_patch, failure, host, warnings};
@@ -24,7 +25,6 @@ use crate::{apply_patch, failure, host, warnings};
 /// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
 
-/// Builds the thread's setup.
 pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let cwd = working_directory(shared)?;
@@ -71,8 +71,10 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
         set("sandbox_mode", mode.as_str());
     }
     if options.oss || options.local_provider.is_some() {
-        let server = options.local_provider.unwrap_or_default();
-        use_local(server, options.model.is_some(), &mut set);
+        let request =
+            LocalRequest { server: options.local_provider.map(LocalProvider::id), model: options.model.as_deref() };
+        let chosen = local::choose(request, home, env, &overrides)?;
+        overrides.values.extend(chosen);
     }
     let mut config = Config::load(home, env, &overrides)?;
     config.sandbox.workspace_write.writable_roots.extend(options.add_dir.iter().map(|dir| cwd.join(dir)));
@@ -86,12 +88,9 @@ fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd
     Ok(config)
 }
 
-/// Selects a local server, and its usual model unless another is named.
+/// Selects a local server, and its usual model unless another is named, without asking the server.
 pub(crate) fn use_local(server: LocalProvider, names_model: bool, set: &mut impl FnMut(&str, &str)) {
-    let id = match server {
-        LocalProvider::Ollama => "ollama",
-        LocalProvider::Lmstudio => "lmstudio",
-    };
+    let id = server.id();
     set("model_provider", id);
     if !names_model {
         set("model", codex_config::default_model(id));

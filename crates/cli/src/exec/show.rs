@@ -13,7 +13,6 @@ use super::outlet::Outlet;
 use crate::console;
 use crate::terminal::Terminal;
 
-/// The output of a run.
 pub(crate) struct RunOutput {
     projector: Projector,
     events: Vec<ThreadEvent>,
@@ -45,7 +44,6 @@ impl RunOutput {
         Self { projector: Projector::default(), events: Vec::new(), face: OutputFormat::People(terminal) }
     }
 
-    /// Shows an event.
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         self.projector.project(event, &mut self.events);
         match &mut self.face {
@@ -76,7 +74,6 @@ impl RunOutput {
         self.print()
     }
 
-    /// Prints an approval request.
     pub(crate) fn ask(&mut self, question: &Question) -> io::Result<()> {
         if matches!(self.face, OutputFormat::Lines(_)) {
             self.events.push(Projector::ask(question));
@@ -92,7 +89,6 @@ impl RunOutput {
         }
     }
 
-    /// The usage of the run.
     pub(crate) fn used(&self) -> Usage {
         self.projector.used()
     }
@@ -137,7 +133,6 @@ impl RunOutput {
     }
 }
 
-/// The header before a run.
 fn heading(started: &ThreadStarted) -> String {
     let settings = &started.settings;
     let sandbox = match &settings.sandbox_policy {

@@ -11,7 +11,6 @@ pub(crate) struct ThreadsArgs {
     pub(crate) command: ThreadsCommand,
 }
 
-/// A command for threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadsCommand {
     /// List threads, most recently updated first
@@ -68,7 +67,6 @@ pub(crate) struct ListArgs {
     pub(crate) cursor: Option<String>,
 }
 
-/// Arguments of `threads search`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
     /// Words to search for; all must match
@@ -82,7 +80,6 @@ pub(crate) struct SearchArgs {
     pub(crate) limit: usize,
 }
 
-/// Arguments of `threads show`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
@@ -92,7 +89,6 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// Arguments of `threads export`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
@@ -115,7 +111,6 @@ pub(crate) enum ExportFormat {
     Bundle,
 }
 
-/// Arguments of `threads import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
     /// Bundle to import; `-` reads standard input
@@ -125,14 +120,12 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-/// Arguments of `threads repair`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RepairArgs {
     /// Thread id (or its beginning) or name; without it, repair the index
     pub(crate) thread: Option<String>,
 }
 
-/// Arguments of `threads delete`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
@@ -142,7 +135,6 @@ pub(crate) struct DeleteArgs {
     pub(crate) force: bool,
 }
 
-/// Arguments of `threads rename`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RenameArgs {
     #[command(flatten)]

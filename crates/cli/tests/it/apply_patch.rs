@@ -131,7 +131,7 @@ fn files_are_added_changed_deleted_and_moved() {
 }
 
 #[test]
-fn what_is_in_the_way_is_replaced() {
+fn existing_files_are_replaced() {
     check(
         &[("old/name.txt", "from\n"), ("renamed/name.txt", "existing\n")],
         "*** Update File: old/name.txt\n*** Move to: renamed/name.txt\n@@\n-from\n+new\n",
@@ -150,7 +150,7 @@ fn white_space_around_markers_and_a_missing_last_newline_are_forgiven() {
 }
 
 #[test]
-fn what_does_not_fit_is_said_in_known_words_and_nothing_changes() {
+fn a_patch_that_does_not_apply_fails_with_the_known_text_and_changes_nothing() {
     let before: Tree = &[("a", "1\n2\n"), ("dir/keep", "k\n")];
     for (body, error) in [
         ("", "No files were modified."),
@@ -180,7 +180,7 @@ fn what_does_not_fit_is_said_in_known_words_and_nothing_changes() {
 }
 
 #[test]
-fn wrong_usage_is_told_apart_from_a_wrong_patch() {
+fn wrong_usage_is_distinguished_from_a_wrong_patch() {
     let (output, folder) = run(&[], "", Way::Input);
     assert_eq!(output.status.code(), Some(2));
     let program = folder.path().join("apply_patch");

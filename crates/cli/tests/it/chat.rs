@@ -142,7 +142,7 @@ fn keys_pressed_before_the_choices_are_shown_answer_nothing() {
 }
 
 #[test]
-fn what_was_typed_before_a_question_is_still_there_after_it() {
+fn typed_text_survives_a_question() {
     let slow = json!({"items": [{"text": "wait", "deltas": ["wait", {"pause_ms": 300}]},
         {"call": "shell", "args": {"command": ["sh", "-c", "touch canary"], "with_escalated_permissions": true}}]});
     let place = place("", &json!([slow, said("The end.")]));
@@ -201,7 +201,7 @@ fn a_terminal_that_hangs_up_ends_the_chat_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_thread_goes_on_where_it_was_left() {
+fn a_thread_continues_where_it_was_left() {
     let first = place("", &json!([said("My name is Ada."), said("You asked for a name.")]));
     let mut chat = Pty::start(&first, &["who are you?"]);
     chat.until("tokens: ");
@@ -228,7 +228,7 @@ fn a_thread_goes_on_where_it_was_left() {
 }
 
 #[test]
-fn what_is_said_while_a_turn_runs_joins_it() {
+fn input_while_a_turn_runs_joins_it() {
     let slow = json!({"items": [{"text": "First", "deltas": ["First", {"pause_ms": 400}, " part."]}]});
     let place = place("", &json!([slow, said("Second part.")]));
     let mut chat = Pty::start(&place, &["begin"]);
@@ -340,7 +340,7 @@ fn without_a_terminal_it_says_what_is_for_that() {
 }
 
 #[test]
-fn what_lets_everything_happen_is_asked_about_once_more() {
+fn full_access_is_confirmed_once_more() {
     let place = place("", &json!([]));
     let mut chat = Pty::start(&place, &[]);
     chat.until("approvals: on-request");

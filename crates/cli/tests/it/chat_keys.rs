@@ -143,7 +143,7 @@ fn changes_are_reviewed_and_the_thread_is_called_so() {
 }
 
 #[test]
-fn what_is_taller_than_the_screen_cannot_be_allowed_unseen() {
+fn a_question_taller_than_the_screen_cannot_be_approved_unseen() {
     let script = (1..=70).map(|number| format!("echo {number}\n")).collect::<Vec<_>>().concat() + "touch canary";
     let place = place("", &json!([asked_about(&script), said("As you like.")]));
     let mut chat = Pty::start(&place, &["do it"]);
@@ -210,7 +210,7 @@ fn a_large_paste_is_a_chip_that_is_sent_whole() {
 }
 
 #[test]
-fn what_is_thought_printed_and_said_can_be_told_apart_without_colours() {
+fn reasoning_output_and_messages_differ_without_colours() {
     let run = json!({"items": [{"reasoning": ["Hm.\nWell."]},
         {"call": "shell", "args": {"command": ["printf", "one\\ntwo\\n"]}}]});
     let place = place("", &json!([run, said("# Title\n\n- *one*\n\nDone `it`.")])).variable("NO_COLOR", "1");
@@ -253,7 +253,7 @@ fn an_answer_is_rendered() {
 }
 
 #[test]
-fn all_turns_are_shown_of_a_thread_that_goes_on() {
+fn all_turns_are_shown_of_a_thread_that_continues() {
     let mut script: Vec<_> = (1..=5).map(|number| said(&format!("Answer {number}."))).collect();
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+first line\n*** End Patch";
     script.push(json!({"items": [{"call": "apply_patch", "args": {"input": patch}}]}));

@@ -112,7 +112,7 @@ impl Numbers {
 }
 
 #[test]
-fn what_a_client_has_seen_survives_every_kill() {
+fn everything_that_a_client_has_seen_survives_every_kill() {
     let crashes = std::env::var("CODEX_TEST_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(CRASHES);
     let place = Place::new().file("home/config.toml", CONFIG).file("home/script.json", SCRIPT);
     let mut client = Client::start(&place);

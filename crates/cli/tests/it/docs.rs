@@ -1,7 +1,7 @@
 //! Runs the examples of the README and of the pages below `docs/` as a reader would.
 //!
 //! A block marked `sh` must succeed; one marked `sh needs=SOMETHING` needs something that a test does not have. A block
-//! marked `toml` must be a configuration in which every key has an effect.
+//! marked `toml` must be a configuration in which every key has an effect, and one marked `python` a valid rules file.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ fn every_example_runs() {
 }
 
 #[test]
-fn what_is_not_run_says_what_it_needs() {
+fn skipped_examples_name_their_requirement() {
     for (name, page) in pages() {
         let blocks = blocks(&name, &page);
         for block in &blocks {
@@ -116,6 +116,19 @@ fn every_configuration_has_an_effect() {
             run(&place, &block.place, command);
         }
     }
+}
+
+#[test]
+fn every_rules_example_is_valid() {
+    let mut count = 0;
+    for (name, page) in pages() {
+        for block in blocks(&name, &page).iter().filter(|block| block.language == "python") {
+            let place = place().file("home/rules/example.rules", &block.text);
+            run(&place, &block.place, "codex execpolicy check --rules ../home/rules/example.rules git status");
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no page has an example of rules");
 }
 
 #[test]

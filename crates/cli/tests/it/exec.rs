@@ -65,7 +65,7 @@ fn events_under_both_names_of_the_flag() {
 }
 
 #[test]
-fn a_prompt_on_standard_input_and_data_beside_one() {
+fn a_prompt_on_standard_input_and_data_next_to_one() {
     let script = r#"[{"when": "<stdin>\ndata\n</stdin>", "items": [{"text": "beside"}]},
                      {"when": "from the pipe", "items": [{"text": "piped"}]}]"#;
     for (args, input, expected) in [
@@ -193,7 +193,7 @@ fn a_picture_has_one_value_and_stands_on_either_side_of_resume() {
 }
 
 #[test]
-fn what_is_ephemeral_is_not_saved() {
+fn an_ephemeral_thread_is_not_saved() {
     let place = scripted(HELLO);
     let run = exec(&place, &["--json", "--ephemeral", "hi"], "");
     assert_eq!((run.code, said(&run)), (Some(0), vec!["Hello.".to_owned()]), "{}", run.stderr);

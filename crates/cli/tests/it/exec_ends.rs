@@ -128,7 +128,7 @@ fn with_a_full_disk() {
     let place = scripted(HELLO).file("home/sessions", "in the way");
     let run = exec(&place, &["--json", "hi"], "");
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("error: could not make the folder "), "{}", run.stderr);
+    assert!(run.stderr.contains("error: could not create the folder "), "{}", run.stderr);
     assert!(run.stderr.contains("Not a directory"), "{}", run.stderr);
     assert_eq!(exec(&place, &["--ephemeral", "hi"], "").code, Some(0));
 }
@@ -297,12 +297,15 @@ fn with_a_cost_only_where_it_is_known() {
         assert_eq!(run.code, Some(0));
         assert!(run.stderr.ends_with("cost: 0.006250\n"), "{}", run.stderr);
     }
+    let run = exec(&place, &[&prices[..], &["--json", "hi"]].concat(), "");
+    let last: serde_json::Value = serde_json::from_str(run.stdout.lines().last().unwrap_or_default()).expect("JSON");
+    assert_eq!(last["usage"]["cost"], 0.00625, "{last}");
     let run = exec(&place, &["-c", "prices.m.input=1", "hi"], "");
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), "error: -c prices.m.input: prices.m: output is missing\n"));
 }
 
 #[test]
-fn when_it_is_interrupted_and_the_thread_goes_on_later() {
+fn when_it_is_interrupted_and_the_thread_continues_later() {
     let place = scripted(
         r#"[{"when": "again", "items": [{"text": "Here."}]},
                              {"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#,

@@ -30,7 +30,7 @@ fn a_model_cannot_send_it_elsewhere() {
         ("last.txt", "rm -f last.txt; ln -s ../outside/file last.txt", "it is a link"),
         ("last.txt", "rm -f last.txt; ln -s ../outside/new last.txt", "it is a link"),
         ("last.txt", "rm -f last.txt; mkfifo last.txt", "it is a pipe or a socket that nobody reads"),
-        ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced meanwhile"),
+        ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced in the meantime"),
     ] {
         let place = running(script);
         // Not all machines have a sandbox, and this test is not about it.
@@ -47,7 +47,7 @@ fn a_model_cannot_send_it_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_before_the_model_is_asked() {
+fn an_unwritable_target_is_reported_before_the_first_request() {
     let place = scripted(HELLO);
     symlink("elsewhere", place.path("project/link")).expect("a link can be made");
     for (file, why) in [
@@ -63,7 +63,7 @@ fn what_cannot_be_written_is_told_before_the_model_is_asked() {
 }
 
 #[test]
-fn what_was_in_it_stays_if_there_is_no_answer() {
+fn the_old_content_stays_without_an_answer() {
     let failing = r#"[{"status": 400, "body": {"error": {"message": "no"}}}]"#;
     let place = scripted(failing).file("project/last.txt", "an earlier answer");
     for (file, left) in [("last.txt", Some("an earlier answer")), ("new.txt", None)] {

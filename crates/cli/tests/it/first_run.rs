@@ -49,7 +49,7 @@ fn a_key_is_stored_and_never_shown() {
     chat.send("k");
     chat.until("API key (not shown, 0 characters)");
     chat.send("sk-two words\r");
-    chat.until("error: the key is empty or holds characters that no key has");
+    chat.until("error: the key is empty or contains invalid characters");
     chat.until(MENU);
     chat.send("k");
     chat.until("API key (not shown, 0 characters)");

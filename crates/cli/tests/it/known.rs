@@ -41,7 +41,7 @@ fn rollouts(place: &Place) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_recorded_stream_stands_for_a_model_and_a_session_goes_on_in_its_file() {
+fn a_recorded_stream_stands_for_a_model_and_a_session_continues_in_its_file() {
     let place = Place::new().file("home/recorded.sse", RECORDED).variable("CODEX_API_KEY", "dummy");
     let recorded = place.path("home/recorded.sse").display().to_string();
     let place = place.variable("CODEX_RS_SSE_FIXTURE", &recorded).variable("OPENAI_BASE_URL", "http://unused.local");
@@ -88,7 +88,7 @@ fn no_file_names_a_recorded_stream_and_no_scripted_model_plays_one() {
 }
 
 #[test]
-fn what_the_command_line_says_reaches_the_model() {
+fn the_prompt_of_the_command_line_reaches_the_model() {
     let model = FakeModel::start(r#"[{"items": [{"text": "{\"answer\":\"x\"}"}], "repeat": true}]"#);
     let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"],
         "additionalProperties": false});

@@ -71,7 +71,7 @@ fn a_login_with_a_code_goes_to_chatgpt_is_renewed_when_refused_and_revoked() {
     assert_eq!((logout.code, logout.stderr.as_str()), (Some(0), "Logged out.\n"));
     assert_eq!((issuer.revoked().len(), place.path("home/auth.json").exists()), (1, false));
     let runs = [&login, &status, &exec, &logout];
-    let said: String = runs.iter().map(|run| format!("{}{}", run.stdout, run.stderr)).collect();
+    let said: String = runs.iter().flat_map(|run| [run.stdout.as_str(), run.stderr.as_str()]).collect();
     let shown = said + &everything_below(&place.path("home"));
     for secret in issuer.secrets() {
         assert!(!shown.contains(&secret), "{secret}");
@@ -146,7 +146,7 @@ fn app_server(place: &Place) -> Running {
     server
 }
 
-/// Sends a request and gives its answer. What comes before it is passed over.
+/// Sends a request and gives its answer. Messages before it are skipped.
 fn call(server: &mut Running, method: &str, params: Value) -> Value {
     server.send(&format!("{}\n", json!({"id": method, "method": method, "params": params})));
     loop {

@@ -19,6 +19,7 @@ mod exec_file;
 mod first_run;
 mod http;
 mod known;
+mod local;
 mod login;
 mod mistakes;
 mod names;

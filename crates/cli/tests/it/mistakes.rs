@@ -56,17 +56,17 @@ fn a_provider_nobody_knows() {
         "model_provider = 'nowhere'\n",
         &[],
         expect![[r#"
-        error: TEMP/home/config.toml:1: model_provider: no provider named "nowhere"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted
-        hint: choose another, or add a table [model_providers.nowhere] with a base_url
-    "#]],
+            error: TEMP/home/config.toml:1: model_provider: no provider named "nowhere"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm
+            hint: choose another, or add a table [model_providers.nowhere] with a base_url
+        "#]],
     );
     check(
         "",
         &["-c", "model_provider=nowhere"],
         expect![[r#"
-        error: -c model_provider: no provider named "nowhere"; known providers: lmstudio, ollama, openai, scripted
-        hint: choose another, or add a table [model_providers.nowhere] with a base_url
-    "#]],
+            error: -c model_provider: no provider named "nowhere"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm
+            hint: choose another, or add a table [model_providers.nowhere] with a base_url
+        "#]],
     );
 }
 

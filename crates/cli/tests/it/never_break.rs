@@ -146,7 +146,7 @@ fn a_line_stays_short_however_much_a_command_prints() {
 }
 
 #[test]
-fn a_file_change_is_told_once() {
+fn a_file_change_is_reported_once() {
     let script = r#"[
         {"items": [{"call": "apply_patch", "args": {"input":
             "*** Begin Patch\n*** Add File: new.txt\n+first\n*** End Patch"}}]},

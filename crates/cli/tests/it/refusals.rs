@@ -91,7 +91,7 @@ fn a_provider_without_a_key() {
 }
 
 #[test]
-fn a_provider_that_cannot_be_reached_is_told_in_one_line() {
+fn a_provider_that_cannot_be_reached_is_reported_in_one_line() {
     // A port that was free a moment ago, and that nobody listens on now.
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
     let config = format!(

@@ -37,7 +37,7 @@ pub(crate) fn check(definition: &str, line: &Value) {
 }
 
 #[test]
-fn what_is_no_event_is_noticed() {
+fn invalid_events_are_noticed() {
     let is_noticed = |definition: &'static str, line: &'static str| {
         let line = serde_json::from_str(line).expect("JSON");
         std::panic::catch_unwind(move || check(definition, &line)).is_err()
@@ -179,5 +179,5 @@ fn a_folder_that_cannot_be_made_is_an_error() {
     let place = Place::new().file("project/file", "");
     let run = place.run(&["app-server", "generate-ts", "--out", "file/below"], "");
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("could not make file/below"), "{}", run.stderr);
+    assert!(run.stderr.contains("could not create file/below"), "{}", run.stderr);
 }

@@ -161,7 +161,7 @@ fn addresses_that_should_not_be_served_are_refused() {
         ("ws://0.0.0.0:0", "hint: nothing is encrypted"),
         ("tcp://[::]:0", "can be reached from other machines"),
         (&occupied, "is there already"),
-        ("http://127.0.0.1:1", "is no address"),
+        ("http://127.0.0.1:1", "is not an address"),
     ] {
         let refused = run(&place, &["--listen", url], "");
         assert_ne!(refused.code, Some(0), "{url}");

@@ -30,7 +30,7 @@ fn check(file: &str, values: &[&str], expected: Expect) {
 }
 
 #[test]
-fn keys_that_have_no_effect_are_told_with_their_line() {
+fn keys_that_have_no_effect_are_reported_with_their_line() {
     check(
         "modle = 'm'\nservice_tier = 'flex'\nnotify = ['n']\n[features]\nundo = true\nold = false\nunified_exce = true\n\
          [otel]\nexporter = 'none'\n[nonsense]\na = 1\nb = 2\n",
@@ -176,7 +176,7 @@ fn a_home_of_0_77_is_audited() {
             78 profiles.deep.model_verbosity: ok
             79 profiles.deep.experimental_use_freeform_apply_patch: `profiles.deep.experimental_use_freeform_apply_patch` has no effect: this release does not support it
             82 profiles.local.model_provider: ok
-            83 profiles.local.oss_provider: `profiles.local.oss_provider` has no effect: name the server with --local-provider
+            83 profiles.local.oss_provider: ok
             86 projects."/home/ann/work.git/site".trust_level: ok
         "#]],
     );
@@ -362,7 +362,7 @@ fn a_project_may_be_stricter() {
 }
 
 #[test]
-fn files_of_a_project_that_are_none_are_told() {
+fn files_of_a_project_that_are_none_are_reported() {
     let checkout = Checkout::new("model = 'user'", "trusted", &[("", "model = \n")]);
     let layers = checkout.layers("", &[]);
     assert_eq!(checkout.model(&layers), "user");

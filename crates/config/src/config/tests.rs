@@ -61,7 +61,7 @@ fn a_missing_file_gives_the_defaults() {
     assert_eq!(config.approval_policy(), AskForApproval::OnRequest);
     assert_eq!(config.sandbox_policy(), SandboxPolicy::ReadOnly);
     expect![[r#"
-        ModelConfig { name: "gpt-5.1-codex", review: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None, corrections: {} }
+        ModelConfig { name: "gpt-5.1-codex", review: None, local_server: None, catalogue: None, context_window: None, auto_compact_token_limit: None, reasoning_effort: None, reasoning_summary: Auto, verbosity: None, corrections: {}, waits_for_limits: false }
         provider openai
         None SandboxConfig { mode: None, workspace_write: WorkspaceWrite { writable_roots: [], network_access: false, exclude_tmpdir_env_var: false, exclude_slash_tmp: false }, most_processes: 4096, most_memory: None, protected_names: [], unprotected_names: [] }
         ("tool_output_token_limit", None)
@@ -115,7 +115,7 @@ fn every_key_is_read() {
     assert!(config.tree.get(&["mcp_servers", "docs", "command"]).is_some());
     assert_eq!(config.sandbox_policy(), SandboxPolicy::WorkspaceWrite(config.sandbox.workspace_write.clone()));
     expect![[r#"
-        ModelConfig { name: "m", review: Some("r"), catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low), corrections: {} }
+        ModelConfig { name: "m", review: Some("r"), local_server: None, catalogue: None, context_window: Some(1000), auto_compact_token_limit: Some(900), reasoning_effort: Some(High), reasoning_summary: Detailed, verbosity: Some(Low), corrections: {}, waits_for_limits: false }
         provider scripted
         Some(UnlessTrusted) SandboxConfig { mode: Some(WorkspaceWrite), workspace_write: WorkspaceWrite { writable_roots: ["/w"], network_access: true, exclude_tmpdir_env_var: true, exclude_slash_tmp: true }, most_processes: 4096, most_memory: None, protected_names: ["x"], unprotected_names: [".idea"] }
         ("tool_output_token_limit", Some(800))
@@ -130,14 +130,14 @@ fn providers_must_exist_and_have_an_address() {
         "model_provider = 'mock'\n[model_providers.other]",
         &[],
         expect![[r#"
-            @/config.toml:1: model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, other, scripted
+            @/config.toml:1: model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, other, scripted, vllm
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(
         "",
         &["model_provider=mock"],
         expect![[r#"
-            -c model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted
+            -c model_provider: no provider named "mock"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm
             hint: choose another, or add a table [model_providers.mock] with a base_url"#]],
     );
     check_error(

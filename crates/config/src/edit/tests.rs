@@ -316,7 +316,7 @@ fn a_key_below_a_value_is_refused() {
 }
 
 #[test]
-fn what_toml_cannot_hold_is_refused() {
+fn values_that_toml_cannot_hold_are_refused() {
     replace("", "a", json!(u64::MAX), expect!["a: the number is too large"]);
     let deep = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
     check("", "a", deep, Merge::Replace, expect!["a would be nested more than 100 levels deep"]);

@@ -105,6 +105,8 @@ pub struct OfferedModel {
 pub struct ModelTable {
     catalogue: Vec<CatalogueModel>,
     corrections: BTreeMap<String, ModelCorrection>,
+    /// The models that the provider lists.
+    listed: Vec<String>,
 }
 
 impl ModelTable {
@@ -119,7 +121,13 @@ impl ModelTable {
     }
 
     fn of(config: &ModelConfig, catalogue: Vec<CatalogueModel>) -> Self {
-        Self { catalogue, corrections: config.corrections.clone() }
+        Self { catalogue, corrections: config.corrections.clone(), listed: Vec::new() }
+    }
+
+    /// The same table, joined by the models that the provider lists.
+    #[must_use]
+    pub fn joined_by(self, listed: Vec<String>) -> Self {
+        Self { listed, ..self }
     }
 
     /// Looks a model up.
@@ -135,7 +143,9 @@ impl ModelTable {
     pub fn offered(&self, config: &Config, include_hidden: bool) -> Vec<OfferedModel> {
         let rows = MODELS.iter().filter(|row| row.shown != Shown::Never && self.described(row.id).is_none());
         let described = self.catalogue.iter().map(OfferedModel::from);
-        let mut models: Vec<OfferedModel> = described.chain(rows.map(OfferedModel::from)).collect();
+        let is_new = |name: &&String| **name != config.model.name && self.described(name).is_none() && !has_row(name);
+        let listed = self.listed.iter().filter(is_new).map(|name| listed(name, config));
+        let mut models: Vec<OfferedModel> = described.chain(rows.map(OfferedModel::from)).chain(listed).collect();
         for model in &mut models {
             model.is_default = model.id == config.model.name;
             model.is_hidden &= !model.is_default;
@@ -236,6 +246,24 @@ impl From<&CatalogueModel> for OfferedModel {
     }
 }
 
+/// Whether the table has a model under this very name.
+fn has_row(name: &str) -> bool {
+    table::row(name).is_some_and(|row| row.id == name)
+}
+
+/// A model that the provider lists. The provider of the table's own models has many of no use to anybody here.
+fn listed(name: &str, config: &Config) -> OfferedModel {
+    let row = table::row(name).map(OfferedModel::from);
+    OfferedModel {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        description: format!("Listed by {}.", config.provider.name),
+        is_hidden: config.provider.requires_openai_auth,
+        is_default: false,
+        ..row.unwrap_or_else(|| unknown(config))
+    }
+}
+
 /// A model that only the user knows.
 fn unknown(config: &Config) -> OfferedModel {
     let effort = config.model.reasoning_effort.clone().unwrap_or(ReasoningEffort::None);
@@ -313,6 +341,21 @@ mod tests {
         let mine = table.info("mine");
         assert!(mine.reasons && mine.calls_in_parallel && mine.has_terminals());
         assert_eq!((mine.context_window, mine.patch), (Some(1000), PatchForm::Freeform));
+    }
+
+    #[test]
+    fn models_that_the_provider_lists_join_the_table() {
+        let names = |file: &str, hidden: bool| {
+            let (_temp, config) = load(file, &Overrides::default());
+            let listed = ["gpt-5.1-codex", "qwen3:latest", "mine"].map(str::to_owned);
+            let table = ModelTable::default().joined_by(listed.to_vec());
+            let offered = table.offered(&config.unwrap(), hidden);
+            offered.into_iter().map(|model| model.id).collect::<Vec<_>>()
+        };
+        let local = "model = 'mine'\nmodel_provider = 'ollama'";
+        assert_eq!(names(local, false), ["mine", "gpt-5.1-codex", "gpt-5.1-codex-mini", "qwen3:latest"]);
+        assert!(!names("model = 'mine'", false).contains(&"qwen3:latest".to_owned()));
+        assert!(names("model = 'mine'", true).contains(&"qwen3:latest".to_owned()));
     }
 
     #[test]

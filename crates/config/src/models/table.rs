@@ -1,4 +1,4 @@
-//! The built-in table of models. What the program knows of a model stands here and nowhere else.
+//! The built-in table of models. All knowledge about models is here.
 
 use codex_wire::provider_traits::{PatchForm, ShellForm, ThinkingForm};
 use codex_wire::reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, XHigh};

@@ -1,5 +1,4 @@
-//! The built-in table of providers. What the program knows of a provider stands here and nowhere else; a table in
-//! `[model_providers]` corrects it.
+//! The built-in table of providers. All knowledge about providers is here; a table in `[model_providers]` corrects it.
 
 use codex_wire::provider_traits::{CacheForm, ProviderTraits, ReasoningField, SchemaForm, Thoughts};
 
@@ -19,26 +18,28 @@ pub(super) struct Row {
     host: &'static str,
     /// The variable that holds its key.
     pub(super) env_key: &'static str,
-    /// Whether it is a server on this machine.
-    pub(super) is_local: bool,
+    /// The command that starts it, if it is a server on this machine.
+    pub(super) start: Option<&'static str>,
     pub(super) traits: fn() -> ProviderTraits,
 }
 
 /// The providers.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
-    Row { id: "openai", name: "OpenAI", wire: WireApi::Responses, base_url: "https://api.openai.com/v1", host: "api.openai.com", env_key: "OPENAI_API_KEY", is_local: false, traits: ProviderTraits::responses },
-    Row { id: "anthropic", name: "Anthropic", wire: WireApi::Anthropic, base_url: "https://api.anthropic.com/v1", host: "api.anthropic.com", env_key: "ANTHROPIC_API_KEY", is_local: false, traits: anthropic },
-    Row { id: "gemini", name: "Gemini", wire: WireApi::Chat, base_url: "https://generativelanguage.googleapis.com/v1beta/openai", host: "generativelanguage.googleapis.com", env_key: "GEMINI_API_KEY", is_local: false, traits: gemini },
-    Row { id: "openrouter", name: "OpenRouter", wire: WireApi::Chat, base_url: "https://openrouter.ai/api/v1", host: "openrouter.ai", env_key: "OPENROUTER_API_KEY", is_local: false, traits: openrouter },
-    Row { id: "mistral", name: "Mistral", wire: WireApi::Chat, base_url: "https://api.mistral.ai/v1", host: "api.mistral.ai", env_key: "MISTRAL_API_KEY", is_local: false, traits: counting },
-    Row { id: "deepseek", name: "DeepSeek", wire: WireApi::Chat, base_url: "https://api.deepseek.com/v1", host: "api.deepseek.com", env_key: "DEEPSEEK_API_KEY", is_local: false, traits: deepseek },
-    Row { id: "groq", name: "Groq", wire: WireApi::Chat, base_url: "https://api.groq.com/openai/v1", host: "api.groq.com", env_key: "GROQ_API_KEY", is_local: false, traits: counting },
-    Row { id: "ollama", name: "Ollama", wire: WireApi::Responses, base_url: "http://localhost:11434/v1", host: "", env_key: "", is_local: true, traits: ProviderTraits::responses },
-    Row { id: "lmstudio", name: "LM Studio", wire: WireApi::Responses, base_url: "http://localhost:1234/v1", host: "", env_key: "", is_local: true, traits: ProviderTraits::responses },
-    Row { id: "azure", name: "Azure OpenAI", wire: WireApi::Responses, base_url: "", host: ".openai.azure.com", env_key: "AZURE_OPENAI_API_KEY", is_local: false, traits: azure },
-    Row { id: "openai-chat", name: "OpenAI", wire: WireApi::Chat, base_url: "", host: "api.openai.com", env_key: "OPENAI_API_KEY", is_local: false, traits: openai_chat },
-    Row { id: "azure-chat", name: "Azure OpenAI", wire: WireApi::Chat, base_url: "", host: ".openai.azure.com", env_key: "AZURE_OPENAI_API_KEY", is_local: false, traits: azure_chat },
+    Row { id: "openai", name: "OpenAI", wire: WireApi::Responses, base_url: "https://api.openai.com/v1", host: "api.openai.com", env_key: "OPENAI_API_KEY", start: None, traits: ProviderTraits::responses },
+    Row { id: "anthropic", name: "Anthropic", wire: WireApi::Anthropic, base_url: "https://api.anthropic.com/v1", host: "api.anthropic.com", env_key: "ANTHROPIC_API_KEY", start: None, traits: anthropic },
+    Row { id: "gemini", name: "Gemini", wire: WireApi::Chat, base_url: "https://generativelanguage.googleapis.com/v1beta/openai", host: "generativelanguage.googleapis.com", env_key: "GEMINI_API_KEY", start: None, traits: gemini },
+    Row { id: "openrouter", name: "OpenRouter", wire: WireApi::Chat, base_url: "https://openrouter.ai/api/v1", host: "openrouter.ai", env_key: "OPENROUTER_API_KEY", start: None, traits: openrouter },
+    Row { id: "mistral", name: "Mistral", wire: WireApi::Chat, base_url: "https://api.mistral.ai/v1", host: "api.mistral.ai", env_key: "MISTRAL_API_KEY", start: None, traits: counting },
+    Row { id: "deepseek", name: "DeepSeek", wire: WireApi::Chat, base_url: "https://api.deepseek.com/v1", host: "api.deepseek.com", env_key: "DEEPSEEK_API_KEY", start: None, traits: deepseek },
+    Row { id: "groq", name: "Groq", wire: WireApi::Chat, base_url: "https://api.groq.com/openai/v1", host: "api.groq.com", env_key: "GROQ_API_KEY", start: None, traits: counting },
+    Row { id: "ollama", name: "Ollama", wire: WireApi::Responses, base_url: "http://localhost:11434/v1", host: "", env_key: "", start: Some("ollama serve"), traits: ProviderTraits::responses },
+    Row { id: "lmstudio", name: "LM Studio", wire: WireApi::Responses, base_url: "http://localhost:1234/v1", host: "", env_key: "", start: Some("lms server start"), traits: ProviderTraits::responses },
+    Row { id: "llamacpp", name: "llama.cpp", wire: WireApi::Chat, base_url: "http://localhost:8080/v1", host: "", env_key: "", start: Some("llama-server --jinja -m MODEL.gguf"), traits: counting },
+    Row { id: "vllm", name: "vLLM", wire: WireApi::Chat, base_url: "http://localhost:8000/v1", host: "", env_key: "", start: Some("vllm serve MODEL"), traits: counting },
+    Row { id: "azure", name: "Azure OpenAI", wire: WireApi::Responses, base_url: "", host: ".openai.azure.com", env_key: "AZURE_OPENAI_API_KEY", start: None, traits: azure },
+    Row { id: "openai-chat", name: "OpenAI", wire: WireApi::Chat, base_url: "", host: "api.openai.com", env_key: "OPENAI_API_KEY", start: None, traits: openai_chat },
+    Row { id: "azure-chat", name: "Azure OpenAI", wire: WireApi::Chat, base_url: "", host: ".openai.azure.com", env_key: "AZURE_OPENAI_API_KEY", start: None, traits: azure_chat },
 ];
 
 fn anthropic() -> ProviderTraits {

@@ -43,6 +43,7 @@ fn openai_is_built_in() {
                 stream_max_retries: 5,
                 connect_timeout_ms: 20000,
                 stream_idle_timeout_ms: 300000,
+                models_timeout_ms: 5000,
                 requires_openai_auth: true,
                 script: None,
                 traits: ProviderTraits {
@@ -88,6 +89,7 @@ fn scripted_is_built_in_and_takes_a_script() {
                 stream_max_retries: 5,
                 connect_timeout_ms: 20000,
                 stream_idle_timeout_ms: 300000,
+                models_timeout_ms: 5000,
                 requires_openai_auth: false,
                 script: Some(
                     "/h/talk.json",
@@ -166,6 +168,7 @@ fn a_user_entry_has_every_field() {
                 stream_max_retries: 1,
                 connect_timeout_ms: 20000,
                 stream_idle_timeout_ms: 2,
+                models_timeout_ms: 5000,
                 requires_openai_auth: false,
                 script: None,
                 traits: ProviderTraits {
@@ -215,6 +218,7 @@ fn a_user_entry_changes_a_built_in_field_by_field() {
                 stream_max_retries: 9,
                 connect_timeout_ms: 20000,
                 stream_idle_timeout_ms: 300000,
+                models_timeout_ms: 5000,
                 requires_openai_auth: true,
                 script: None,
                 traits: ProviderTraits {
@@ -251,6 +255,7 @@ fn the_base_url_variable_moves_openai_unless_the_file_does() {
             "deepseek Some(\"https://api.deepseek.com/v1\")",
             "gemini Some(\"https://generativelanguage.googleapis.com/v1beta/openai\")",
             "groq Some(\"https://api.groq.com/openai/v1\")",
+            "llamacpp Some(\"http://localhost:8080/v1\")",
             "lmstudio Some(\"http://localhost:1234/v1\")",
             "mistral Some(\"https://api.mistral.ai/v1\")",
             "ollama Some(\"http://localhost:11434/v1\")",
@@ -259,6 +264,7 @@ fn the_base_url_variable_moves_openai_unless_the_file_does() {
             "own None",
             "proxy Some(\"http://env/v1\")",
             "scripted None",
+            "vllm Some(\"http://localhost:8000/v1\")",
         ]
     "#]]
     .assert_debug_eq(&moved("[model_providers.proxy]\nrequires_openai_auth = true\n[model_providers.own]"));
@@ -268,12 +274,14 @@ fn the_base_url_variable_moves_openai_unless_the_file_does() {
             "deepseek Some(\"https://api.deepseek.com/v1\")",
             "gemini Some(\"https://generativelanguage.googleapis.com/v1beta/openai\")",
             "groq Some(\"https://api.groq.com/openai/v1\")",
+            "llamacpp Some(\"http://localhost:8080/v1\")",
             "lmstudio Some(\"http://localhost:1234/v1\")",
             "mistral Some(\"https://api.mistral.ai/v1\")",
             "ollama Some(\"http://localhost:11434/v1\")",
             "openai Some(\"http://file/v1\")",
             "openrouter Some(\"https://openrouter.ai/api/v1\")",
             "scripted None",
+            "vllm Some(\"http://localhost:8000/v1\")",
         ]
     "#]]
     .assert_debug_eq(&moved("model_providers.openai.base_url = 'http://file/v1'"));
@@ -283,12 +291,14 @@ fn the_base_url_variable_moves_openai_unless_the_file_does() {
             "deepseek Some(\"https://api.deepseek.com/v1\")",
             "gemini Some(\"https://generativelanguage.googleapis.com/v1beta/openai\")",
             "groq Some(\"https://api.groq.com/openai/v1\")",
+            "llamacpp Some(\"http://localhost:8080/v1\")",
             "lmstudio Some(\"http://localhost:1234/v1\")",
             "mistral Some(\"https://api.mistral.ai/v1\")",
             "ollama Some(\"http://localhost:11434/v1\")",
             "openai Some(\"http://key/v1\")",
             "openrouter Some(\"https://openrouter.ai/api/v1\")",
             "scripted None",
+            "vllm Some(\"http://localhost:8000/v1\")",
         ]
     "#]]
     .assert_debug_eq(&moved("openai_base_url = 'http://key/v1'"));

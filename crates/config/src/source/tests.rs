@@ -155,7 +155,7 @@ fn overrides_take_every_toml_type() {
 }
 
 #[test]
-fn what_is_not_toml_is_a_string() {
+fn a_value_that_is_not_toml_is_a_string() {
     check_override(
         "model=gpt-5",
         expect![[r#"

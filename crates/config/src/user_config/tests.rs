@@ -136,7 +136,7 @@ fn check_refused(file: &str, key: &str, value: Json, expected: Expect) {
 }
 
 #[test]
-fn what_would_make_the_configuration_unreadable_is_refused() {
+fn edits_that_break_the_configuration_are_refused() {
     check_refused(
         "",
         "model",
@@ -159,7 +159,7 @@ fn what_would_make_the_configuration_unreadable_is_refused() {
         json!("none"),
         expect![[r#"
             Invalid: the configuration would be invalid
-            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, lmstudio, mistral, ollama, openai, openrouter, scripted"#]],
+            @/config.toml:1: model_provider: no provider named "none"; known providers: anthropic, deepseek, gemini, groq, llamacpp, lmstudio, mistral, ollama, openai, openrouter, scripted, vllm"#]],
     );
     check_refused(
         "",
@@ -306,7 +306,7 @@ fn writers_side_by_side_lose_nothing() {
 }
 
 #[test]
-fn what_an_administrator_has_set_goes_over_what_is_written() {
+fn administrator_settings_override_written_ones() {
     let mut fixture = Fixture::new("", &[]);
     let managed = fixture.temp.path().join("managed.toml");
     fs::write(&managed, "model_reasoning_effort = 'high'\n").unwrap();

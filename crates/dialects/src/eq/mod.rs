@@ -17,12 +17,12 @@ use codex_wire::event::{
 use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 
-use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted};
+use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted, limit_words};
 
 /// Which of the messages that releases have added over time a reader wants.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vocabulary {
-    /// `item_started`, `item_completed` and the deltas that name their item, beside the older messages.
+    /// `item_started`, `item_completed` and the deltas that name their item, in addition to the older messages.
     pub items: bool,
     /// The model's thoughts themselves, not only their summary.
     pub raw_reasoning: bool,
@@ -76,6 +76,10 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         }
         Body::ServerChanged(changed) => out.push(EventMsg::McpStartupUpdate((**changed).clone())),
         Body::ServersStarted(started) => out.push(EventMsg::McpStartupComplete((**started).clone())),
+        Body::LimitReached { failure, until_ms, .. } => {
+            let (message, codex_error_info) = (limit_words(failure, *until_ms), Some(failure.info.clone()));
+            out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
+        }
         Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),
         Body::TurnStarted { .. }
         | Body::TokensCounted { .. }
@@ -125,7 +129,7 @@ impl View<'_> {
 
     fn compacted(&self, compacted: &Compacted, out: &mut Vec<EventMsg>) {
         let Compacted { before, after, .. } = compacted;
-        let message = format!("the conversation was summed up: about {before} tokens before, about {after} now");
+        let message = format!("the conversation was compacted: about {before} tokens before, about {after} now");
         out.push(EventMsg::BackgroundEvent(BackgroundEventEvent { message }));
         out.push(EventMsg::ContextCompacted);
         if !self.vocabulary.items {

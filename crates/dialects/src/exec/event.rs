@@ -18,22 +18,22 @@ pub enum ThreadEvent {
         /// By this name it can be resumed.
         thread_id: ThreadId,
     },
-    /// Work has begun.
+    /// A turn has started.
     #[serde(rename = "turn.started")]
     TurnStarted,
-    /// Work is done.
+    /// A turn is completed.
     #[serde(rename = "turn.completed")]
     TurnCompleted {
         /// Its token usage.
         usage: Usage,
     },
-    /// Work could not be done.
+    /// A turn has failed.
     #[serde(rename = "turn.failed")]
     TurnFailed {
         /// Why not.
         error: ThreadError,
     },
-    /// An item has begun.
+    /// An item has started.
     #[serde(rename = "item.started")]
     ItemStarted {
         /// The item so far.
@@ -45,19 +45,19 @@ pub enum ThreadEvent {
         /// The item now.
         item: ThreadItem,
     },
-    /// An item is whole.
+    /// An item is complete.
     #[serde(rename = "item.completed")]
     ItemCompleted {
         /// The item.
         item: ThreadItem,
     },
-    /// Somebody is asked whether something may be done. Only sent where the caller has said who answers.
+    /// An approval request. Only sent if the caller chose who answers.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
         #[serde(flatten)]
         request: ApprovalRequest,
     },
-    /// Something went wrong. Work may go on.
+    /// An error after which the turn may continue.
     #[serde(rename = "error")]
     Error(ThreadError),
 }
@@ -71,15 +71,14 @@ pub struct ThreadError {
 }
 
 /// The tokens of a run. Those that a resumed thread had used before do not count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens sent, cached ones included.
     pub input_tokens: i64,
     /// The part of them that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of them that the provider has put into its cache, which no provider that is spoken to tells. Only 0.166
-    /// has it.
+    /// The part of them that the provider has put into its cache, where it tells; 0.166 always has it, and 0.77 never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_input_tokens: Option<i64>,
     /// Tokens received, reasoning included.
@@ -87,6 +86,9 @@ pub struct Usage {
     /// The part of them that was reasoning; 0.77 does not tell it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_output_tokens: Option<i64>,
+    /// The cost of the run, if the user has set prices for everything that it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// An item. Its name is unique within the run.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status};
+use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status, limit_words};
 use codex_wire::mcp::McpInvocation;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
-use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
+use codex_wire::tokens::{TokenUsage, TokenUsageInfo, add_costs};
 
 use super::event::{ApprovalRequest, Subject, ThreadError, ThreadEvent, ThreadItem, ThreadItemDetails, Todo, Usage};
 use super::items::updated;
@@ -13,8 +13,8 @@ use crate::ProtocolRelease;
 
 pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
-/// The events of one run. What is remembered is only what later events repeat: names of items that are not whole, the
-/// plan, and what was used.
+/// The events of one run. The state is only what later events repeat: names of items that are not whole, the plan, and
+/// what was used.
 #[derive(Debug, Default)]
 pub struct Projector {
     /// How many items have a name.
@@ -27,8 +27,37 @@ pub struct Projector {
     before: Option<TokenUsage>,
     /// The token usage of this run.
     used: Usage,
+    costs: Costs,
     /// The release whose events these are; none for what most clients read.
     release: Option<ProtocolRelease>,
+}
+
+/// The cost of a run.
+#[derive(Debug, Default)]
+struct Costs {
+    /// Its turns that are over.
+    before: f64,
+    /// The present turn, as far as it is known.
+    turn: Option<f64>,
+    /// Whether anything of the present turn was counted.
+    is_counted: bool,
+    /// Whether the cost of a turn that is over is unknown.
+    is_unknown: bool,
+}
+
+impl Costs {
+    fn count(&mut self, turn: Option<f64>) -> Option<f64> {
+        (self.turn, self.is_counted) = (turn, true);
+        turn.filter(|_| !self.is_unknown).map(|turn| add_costs(self.before, turn))
+    }
+
+    fn end_turn(&mut self) {
+        match self.turn.take() {
+            Some(cost) => self.before = add_costs(self.before, cost),
+            None => self.is_unknown |= self.is_counted,
+        }
+        self.is_counted = false;
+    }
 }
 
 impl Projector {
@@ -54,6 +83,9 @@ impl Projector {
             Body::AnswerRetried { failure, attempt, limit, .. } => {
                 let message = format!("{}; retry {attempt} of {limit}", failure.message);
                 out.push(ThreadEvent::Error(ThreadError { message }));
+            }
+            Body::LimitReached { failure, until_ms, .. } => {
+                out.push(ThreadEvent::Error(ThreadError { message: limit_words(failure, *until_ms) }));
             }
             Body::Warning { message } => {
                 let id = self.name();
@@ -155,18 +187,26 @@ impl Projector {
         self.used = Usage {
             input_tokens: now.input_tokens - before.input_tokens,
             cached_input_tokens: now.cached_input_tokens - before.cached_input_tokens,
-            cache_write_input_tokens: None,
+            cache_write_input_tokens: Some(now.cache_write_input_tokens - before.cache_write_input_tokens),
             output_tokens: now.output_tokens - before.output_tokens,
             reasoning_output_tokens: Some(now.reasoning_output_tokens - before.reasoning_output_tokens),
+            cost: info.and_then(|info| self.costs.count(info.turn_cost)),
         };
     }
 
     fn turn_ended(&mut self, outcome: &Outcome, out: Out<'_>) {
+        self.costs.end_turn();
         match outcome {
             Outcome::Completed { .. } => {
                 self.end_plan(out);
                 let mut usage = self.used;
-                usage.cache_write_input_tokens = (self.release == Some(ProtocolRelease::V0166)).then_some(0);
+                let written = usage.cache_write_input_tokens.unwrap_or_default();
+                let is_told = match self.release {
+                    Some(ProtocolRelease::V0166) => true,
+                    Some(ProtocolRelease::V077) => false,
+                    None => written > 0,
+                };
+                usage.cache_write_input_tokens = is_told.then_some(written);
                 let thought = usage.reasoning_output_tokens.unwrap_or_default();
                 usage.reasoning_output_tokens = (self.release != Some(ProtocolRelease::V077)).then_some(thought);
                 out.push(ThreadEvent::TurnCompleted { usage });

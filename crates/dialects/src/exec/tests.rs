@@ -29,8 +29,43 @@ fn check(bodies: Vec<Body>, expected: Expect) {
 
 fn counted(input_tokens: i64) -> Body {
     let usage = TokenUsage { input_tokens, output_tokens: 1, ..TokenUsage::default() };
-    let info = TokenUsageInfo { total_token_usage: usage, last_token_usage: usage, model_context_window: None };
+    let info = TokenUsageInfo { total_token_usage: usage, last_token_usage: usage, ..TokenUsageInfo::new(None) };
     Body::TokensCounted { info: Some(info), rate_limits: Box::default() }
+}
+
+fn costing(input_tokens: i64, turn_cost: Option<f64>) -> Body {
+    let Body::TokensCounted { info, rate_limits } = counted(input_tokens) else { unreachable!() };
+    Body::TokensCounted { info: info.map(|info| TokenUsageInfo { turn_cost, ..info }), rate_limits }
+}
+
+#[test]
+fn the_cost_of_a_run_is_that_of_its_turns() {
+    let begun = || Body::TurnStarted { context_window: None };
+    check(
+        vec![
+            costing(0, Some(0.0)),
+            costing(10, Some(0.1)),
+            costing(20, Some(0.3)),
+            completed(),
+            begun(),
+            completed(),
+            costing(20, Some(0.0)),
+            costing(30, Some(0.1)),
+            completed(),
+            costing(40, None),
+            completed(),
+            costing(50, Some(0.1)),
+            completed(),
+        ],
+        expect![[r#"
+            {"type":"turn.completed","usage":{"input_tokens":20,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"cost":0.3}}
+            {"type":"turn.started"}
+            {"type":"turn.completed","usage":{"input_tokens":20,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"cost":0.3}}
+            {"type":"turn.completed","usage":{"input_tokens":30,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0,"cost":0.4}}
+            {"type":"turn.completed","usage":{"input_tokens":40,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+            {"type":"turn.completed","usage":{"input_tokens":50,"cached_input_tokens":0,"output_tokens":0,"reasoning_output_tokens":0}}
+        "#]],
+    );
 }
 
 fn command(status: CommandStatus, output: Option<(i32, &str)>) -> Item {
@@ -133,7 +168,7 @@ fn a_plan_is_one_item_that_completes_with_its_turn() {
 }
 
 #[test]
-fn what_a_resumed_thread_used_before_does_not_count() {
+fn earlier_usage_of_a_resumed_thread_does_not_count() {
     check(
         vec![counted(100), counted(130), counted(135), completed()],
         expect![[r#"
@@ -143,7 +178,7 @@ fn what_a_resumed_thread_used_before_does_not_count() {
 }
 
 #[test]
-fn a_failure_is_told_twice_and_a_warning_is_an_item() {
+fn a_failure_is_reported_twice_and_a_warning_is_an_item() {
     let failure = Failure { message: "no".to_owned(), hint: Some("try"), info: CodexErrorInfo::Other };
     check(
         vec![

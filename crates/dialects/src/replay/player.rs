@@ -109,7 +109,7 @@ impl Player {
             Body::TurnEnded(outcome) => self.end(outcome, out),
             Body::ItemCompleted(item) => self.item(item, Body::ItemCompleted, event.turn, out),
             Body::ItemInterrupted(item) => self.item(item, Body::ItemInterrupted, event.turn, out),
-            // Who goes back, and which turns are taken back, was never played.
+            // Rewinds and rolled-back turns are not replayed.
             Body::WentBack { .. } | Body::RolledBack(_) => {}
             body => self.push(body, out),
         }

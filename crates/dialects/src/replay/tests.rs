@@ -124,7 +124,7 @@ fn an_old_file_without_beginnings_and_an_end_that_failed() {
 }
 
 #[test]
-fn goals_are_told_again() {
+fn goals_are_reported_again() {
     let goal = json!({"objective": "ship it", "status": "active"});
     let mut lines = thread();
     lines.truncate(1);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_newest_release_are_told_in_messages() {
+    fn files_of_the_newest_release_are_reported_in_messages() {
         let thread = "01a1de25-2746-77a2-898a-88026f72a56b";
         let whole = |item: Value| json!({"type": "item_completed", "thread_id": thread, "turn_id": "t", "item": item});
         let events = [

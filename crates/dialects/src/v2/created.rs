@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_came_in_pieces_is_told_once() {
+    fn an_item_that_came_in_pieces_is_reported_once() {
         let mut items = CreatedItems::default();
         let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.into()) };
         let first = json!({"type": "assistant", "id": "m", "textDelta": "H"});
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_says_is_no_item_here() {
+    fn user_messages_are_no_items_here() {
         let said = Item::UserMessage(UserMessage { id: ItemId::new("u"), key: None, content: Vec::new() });
         assert_eq!(told(&mut CreatedItems::default(), Body::ItemCompleted(said)), None);
     }

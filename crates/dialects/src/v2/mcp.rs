@@ -1,6 +1,6 @@
 //! MCP servers in the words of the second version: how they start, what their tools tell, and what they ask.
 
-use codex_log::{Elicitation, ElicitationForm, ItemId};
+use codex_log::{Body, Elicitation, ElicitationForm, ItemId};
 use codex_protocol::v2::mcp_status::{
     McpServerStartupState, McpServerStatusUpdatedNotification, McpToolCallProgressNotification,
 };
@@ -13,12 +13,17 @@ use serde_json::{Value, json};
 
 use crate::ProtocolRelease;
 
+/// The notification about a server or a call.
+pub(super) fn told(release: ProtocolRelease, thread: &str, turn: &str, body: &Body) -> Option<ServerNotification> {
+    match body {
+        Body::ServerChanged(changed) => startup(release, thread.to_owned(), changed),
+        Body::CallProgressed { item, message } => Some(progress(thread.to_owned(), turn.to_owned(), item, message)),
+        _ => None,
+    }
+}
+
 /// How far a server is. Clients of earlier releases are told by `codex/event/mcp_startup_update` only.
-pub(super) fn startup(
-    release: ProtocolRelease,
-    thread: String,
-    changed: &McpStartupUpdateEvent,
-) -> Option<ServerNotification> {
+fn startup(release: ProtocolRelease, thread: String, changed: &McpStartupUpdateEvent) -> Option<ServerNotification> {
     let (status, error) = match &changed.status {
         McpStartupStatus::Starting => (McpServerStartupState::Starting, None),
         McpStartupStatus::Ready => (McpServerStartupState::Ready, None),
@@ -38,7 +43,7 @@ pub(super) fn startup(
 }
 
 /// How far a call is.
-pub(super) fn progress(thread_id: String, turn_id: String, item: &ItemId, message: &str) -> ServerNotification {
+fn progress(thread_id: String, turn_id: String, item: &ItemId, message: &str) -> ServerNotification {
     let (item_id, message) = (item.as_str().to_owned(), message.to_owned());
     ServerNotification::McpToolCallProgress(McpToolCallProgressNotification { thread_id, turn_id, item_id, message })
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use codex_log::review;
-use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId};
+use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId, limit_words};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
@@ -22,6 +22,7 @@ use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_protocol::v2::warning::Warning;
 use codex_wire::name::Name;
 use codex_wire::text::Text;
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use super::items::thread_item;
 use super::mcp;
@@ -131,6 +132,7 @@ impl Projector {
             | Body::Compacted(_)
             | Body::TokensCounted { .. }
             | Body::AnswerRetried { .. }
+            | Body::LimitReached { .. }
             | Body::Warning { .. } => Some(0),
         }
     }
@@ -179,10 +181,8 @@ impl Projector {
             | Body::WentBack { .. }
             | Body::ServersStarted(_)
             | Body::ItemInterrupted(_) => {}
-            Body::ServerChanged(changed) => out.extend(mcp::startup(self.release, self.thread.clone(), changed)),
-            Body::CallProgressed { item, message } => {
-                let (thread_id, turn_id) = self.names(turn);
-                out.push(mcp::progress(thread_id, turn_id, item, message));
+            Body::ServerChanged(_) | Body::CallProgressed { .. } => {
+                out.extend(mcp::told(self.release, &self.thread, turn, &event.body));
             }
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
@@ -192,10 +192,9 @@ impl Projector {
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
-                // Clients know these orders: a command waits before it is there, a patch is there before it waits.
+                // Clients know these orders: a command waits before it is there, others are there before they wait.
                 let status = is_asked_about(item).then(|| self.active(self.waiting + 1));
-                let (before, after) =
-                    if matches!(item, Item::Patch(_) | Item::McpCall(_)) { (None, status) } else { (status, None) };
+                let (before, after) = if item.command().is_some() { (status, None) } else { (None, status) };
                 out.extend(before);
                 self.push_started(event, turn, thread_item(item, self.release), out);
                 out.extend(after);
@@ -215,23 +214,30 @@ impl Projector {
                 self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
             }
             Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
-            Body::TokensCounted { info, rate_limits } => {
-                if let Some(info) = info {
-                    let (thread_id, turn_id) = self.names(turn);
-                    let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
-                    out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
-                }
-                let rate_limits = (**rate_limits).clone().into();
-                let updated = AccountRateLimitsUpdatedNotification { rate_limits };
-                out.push(ServerNotification::AccountRateLimitsUpdated(updated));
-            }
+            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits, out),
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
+            Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
             Body::Warning { message } => {
                 let (thread_id, message) = (Some(self.thread.clone()), message.clone());
                 out.push(ServerNotification::Warning(Warning { thread_id, message }));
             }
             Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
         }
+    }
+
+    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, rate_limits: &RateLimitSnapshot, out: Out<'_>) {
+        if let Some(info) = info {
+            let (thread_id, turn_id) = self.names(turn);
+            let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
+            out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
+        }
+        let updated = AccountRateLimitsUpdatedNotification { rate_limits: rate_limits.clone().into() };
+        out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+    }
+
+    fn limit_reached(&self, turn: &str, failure: &Failure, until_ms: i64, out: Out<'_>) {
+        let message = limit_words(failure, until_ms);
+        self.error(turn, &Failure { message, ..failure.clone() }, true, out);
     }
 
     fn recorded(&self, turn: &str, record: &Record, out: Out<'_>) {

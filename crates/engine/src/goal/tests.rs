@@ -39,7 +39,7 @@ fn is(state: &GoalState) -> GoalStatus {
 }
 
 #[test]
-fn what_makes_no_goal_is_refused_with_a_reason() {
+fn an_invalid_goal_is_refused_with_a_reason() {
     let long = "é".repeat(LONGEST_OBJECTIVE + 1);
     for (change, complaint) in [
         (wish(" \n"), "the objective must not be empty"),
@@ -169,7 +169,7 @@ fn silence_and_endless_talk_are_nothing_new() {
 }
 
 #[test]
-fn nothing_goes_on_for_ever_without_a_word_from_anybody() {
+fn nothing_continues_for_ever_without_a_word_from_anybody() {
     let mut state = state(wish("x"));
     for turn in 1..MOST_OWN_TURNS {
         assert_eq!(own_turn(&mut state, true, "more"), None, "turn {turn}");
@@ -180,7 +180,7 @@ fn nothing_goes_on_for_ever_without_a_word_from_anybody() {
 }
 
 #[test]
-fn a_word_from_somebody_begins_the_count_anew() {
+fn user_input_restarts_the_count() {
     let mut state = state(wish("x"));
     for _ in 1..MOST_OWN_TURNS {
         own_turn(&mut state, true, "more");

@@ -44,7 +44,7 @@ impl Loaded {
         lock(&self.threads).values().cloned().collect()
     }
 
-    /// Waits until nobody else is loading that thread. Whoever loads it holds what this returns.
+    /// Waits until nobody else is loading that thread. The caller holds the result while it loads the thread.
     pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
         let mutex = Arc::clone(lock(&self.prepared).entry(id).or_default());
         let guard = mutex.lock_owned().await;

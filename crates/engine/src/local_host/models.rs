@@ -2,18 +2,38 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use codex_config::{Config, ConfigSource, ProviderConfig, WireApi};
 use codex_model::Model;
+use tokio::time::Instant;
 
 use super::lock;
 use crate::credentials::CredentialsSource;
 use crate::provider::{ConnectError, connect};
 
+/// How long a list of models is kept.
+const LIST_LIFE: Duration = Duration::from_secs(5 * 60);
+
+/// How long a provider is left alone that did not give its list.
+const RETRY_DELAY: Duration = Duration::from_secs(30);
+
 /// The models that threads share, and with them their connections.
 #[derive(Debug, Default)]
 pub(super) struct SharedModels {
     known: Mutex<Known>,
+    /// The list of the latest provider. A request for it during a query waits for the answer.
+    list: tokio::sync::Mutex<Option<List>>,
+}
+
+/// The models of a provider.
+#[derive(Debug)]
+struct List {
+    of: ProviderConfig,
+    /// The configuration and login at that time.
+    generation: u64,
+    expires: Instant,
+    names: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -27,7 +47,7 @@ struct SharedModel {
     provider: ProviderConfig,
     /// All that turns may ask for.
     providers: BTreeMap<String, ProviderConfig>,
-    /// Who its requests say they come from.
+    /// The client name in its requests.
     originator: String,
     model: Arc<dyn Model>,
 }
@@ -39,6 +59,31 @@ impl std::fmt::Debug for SharedModel {
 }
 
 impl SharedModels {
+    /// The names of the models that the configured provider lists; empty if it does not say.
+    pub(super) async fn listed(
+        &self,
+        (source, credentials): (&ConfigSource, &CredentialsSource),
+        originator: &str,
+    ) -> Vec<String> {
+        // A configuration that cannot be read is reported by whatever needs it.
+        let Ok(config) = source.config() else { return Vec::new() };
+        let generation = source.generation();
+        let mut list = self.list.lock().await;
+        let is_known = |list: &&List| list.of == config.provider && list.generation == generation;
+        if let Some(known) = list.as_ref().filter(is_known).filter(|list| Instant::now() < list.expires) {
+            return known.names.clone();
+        }
+        let Ok(model) = self.model((source, credentials), &config, originator) else { return Vec::new() };
+        let within = Duration::from_millis(config.provider.models_timeout_ms);
+        let (names, life) = match model.list_models(within).await {
+            Ok(names) => (names, LIST_LIFE),
+            Err(_) => (Vec::new(), RETRY_DELAY),
+        };
+        let expires = Instant::now() + life;
+        *list = Some(List { of: config.provider.clone(), generation, expires, names: names.clone() });
+        names
+    }
+
     /// The model of a configuration. Threads with the same provider share its connections.
     pub(super) fn model(
         &self,
@@ -47,7 +92,7 @@ impl SharedModels {
         originator: &str,
     ) -> Result<Arc<dyn Model>, ConnectError> {
         let make = || connect(config, credentials, source.env(), originator);
-        // A script begins anew with every thread.
+        // A script restarts with every thread.
         if config.provider.wire_api == WireApi::Scripted {
             return make();
         }

@@ -4,22 +4,29 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_log::settings::Settings;
-use codex_log::{Body, Question, QuestionKind, TurnId};
+use codex_log::{Body, ItemId, Question, QuestionKind, TurnId};
 use codex_thread::{QuestionName, ThreadRequest};
+use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::context::{ToolContext, ToolSetup};
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::{Lifecycle, OpenGate};
 use codex_tools::registry::{BuiltIn, Registry, ToolSource};
 use codex_tools::rules::Rules;
 use codex_tools::servers::{ServerScope, ThreadServers, offered};
+use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 use codex_wire::policy::SandboxPolicy;
+use tokio::sync::oneshot;
 
 use super::profile::Profile;
 use super::running::RunningTurn;
 use crate::setup::Setup;
+
+/// How long a command of the user's may take when nothing else is said.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The calls of a thread.
 pub(super) struct Calls {
@@ -53,24 +60,23 @@ impl Calls {
     /// Serves a request about the servers, while the thread goes on.
     pub(super) fn serve(&self, request: ThreadRequest) {
         const NONE: &str = "this thread has no MCP servers";
-        // Whoever asked may be gone.
         match (request, &self.servers) {
             (ThreadRequest::ListServers { reply }, Some(servers)) => {
                 let listing = servers.list();
-                tokio::spawn(async move { drop(reply.send(offered(listing.await))) });
+                tokio::spawn(async move { give(reply, offered(listing.await)) });
             }
-            (ThreadRequest::ListServers { reply }, None) => drop(reply.send(offered(Vec::new()))),
+            (ThreadRequest::ListServers { reply }, None) => give(reply, offered(Vec::new())),
             (ThreadRequest::CallTool { invocation, reply }, Some(servers)) => {
                 let McpInvocation { server, tool, arguments } = *invocation;
                 let calling = servers.call(server, tool, arguments);
-                tokio::spawn(async move { drop(reply.send(calling.await)) });
+                tokio::spawn(async move { give(reply, calling.await) });
             }
-            (ThreadRequest::CallTool { reply, .. }, None) => drop(reply.send(Err(NONE.to_owned()))),
+            (ThreadRequest::CallTool { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
             (ThreadRequest::ReadResource { server, uri, reply }, Some(servers)) => {
                 let reading = servers.read_resource(server, uri);
-                tokio::spawn(async move { drop(reply.send(reading.await)) });
+                tokio::spawn(async move { give(reply, reading.await) });
             }
-            (ThreadRequest::ReadResource { reply, .. }, None) => drop(reply.send(Err(NONE.to_owned()))),
+            (ThreadRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
             // Others are not about servers.
             (_, _) => {}
         }
@@ -137,4 +143,18 @@ pub(super) fn meant<'a>(
             about_call.or_else(|| asked.first().filter(|_| asked.len() == 1 && is_turn))
         }
     }
+}
+
+/// A command of the user's, as a call.
+pub(super) fn user_shell(command: String, timeout: Option<Duration>) -> ToolCall {
+    ToolCall {
+        id: ItemId::new(ThreadId::fresh().to_string()),
+        tool: "user_shell".to_owned(),
+        input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
+    }
+}
+
+/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
+pub(super) fn give<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _: Result<(), T> = reply.send(answer);
 }

@@ -85,7 +85,7 @@ impl Conversations {
         }
     }
 
-    /// Gives the reviewer what belongs to it alone; false if that is not so. What it says becomes the review, and its
+    /// Gives the reviewer what belongs to it alone; false if that is not so. Its output becomes the review, and its
     /// conversation is not the thread's.
     pub(super) fn keep_private(&mut self, body: &Body) -> bool {
         let Some(review) = &mut self.reviewing else { return false };

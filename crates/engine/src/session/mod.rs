@@ -17,25 +17,22 @@ use std::time::Duration;
 use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::{ThreadState, Tokens};
-use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
+use codex_log::{Abort, Body, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
     Cursor, Feed, FeedStart, HistoryMode, InitialHistory, RewindOutcome, Subscription, Thread, ThreadRequest,
     TurnInput, TurnStart,
 };
-use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::images::read_blocking;
 use codex_tools::lifecycle::CallEvent;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
-use codex_wire::ids::ThreadId;
-use codex_wire::input::UserInput;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::review::ReviewRequest;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use self::calls::Calls;
+use self::calls::{Calls, give};
 use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
@@ -48,13 +45,10 @@ use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_unde
 use crate::resume::UnfinishedCalls;
 use crate::review;
 use crate::setup::Setup;
-use crate::turn::{Input, Turn, UserMessage};
+use crate::turn::{Effect, Input, Turn};
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;
-
-/// How long a command of the user's may take when nothing else is said.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The state of one thread.
 pub(crate) struct Session {
@@ -82,7 +76,7 @@ enum Wake {
     Called(Vec<CallEvent>),
     /// A server has something to tell.
     Server(Body),
-    /// The servers that the turn waited for have started, or took too long.
+    /// The wait for servers is over.
     ToolsReady,
     /// It is time to keep what has grown.
     DraftDue,
@@ -158,7 +152,7 @@ impl Session {
     }
 
     async fn go_on(&mut self, continued: ResumedWork) {
-        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished } = continued;
+        let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished, limit_wait } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
         if self.setup.profile.counts_from_zero {
@@ -174,9 +168,15 @@ impl Session {
             self.emit(Body::Recorded(record));
         }
         if let Some(turn) = unfinished {
-            let (machine, effects) =
-                Turn::revive(&turn, asked, self.window(), self.turn_policy(&self.profile.settings));
+            let (window, policy) = (self.window(), self.turn_policy(&self.profile.settings));
+            let (machine, effects) = match limit_wait {
+                Some((failure, after)) => Turn::wait_again(&turn, failure, after, window, policy),
+                None => Turn::revive(&turn, asked, window, policy),
+            };
             self.begin(turn, machine, None);
+            if let Some(turn) = &mut self.turn {
+                turn.is_counted = true;
+            }
             self.perform(effects).await;
         }
     }
@@ -199,15 +199,14 @@ impl Session {
                 Wake::Arrived(input) => self.step(input).await,
                 Wake::Called(events) => Box::pin(self.called(events)).await,
                 Wake::Server(body) => self.tell_of_server(body).await,
-                Wake::ToolsReady => Box::pin(self.ask_after_wait()).await,
+                Wake::ToolsReady => Box::pin(self.perform(vec![Effect::AskModel])).await,
                 Wake::DraftDue => self.journal.write_draft(),
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
                 }
                 Wake::Request(Some(ThreadRequest::Close { reply })) => {
-                    self.is_finishing = true;
-                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    Box::pin(self.close_turn()).await;
                     closing.push(reply);
                 }
                 Wake::Request(Some(ThreadRequest::Retire { questions, reply })) => {
@@ -221,8 +220,7 @@ impl Session {
                 Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
                 Wake::Idle => Box::pin(self.pursue()).await,
                 Wake::Request(None) => {
-                    self.is_finishing = true;
-                    Box::pin(self.stop(Abort::Interrupted)).await;
+                    Box::pin(self.close_turn()).await;
                     break;
                 }
             }
@@ -231,7 +229,7 @@ impl Session {
             self.emit(body);
         }
         self.journal.close();
-        // The feeds end before the reply, so whoever asked can read everything that was said.
+        // The feeds end before the reply, so the requester can read everything that was published.
         drop(self);
         for reply in closing {
             let _: Result<(), ()> = reply.send(());
@@ -402,7 +400,7 @@ impl Session {
         true
     }
 
-    /// Sums the conversation up. What runs makes way.
+    /// Compacts the conversation. A running turn is interrupted.
     async fn compact(&mut self, turn: TurnId) {
         self.stop(Abort::Replaced).await;
         let (machine, effects) = Turn::compact(&turn, self.window(), self.turn_policy(&self.profile.settings));
@@ -415,11 +413,7 @@ impl Session {
         if self.turn.is_some() {
             return false;
         }
-        let call = ToolCall {
-            id: ItemId::new(ThreadId::fresh().to_string()),
-            tool: "user_shell".to_owned(),
-            input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
-        };
+        let call = calls::user_shell(command, timeout);
         let (machine, effects) = Turn::user_shell(&turn, call, self.window(), self.turn_policy(&self.profile.settings));
         self.begin(turn, machine, None);
         self.perform(effects).await;
@@ -442,18 +436,12 @@ impl Session {
         had_one
     }
 
-    /// Begins a review. What runs makes way.
+    /// Starts a review. A running turn is interrupted.
     async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
-        let said = UserMessage {
-            id: ItemId::new(format!("{}{}", review::ASKED, ThreadId::fresh())),
-            key: None,
-            content: vec![UserInput::text(prompt.clone())],
-            message: Message::user(prompt.clone()),
-            // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
-            is_echoed: self.setup.profile.history == HistoryMode::Full,
-        };
+        // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
+        let said = review::message(&prompt, self.setup.profile.history == HistoryMode::Full);
         let settings = Settings {
             approval_policy: AskForApproval::Never,
             sandbox_policy: SandboxPolicy::ReadOnly,
@@ -470,7 +458,8 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Takes the conversation back to where it was after an answer. What runs makes way, unless there is no such point.
+    /// Takes the conversation back to where it was after an answer. A running turn is interrupted, unless there is no
+    /// such point.
     async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
             return RewindOutcome::NotKept;
@@ -507,9 +496,4 @@ impl Session {
         self.publish().await;
         RewindOutcome::Gone
     }
-}
-
-/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
-fn give<T>(reply: oneshot::Sender<T>, answer: T) {
-    let _: Result<(), T> = reply.send(answer);
 }

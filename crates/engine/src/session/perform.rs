@@ -2,37 +2,31 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use codex_log::settings::Settings;
 use codex_log::state::Tokens;
 use codex_log::store::StoreError;
-use codex_log::{Abort, AgentMessage, Answer, Body, Failure, Item, ItemId, Outcome, Record, TurnId};
+use codex_log::{Abort, Answer, Body, ItemId, Outcome, Record, TurnId};
 use codex_model::Prompt;
 use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
 use codex_tools::call::ToolCall;
-use codex_tools::full_message;
 use codex_tools::lifecycle::{CallEvent, ToolOutput};
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
-use codex_wire::response::{ContentItem, Message, ResponseItem};
-use codex_wire::text::Text;
+use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{BYTES_PER_TOKEN, RateLimitSnapshot, TokenUsage};
 use codex_wire::tool_spec::ToolList;
 use serde_json::Value;
 
 use super::calls::meant;
-use super::running::RunningTurn;
+use super::running::{INTERRUPTED, RunningTurn, unsaved};
 use super::{Session, tokens};
 use crate::prepared_thread::asks_first;
 use crate::review;
-use crate::turn::{Effect, Input, Turn, TurnPolicy, UserMessage, Window};
-use crate::work::Work;
-
-/// The message for the model after an interrupted turn.
-const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
-                           work; look before you do it again.\n</turn_aborted>";
+use crate::turn::{Effect, Input, Limit, Turn, TurnPolicy, UserMessage, Window};
+use crate::work::{Work, unix_ms};
 
 impl Session {
     pub(super) fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
@@ -62,6 +56,7 @@ impl Session {
                 Effect::Compact(summary) => self.put_summary(summary),
                 Effect::AskAgain => self.ask(None),
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
+                Effect::WaitForLimit(limit) => self.wait_for_limit(limit),
                 Effect::Run(call) => {
                     // Nothing is run of which the file could not tell that it was.
                     if let Some(outcome) = unsaved(self.journal.publish()) {
@@ -99,10 +94,13 @@ impl Session {
         self.publish().await;
     }
 
-    /// Asks the model after the wait for its tools.
-    pub(super) async fn ask_after_wait(&mut self) {
-        self.ask_model();
-        self.publish().await;
+    /// Waits until the account allows something again, and says until when.
+    fn wait_for_limit(&mut self, Limit { failure, after, goes_on }: Limit) {
+        let until = SystemTime::now() + after;
+        // A review has a conversation of its own, which is not kept.
+        let goes_on = goes_on && !self.conversations.is_review();
+        self.emit(Body::LimitReached { failure, until_ms: unix_ms(until), goes_on });
+        self.work(Work::limit(after, until));
     }
 
     /// Puts a message of ours into the conversation.
@@ -155,7 +153,7 @@ impl Session {
         self.profile.context_window(&self.setup, self.turn_settings())
     }
 
-    /// Makes a message of what was said. What it waits for does not borrow the session.
+    /// Builds the message of the user. The future does not borrow the session.
     pub(super) fn message(
         &self,
         content: Vec<UserInput>,
@@ -211,8 +209,16 @@ impl Session {
         if let Some(usage) = usage {
             self.conversations.window_used = usage.tokens_in_window();
         }
-        let window = self.context_window();
-        self.tell_tokens(tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, window));
+        let terms = tokens::Terms {
+            window: self.context_window(),
+            price: self.setup.config.price_of(&self.turn_settings().model),
+            begins_turn: self.turn.as_ref().is_some_and(|turn| !turn.is_counted),
+        };
+        let tokens = tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, &terms);
+        if let Some(turn) = &mut self.turn {
+            turn.is_counted |= tokens.info.is_some();
+        }
+        self.tell_tokens(tokens);
         let charged = usage.and_then(|usage| self.goals.charge(usage.total_tokens));
         self.emit_all(charged);
     }
@@ -389,7 +395,7 @@ impl Session {
             && self.calls.lifecycle.may_begin_again()
     }
 
-    /// Leaves the running turn as it is, for whoever resumes the thread, or interrupts it if it could not go on from
+    /// Leaves the running turn as it is, to be resumed with the thread, or interrupts it if it could not go on from
     /// there.
     pub(super) async fn leave_turn(&mut self) {
         let goes_on_later = self.asks_again();
@@ -399,6 +405,19 @@ impl Session {
             self.perform(effects).await;
         } else {
             self.is_finishing = true;
+            self.stop(Abort::Interrupted).await;
+        }
+    }
+
+    /// Ends the running turn because the thread is closed, or leaves it for whoever resumes the thread if it waits for the
+    /// account's allowance.
+    pub(super) async fn close_turn(&mut self) {
+        self.is_finishing = true;
+        let waits = self.turn.as_ref().is_some_and(|running| running.machine.waits_for_limit());
+        if waits && self.state.limit_wait.is_some() && self.setup.profile.asks_again && self.journal.is_saved() {
+            self.publish_durably().await;
+            self.turn = None;
+        } else {
             self.stop(Abort::Interrupted).await;
         }
     }
@@ -470,30 +489,10 @@ impl Session {
         match (outcome, output) {
             (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
             (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.profile.history == HistoryMode::Full => {
-                self.say_for_reviewer(codex_log::review::describe(&output));
+                self.emit_all(review::said(&output));
                 Outcome::Completed { last_message: None, bookmark }
             }
             (outcome, _) => outcome,
         }
     }
-
-    /// Puts the review into the thread as something the model said.
-    fn say_for_reviewer(&mut self, text: String) {
-        let text = Text::from(text);
-        let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });
-        self.emit(Body::ItemStarted(item.clone()));
-        self.emit(Body::ItemCompleted(item));
-        let content = vec![ContentItem::OutputText { text }];
-        let message = Message { id: None, role: "assistant".to_owned(), content };
-        if let Ok(record) = Record::new(ResponseItem::Message(message)) {
-            self.emit(Body::Recorded(record));
-        }
-    }
-}
-
-/// How a turn ends that cannot be saved.
-fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
-    let error = saved.err()?;
-    let message = format!("this thread could not be saved: {}", full_message(&error));
-    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }

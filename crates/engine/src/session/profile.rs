@@ -25,7 +25,7 @@ use crate::turn::{TurnPolicy, UserMessage};
 /// How much of its window a model can use.
 const USABLE_PERCENT: i64 = 95;
 
-/// How full the window may get before the conversation is summed up.
+/// How full the window may get before the conversation is compacted.
 const COMPACT_AT_PERCENT: i64 = 90;
 
 /// How many calls of an answer may run at once.
@@ -74,6 +74,7 @@ impl Profile {
             // The rest of the window has to hold the request for a summary and the summary itself.
             compact_at: set.or(window.map(|window| window * COMPACT_AT_PERCENT / 100)),
             calls_at_once: if self.calls_in_parallel(setup, settings) { CALLS_AT_ONCE } else { 1 },
+            waits_for_limits: config.model.waits_for_limits,
             tools: Arc::clone(tools),
         }
     }
@@ -129,7 +130,7 @@ impl Profile {
         }
     }
 
-    /// Looks at the surroundings anew, and returns what the model has to be told of them.
+    /// Updates the environment, and returns the messages about it for the model.
     pub(super) fn renew_environment(&mut self, setup: &Setup) -> Vec<Message> {
         let environment = Environment::new(&self.settings, shell_name(setup.shell.as_deref()));
         let changes = environment.changes(&self.environment);
@@ -137,7 +138,7 @@ impl Profile {
         changes
     }
 
-    /// Makes a message of what was said. What it waits for does not borrow the session.
+    /// Builds the message of the user. The future does not borrow the session.
     pub(super) fn message(
         &self,
         setup: &Setup,

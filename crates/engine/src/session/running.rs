@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Outcome, TurnId};
+use codex_log::store::StoreError;
+use codex_log::{Failure, Outcome, TurnId};
 use codex_model::{Model, Prompt};
 use codex_tools::context::ToolContext;
+use codex_tools::full_message;
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use futures_util::future::BoxFuture;
@@ -15,6 +18,10 @@ use crate::notify::{Notice, notify};
 use crate::setup::Setup;
 use crate::turn::Turn;
 use crate::work::Work;
+
+/// The message for the model after an interrupted turn.
+pub(super) const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
+                                      work; look before you do it again.\n</turn_aborted>";
 
 /// The running turn.
 pub(super) struct RunningTurn {
@@ -26,6 +33,8 @@ pub(super) struct RunningTurn {
     /// The latest request, for retries.
     prompt: Option<Prompt>,
     pub(super) output_schema: Option<Value>,
+    /// Whether tokens of it were counted.
+    pub(super) is_counted: bool,
     /// The context of its calls, once there was one.
     pub(super) tool_context: Option<Arc<ToolContext>>,
     /// The user's messages in it.
@@ -38,7 +47,18 @@ impl RunningTurn {
     /// A turn that has just begun.
     pub(super) fn new(id: TurnId, settings: Arc<Settings>, machine: Turn, output_schema: Option<Value>) -> Self {
         let (work, said) = (Work::Nothing, Vec::new());
-        Self { id, settings, machine, work, prompt: None, output_schema, tool_context: None, said, wait: None }
+        Self {
+            id,
+            settings,
+            machine,
+            work,
+            prompt: None,
+            output_schema,
+            is_counted: false,
+            tool_context: None,
+            said,
+            wait: None,
+        }
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -85,4 +105,11 @@ impl RunningTurn {
             },
         );
     }
+}
+
+/// How a turn ends that cannot be saved.
+pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
+    let error = saved.err()?;
+    let message = format!("this thread could not be saved: {}", full_message(&error));
+    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }

@@ -4,6 +4,8 @@
 //! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real
 //! one.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use codex_log::{AgentMessage, Body, Delta, Failure, Item, ItemId, Reasoning, TurnId, WebSearch};
 use codex_model::ModelEvent;
 use codex_wire::error_info::CodexErrorInfo;
@@ -25,7 +27,7 @@ const EVENT_BYTES: usize = 64;
 pub(super) struct AnswerItems {
     turn: TurnId,
     open: Vec<ItemId>,
-    /// How many items the provider left without a name; they are named after the turn and this number.
+    /// How many items the provider left without a name; their ids are derived from the turn and this number.
     unnamed: u32,
     /// How many items were announced, and how many are whole.
     counted: [usize; 2],
@@ -141,7 +143,7 @@ impl AnswerItems {
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }
 
-    /// Shows a search. What was looked for is known only at its end.
+    /// Shows a search. The search text is known only at its end.
     pub(super) fn search(&mut self, search: &WebSearchCall, effects: &mut Vec<Effect>) {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let query = match &search.action {
@@ -165,8 +167,45 @@ impl AnswerItems {
             Some(given) if !given.is_empty() => ItemId::new(given),
             _ => {
                 self.unnamed += 1;
-                ItemId::new(format!("{}-item-{}", self.turn.as_str(), self.unnamed))
+                ItemId::new(derived_id(self.turn.as_str(), self.unnamed))
             }
         }
+    }
+}
+
+/// An id in the form of a UUID, as clients of earlier releases know it for items that the provider left without one. The
+/// same turn always derives the same ids.
+fn derived_id(turn: &str, number: u32) -> String {
+    let half = |part: u8| {
+        let mut hasher = DefaultHasher::new();
+        (turn, number, part).hash(&mut hasher);
+        hasher.finish()
+    };
+    // Version 8 and the common variant: a UUID whose bits are made in a way of one's own.
+    let (high, low) = (half(0) & !0xf000 | 0x8000, half(1) >> 2 | 1 << 63);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn derived_ids_are_uuids_that_differ() {
+        let ids = [derived_id("t1", 1), derived_id("t1", 2), derived_id("t2", 1)];
+        for id in &ids {
+            let groups: Vec<usize> = id.split('-').map(str::len).collect();
+            assert_eq!(groups, [8, 4, 4, 4, 12], "{id}");
+            assert!(id[14..].starts_with('8') && "89ab".contains(&id[19..20]), "{id}");
+        }
+        assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2]);
+        assert_eq!(ids[0], derived_id("t1", 1));
     }
 }

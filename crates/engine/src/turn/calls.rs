@@ -1,7 +1,7 @@
 //! The calls of one answer: which of them may run now, and what came of them.
 //!
-//! Invariants: calls start in the order the model made them; one that stands alone runs with no other beside it; at
-//! most so many run at once; outputs leave in the order of the calls, each exactly once.
+//! Invariants: calls start in the order the model made them; an exclusive call runs alone; at most so many run at once;
+//! outputs leave in the order of the calls, each exactly once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) struct Calls {
     queue: VecDeque<Pending>,
     /// How many may run at once.
     most: usize,
-    /// Who says what may run beside a call.
+    /// The registry, which knows which calls may run concurrently.
     tools: Arc<Registry>,
 }
 
@@ -99,7 +99,7 @@ impl Calls {
         started
     }
 
-    /// Whether a call may run beside all that came before it. What came later has not started.
+    /// Whether a call may run concurrently with all earlier ones. Later calls have not started.
     fn may_start(&self, place: usize) -> bool {
         let next = &self.queue[place];
         let mut running = self.queue.iter().filter(|pending| pending.progress == Progress::Running);
@@ -150,7 +150,7 @@ impl Pending {
 }
 
 /// A call whose item is not formed as it should be, as one that is: providers and readers of the rollout would refuse
-/// the other. What is missing stays missing, so the tool tells the model what is wrong. Other items are left alone.
+/// the other. Missing arguments stay missing, so the tool reports the error to the model. Other items are left alone.
 pub(super) fn mended(item: ResponseItem) -> ResponseItem {
     let ResponseItem::Other(made) = &item else { return item };
     let given = |member: &str| match made.get(member) {

@@ -9,6 +9,7 @@
 
 mod answer;
 mod calls;
+mod failing;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,6 @@ use codex_model::{Backoff, ModelEvent, Retry};
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
 use codex_wire::conversation_item::ItemOrigin;
-use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
 use codex_wire::text::Text;
@@ -29,8 +29,9 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
+use self::failing::no_summary;
 
-/// How often half of what is left of a conversation is left out, so that the rest can be summed up.
+/// How often the oldest half of a conversation is dropped, so that the rest fits into a request for a summary.
 const MOST_HALVINGS: u32 = 6;
 
 /// An input of the machine.
@@ -69,6 +70,8 @@ pub(crate) enum Effect {
     AskAgain,
     /// Come back with [`Input::RetryDue`].
     Wait(Duration),
+    /// Say until when the account allows nothing more, and come back then with [`Input::RetryDue`].
+    WaitForLimit(Limit),
     /// Run a call and come back with [`Input::CallEnded`].
     Run(ToolCall),
     /// Drop the answer, the wait and the running calls, whichever there are.
@@ -77,6 +80,17 @@ pub(crate) enum Effect {
     BreakOff,
     /// The turn is over.
     End(Outcome),
+}
+
+/// An allowance that is used up.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    /// The provider's message.
+    pub(crate) failure: Failure,
+    /// How long the turn waits.
+    pub(crate) after: Duration,
+    /// Whether the turn goes on when the thread is resumed.
+    pub(crate) goes_on: bool,
 }
 
 /// A message of the user, with its images already read.
@@ -103,10 +117,12 @@ pub(crate) struct TurnPolicy {
     pub(crate) backoff: Backoff,
     /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
     pub(crate) forgets_interrupted: bool,
-    /// How many tokens may be in the window before the conversation is summed up.
+    /// How many tokens may be in the window before the conversation is compacted.
     pub(crate) compact_at: Option<i64>,
     /// How many calls may run at once.
     pub(crate) calls_at_once: usize,
+    /// Whether the turn waits until a used-up allowance comes back.
+    pub(crate) waits_for_limits: bool,
     /// The tools that there are.
     pub(crate) tools: Arc<Registry>,
 }
@@ -135,6 +151,8 @@ pub(crate) struct Window {
 enum Phase {
     Answering,
     Waiting,
+    /// The account's allowance is used up.
+    Limited,
     Calling,
     Over,
 }
@@ -146,13 +164,15 @@ pub(crate) struct Turn {
     purpose: Purpose,
     /// How many tokens were in the window after the last answer.
     used: i64,
-    /// Whether the conversation was summed up in this turn. Once is enough: a second time would gain nothing.
+    /// Whether the conversation was compacted in this turn. A second compaction would gain nothing.
     has_compacted: bool,
     /// How much of the conversation had to be left out for the summary to fit.
     halvings: u32,
     policy: TurnPolicy,
     /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
     attempt: u32,
+    /// Waits for the account's allowance since then.
+    limit_waits: u32,
     /// The items of the present answer that are still growing.
     items: AnswerItems,
     /// Calls of the present answer that have no output yet; some run while the phase is `Calling`.
@@ -216,6 +236,7 @@ impl Turn {
             calls: Calls::new(policy.calls_at_once, Arc::clone(&policy.tools)),
             policy,
             attempt: 0,
+            limit_waits: 0,
             items: AnswerItems::new(id),
             joined: VecDeque::new(),
             last_message: None,
@@ -253,6 +274,13 @@ impl Turn {
         let mut effects = Vec::new();
         match (self.phase, input) {
             (Phase::Over, _) => {}
+            (Phase::Limited, Input::UserSaid(said)) => {
+                // The person may know of something that has changed, such as another login.
+                self.joined.push_back(said);
+                effects.push(Effect::Cancel);
+                self.ask_after_limit(&mut effects);
+            }
+            (Phase::Limited, Input::RetryDue) => self.ask_after_limit(&mut effects),
             (_, Input::UserSaid(said)) => self.joined.push_back(said),
             (Phase::Answering, Input::Model(event)) => match (self.items.count(&event), self.purpose) {
                 (Some(failure), _) => self.fail(failure, Retry::Never, &mut effects),
@@ -271,9 +299,9 @@ impl Turn {
             }
             (_, Input::Stop(outcome, outputs)) => self.stop(outcome, outputs, &mut effects),
             // Other inputs belong to work that was cancelled before they arrived.
-            (Phase::Waiting | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
+            (Phase::Waiting | Phase::Limited | Phase::Calling, Input::Model(_) | Input::AnswerFailed(..))
             | (Phase::Answering | Phase::Calling, Input::RetryDue)
-            | (Phase::Answering | Phase::Waiting, Input::CallEnded(..)) => {}
+            | (Phase::Answering | Phase::Waiting | Phase::Limited, Input::CallEnded(..)) => {}
         }
         effects
     }
@@ -316,7 +344,7 @@ impl Turn {
                     return self.fail(no_summary(), Retry::Stream { after: None }, effects);
                 };
                 effects.push(Effect::Compact(summary.into()));
-                (self.used, self.attempt) = (0, 0);
+                (self.used, self.attempt, self.limit_waits) = (0, 0, 0);
                 if goes_on || !self.joined.is_empty() {
                     self.purpose = Purpose::Answer;
                     self.ask(effects);
@@ -360,7 +388,7 @@ impl Turn {
                 } else {
                     effects.push(Effect::Count { usage, rate_limits: None });
                 }
-                self.attempt = 0;
+                (self.attempt, self.limit_waits) = (0, 0);
                 self.items.close();
                 return self.run_calls_or_ask(effects);
             }
@@ -415,47 +443,6 @@ impl Turn {
         }
     }
 
-    /// Asks again after a wait, or ends the turn. Calls that came before the break are run first, and the answer to
-    /// their outputs takes the place of the broken one, so that nothing the model did is forgotten.
-    fn fail(&mut self, mut failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {
-        self.items.close();
-        effects.push(Effect::Cancel);
-        if let Purpose::Summary { goes_on } = self.purpose {
-            if failure.info == CodexErrorInfo::ContextWindowExceeded && self.halvings < MOST_HALVINGS {
-                self.halvings += 1;
-                return self.ask_for_summary(goes_on, effects);
-            }
-            failure.message = format!("the conversation could not be summed up: {}", failure.message);
-        }
-        let after = match retry {
-            Retry::Stream { after } if self.attempt < self.policy.retry_limit => after,
-            Retry::Stream { .. } | Retry::Never => {
-                effects.push(Effect::BreakOff);
-                self.drop_calls(effects);
-                self.take_in_what_was_said(effects);
-                return self.end(Outcome::Failed(failure), effects);
-            }
-        };
-        self.attempt += 1;
-        if failure.info == CodexErrorInfo::Other {
-            failure.info = CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None };
-        }
-        // Calls take time of their own, and the model is asked again when they have ended.
-        let delay = match after {
-            _ if !self.calls.is_empty() => Duration::ZERO,
-            Some(after) => after,
-            None => self.policy.backoff.delay(self.attempt),
-        };
-        let (attempt, limit) = (self.attempt, self.policy.retry_limit);
-        effects.push(Effect::Emit(Body::AnswerRetried { failure, attempt, limit, delay }));
-        if self.calls.is_empty() {
-            self.phase = Phase::Waiting;
-            effects.push(Effect::Wait(delay));
-        } else {
-            self.run_calls_or_ask(effects);
-        }
-    }
-
     fn stop(&mut self, outcome: Outcome, outputs: Vec<(ItemId, FunctionCallOutputPayload)>, effects: &mut Vec<Effect>) {
         effects.extend([Effect::Cancel, Effect::BreakOff]);
         for (id, output) in outputs {
@@ -481,10 +468,6 @@ impl Turn {
         self.phase = Phase::Over;
         effects.push(Effect::End(outcome));
     }
-}
-
-fn no_summary() -> Failure {
-    Failure { message: "the model gave no summary".to_owned(), hint: None, info: CodexErrorInfo::Other }
 }
 
 /// Puts an item into the conversation.

@@ -1,6 +1,7 @@
 mod calls;
 mod endless;
 mod interleavings;
+mod limits;
 
 use codex_log::Abort;
 use codex_wire::error_info::CodexErrorInfo;
@@ -31,6 +32,7 @@ fn policy(compact_at: Option<i64>) -> TurnPolicy {
         forgets_interrupted: false,
         compact_at,
         calls_at_once: MOST_AT_ONCE,
+        waits_for_limits: true,
         tools: Arc::default(),
     }
 }
@@ -99,6 +101,10 @@ fn input(line: &str) -> Input {
             Input::AnswerFailed(Failure { info, ..failure("too long") }, Retry::Never)
         }
         "cut" => Input::AnswerFailed(failure("cut"), Retry::Stream { after: Some(Duration::from_millis(5)) }),
+        "limited" => {
+            let after = Duration::from_secs(first.parse().unwrap());
+            Input::AnswerFailed(failure("limit"), Retry::AtReset { after })
+        }
         "refused" => Input::AnswerFailed(failure("refused"), Retry::Never),
         "due" => Input::RetryDue,
         "ended" => Input::CallEnded(ItemId::new(first), FunctionCallOutputPayload::Text(text.to_owned())),
@@ -146,6 +152,7 @@ fn show(effect: &Effect) -> String {
         Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),
         Effect::Compact(summary) => format!("COMPACT {summary:?}"),
         Effect::Wait(delay) => format!("WAIT {delay:?}"),
+        Effect::WaitForLimit(Limit { after, goes_on, .. }) => format!("LIMIT {after:?}, goes on later: {goes_on}"),
         Effect::Run(call) => format!("RUN {}", call.id.as_str()),
         Effect::Cancel => "CANCEL".to_owned(),
         Effect::BreakOff => "BREAK OFF".to_owned(),
@@ -528,7 +535,7 @@ fn a_summary_on_request_ends_the_turn() {
 }
 
 #[test]
-fn what_is_said_during_a_summary_is_answered_after_it() {
+fn input_during_a_summary_is_answered_after_it() {
     play(
         compacting(),
         "say more\ndone s Sum\ncompleted",
@@ -585,7 +592,7 @@ fn a_summary_that_fails_says_what_it_was() {
             refused
                 CANCEL
                 BREAK OFF
-                END Failed(Failure { message: "the conversation could not be summed up: refused", hint: None, info: Other })
+                END Failed(Failure { message: "the conversation could not be compacted: refused", hint: None, info: Other })
         "#]],
     );
 }
@@ -614,7 +621,7 @@ fn an_empty_summary_is_asked_for_again_and_then_given_up() {
                 count
                 CANCEL
                 BREAK OFF
-                END Failed(Failure { message: "the conversation could not be summed up: the model gave no summary", hint: None, info: Other })
+                END Failed(Failure { message: "the conversation could not be compacted: the model gave no summary", hint: None, info: Other })
         "#]],
     );
 }

@@ -54,7 +54,7 @@ fn questions(events: &[Arc<Event>]) -> Vec<Arc<Question>> {
 fn asked(events: &[Arc<Event>]) -> Vec<String> {
     let line = |question: &Arc<Question>| match &question.kind {
         QuestionKind::Command { argv, .. } => argv.join(" "),
-        QuestionKind::Patch { .. } => "a patch".to_owned(),
+        other => format!("a {}", other.noun()),
     };
     questions(events).iter().map(line).collect()
 }
@@ -115,7 +115,7 @@ async fn typing_into_a_command_that_a_person_has_allowed_is_free() {
 }
 
 #[tokio::test]
-async fn what_would_destroy_something_is_asked_about_when_it_is_typed_too() {
+async fn destructive_input_to_a_terminal_is_asked_about() {
     let calls = [exec("sh", 250), write("echo fine\n"), write("rm -rf gone\n")];
     let world = world("on-request", "danger-full-access").set("features.unified_exec=true");
     let mut client = world.start(&script(&calls)).await;
@@ -148,7 +148,7 @@ async fn git_is_asked_about_in_another_checkout() {
         .iter()
         .map(|question| match &question.kind {
             QuestionKind::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
-            QuestionKind::Patch { .. } => None,
+            _ => None,
         })
         .collect();
     assert_eq!(folders, [Some("nested".to_owned()), Some("elsewhere".to_owned())]);

@@ -132,7 +132,7 @@ async fn other_sessions_have_no_bookmarks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_model_is_told_its_surroundings_anew_where_going_back_made_it_forget_them() {
+async fn rewinding_sends_a_forgotten_environment_again() {
     let mut client = configured(ANSWERS).await;
     client.turn("a", "a").await;
     let change =

@@ -75,7 +75,7 @@ async fn an_answer_that_is_asked_for_again_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_only_begun_leaves_nothing() {
+async fn an_item_that_has_only_started_leaves_nothing() {
     let script = r#"[{"items": [{"text": "", "done": false}, {"hang": true}]}]"#;
     let mut client = start(script).await;
     client.say("1", "hi").await;
@@ -120,7 +120,7 @@ impl Dictation {
         self.words.send(event).expect("the model is asked");
     }
 
-    /// The model says something more, and whoever reads along has read it.
+    /// The model sends more text, and the reader has received it.
     async fn say(&mut self, text: &str) {
         self.send(ModelEvent::TextDelta { item_id: "m".to_owned(), delta: text.to_owned() });
         self.client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
@@ -152,7 +152,7 @@ impl Dictation {
 const SOON: Duration = Duration::from_millis(101);
 
 #[tokio::test(start_paused = true)]
-async fn what_grows_is_kept_every_100_ms_and_once_more_when_it_pauses() {
+async fn growing_items_are_saved_every_100_ms_and_when_they_pause() {
     let mut dictation = Dictation::begin(|setup| setup).await;
     dictation.say("one ").await;
     assert_eq!(dictation.kept(), None);
@@ -176,7 +176,7 @@ async fn what_grows_is_kept_every_100_ms_and_once_more_when_it_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_kept_beside_what_is_soon_whole_or_not_saved() {
+async fn no_draft_is_kept_of_short_or_unsaved_items() {
     let mut dictation = Dictation::begin(|setup| setup).await;
     dictation.say("one").await;
     sleep(Duration::from_millis(90)).await;
@@ -192,7 +192,7 @@ async fn nothing_is_kept_beside_what_is_soon_whole_or_not_saved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_goes_with_its_turn() {
+async fn drafts_are_dropped_with_their_turn() {
     let mut dictation = Dictation::begin(|setup| setup).await;
     dictation.say("one").await;
     sleep(SOON).await;
@@ -204,7 +204,7 @@ async fn what_is_kept_goes_with_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_goes_when_the_answer_is_asked_for_again() {
+async fn drafts_are_dropped_when_a_request_is_retried() {
     let mut dictation = Dictation::begin(|setup| setup).await;
     dictation.say("one").await;
     sleep(SOON).await;
@@ -236,7 +236,7 @@ fn killed() -> (World, ThreadId, PathBuf) {
     (world, thread.id(), beside)
 }
 
-/// Goes on with a thread.
+/// Resumes a thread.
 async fn resume(world: World, thread: ThreadId) -> Client {
     let (setup, prompts) = world.setup(r#"[{"items": [{"text": "again"}]}]"#);
     let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
@@ -250,7 +250,7 @@ fn texts_left(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn what_was_kept_survives_the_program() {
+fn stored_lines_survive_the_program() {
     let (world, thread, beside) = killed();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     runtime.block_on(async {
@@ -266,7 +266,7 @@ fn what_was_kept_survives_the_program() {
 }
 
 #[test]
-fn what_another_turn_has_left_counts_for_nothing() {
+fn leftovers_of_another_turn_are_ignored() {
     let (world, thread, beside) = killed();
     let left = std::fs::read(&beside).expect("it is there");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");

@@ -100,7 +100,7 @@ async fn the_folder_a_model_names_is_not_what_it_may_write() {
 }
 
 #[tokio::test]
-async fn a_denied_command_leaves_no_trace_and_the_turn_goes_on() {
+async fn a_denied_command_leaves_no_trace_and_the_turn_continues() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
     client.say("1", "hi").await;
     asked(&mut client).await;
@@ -112,7 +112,7 @@ async fn a_denied_command_leaves_no_trace_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn what_was_approved_for_the_session_is_not_asked_about_again() {
+async fn session_approvals_are_not_asked_again() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch x", "touch y"])).await;
     client.say("1", "hi").await;
     asked(&mut client).await;
@@ -174,7 +174,7 @@ async fn an_abort_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn an_answer_to_nothing_is_told_apart_from_one_that_was_wanted() {
+async fn an_answer_to_nothing_is_distinguished_from_one_that_was_wanted() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x"])).await;
     let decision = || ReviewDecision::Approved;
     assert_eq!(client.thread.answer_named("1".to_owned(), decision().into()).await, Ok(false));
@@ -288,7 +288,7 @@ async fn an_escalation_is_refused_where_nobody_may_be_asked() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_told_to_the_model() {
+async fn a_command_that_cannot_start_is_reported_to_the_model() {
     let arguments = [json!({"command": ["no-such-program"]}), json!({"command": []}), json!({"command": "ls"})];
     let mut client = world("never", "danger-full-access").start(&scripted(&arguments)).await;
     client.turn("1", "hi").await;

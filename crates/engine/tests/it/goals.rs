@@ -74,7 +74,7 @@ fn is_offered(client: &Client) -> Vec<bool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_goes_on_by_itself_until_the_model_says_that_the_goal_is_reached() {
+async fn a_thread_continues_by_itself_until_the_model_says_that_the_goal_is_reached() {
     let script = format!(
         r#"[{LOOK}, {{"items": [{{"text": "Looked."}}]}}, {LOOK}, {{"items": [{{"text": "More."}}]}}, {COMPLETE},
             {{"items": [{{"text": "Done."}}]}}, {{"items": [{{"text": "Hello."}}]}}]"#
@@ -132,7 +132,7 @@ async fn a_thread_without_a_goal_knows_nothing_of_goals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_has_said_meanwhile_goes_first() {
+async fn waiting_input_goes_first() {
     let script = format!(r#"[{{"items": [{{"text": "Hello."}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#);
     let mut client = start(&script).await;
     let (_, start) = tokio::join!(client.thread.set_goal(wish("ship it")), client.say("1", "hi"));
@@ -158,7 +158,7 @@ async fn a_turn_that_a_person_stops_pauses_the_goal_and_time_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_pauses_the_goal_and_a_used_up_allowance_is_told_apart() {
+async fn a_failure_pauses_the_goal_and_a_used_up_allowance_is_distinguished() {
     let limit = r#"{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit"}}}"#;
     let refusal = r#"{"status": 400, "body": {"error": {"message": "no"}}}"#;
     for (entry, expected) in [(limit, GoalStatus::UsageLimited), (refusal, GoalStatus::Paused)] {
@@ -328,7 +328,7 @@ async fn a_summary_leaves_the_goal_in_the_file_and_in_the_conversation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reviewer_works_towards_no_goal_and_the_thread_goes_on_after_it() {
+async fn a_reviewer_works_towards_no_goal_and_the_thread_continues_after_it() {
     let script = format!(
         r#"[{{"items": [{{"hang": true}}]}}, {{"items": [{{"text": "{{}}"}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#
     );

@@ -79,7 +79,7 @@ async fn a_thread_is_loaded_from_its_start_until_it_is_unloaded() {
 }
 
 #[tokio::test]
-async fn a_thread_goes_on_where_it_was_released() {
+async fn a_thread_continues_where_it_was_released() {
     let (_folder, host) = host("[]");
     let started = host.start(request()).await.expect("it starts");
     let released = host.release(started.thread.id()).expect("it is loaded");

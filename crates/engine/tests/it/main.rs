@@ -11,6 +11,7 @@ mod goals;
 mod grants;
 mod hosting;
 mod law;
+mod limits;
 mod own_git;
 mod patches;
 mod prompts;

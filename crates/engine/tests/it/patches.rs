@@ -114,7 +114,7 @@ async fn names_that_run_later_are_out_of_reach_of_patches() {
 }
 
 #[tokio::test]
-async fn a_patch_that_does_not_fit_is_told_to_the_model() {
+async fn a_patch_that_does_not_fit_is_reported_to_the_model() {
     let patch = "*** Begin Patch\n*** Update File: old.txt\n@@\n-no such line\n+x\n*** End Patch";
     let mut client = world("never", "danger-full-access")
         .start(&script(json!({

@@ -41,7 +41,7 @@ fn check_input(prompt: &Prompt, world: &World, expected: Expect) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instructions_then_surroundings_then_what_the_user_said() {
+async fn instructions_then_environment_then_user_message() {
     let world = World::new().file("home/AGENTS.md", "Speak plainly.").file("project/AGENTS.md", "Use tabs.");
     let mut client = world.start(ANSWERS).await;
     client.turn("1", "hi").await;
@@ -140,7 +140,7 @@ async fn each_request_starts_with_the_bytes_of_the_one_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_surroundings_are_told_once() {
+async fn a_changed_environment_is_sent_once() {
     let mut client = one_turn(ANSWERS).await;
     let change = SettingsChange {
         approval_policy: Some(AskForApproval::Never),
@@ -185,7 +185,7 @@ async fn changed_surroundings_are_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_alone_is_no_change_of_surroundings() {
+async fn a_model_alone_is_no_change_of_environment() {
     let mut client = one_turn(ANSWERS).await;
     turn_with(&mut client, "2", SettingsChange { model: Some("gpt-5.2".to_owned()), ..SettingsChange::default() })
         .await;

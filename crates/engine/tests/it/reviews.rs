@@ -42,7 +42,7 @@ async fn a_review_sees_nothing_of_the_thread_and_the_thread_sees_its_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_ends_a_review_and_the_thread_goes_on() {
+async fn an_interrupt_ends_a_review_and_the_thread_continues() {
     let mut client = start(r#"[{"items": [{"hang": true}]}, {"items": [{"text": "Yes."}]}]"#).await;
     review(&client).await;
     client.until(|body| matches!(body, Body::TokensCounted { .. })).await;

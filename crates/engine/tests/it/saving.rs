@@ -141,7 +141,7 @@ async fn the_file_keeps_what_a_resumed_client_is_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_sent_is_what_is_saved() {
+async fn sent_items_equal_saved_items() {
     let client =
         one_turn(r#"[{"items": [{"call": "odd", "args": {"b": 1, "a": "ä"}}]}, {"items": [{"text": "done"}]}]"#).await;
     let text = std::fs::read_to_string(client.rollout()).unwrap();
@@ -162,7 +162,7 @@ async fn refusal(world: &World, setup: Setup) -> String {
 async fn a_thread_that_cannot_be_saved_does_not_start() {
     let world = World::new().file("home/sessions", "in the way");
     let refused = refusal(&world, world.setup("[]").0).await;
-    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
+    expect!["could not create the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
     let (setup, _) = world.setup(r#"[{"items": [{"text": "still here"}]}]"#);
     let setup = Setup { initial_history: InitialHistory::Unsaved(Box::default()), ..setup };
     let (thread, feed) = setup.start().await.expect("a thread that is not to be saved starts");
@@ -194,11 +194,11 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     let thread = world.store.locate(&aside).expect("it is one of a thread").thread;
     let forked = InitialHistory::Forked { thread, point: ForkPoint::End, explicit };
     let refused = refusal(world, Setup { initial_history: forked, ..world.setup("[]").0 }).await;
-    expect!["could not make the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
+    expect!["could not create the folder TEMP/home/sessions/DAY: Not a directory (os error 20)"].assert_eq(&refused);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_out_of_the_project_is_not_read_and_that_is_told() {
+async fn a_link_out_of_the_project_is_not_read_and_that_is_reported() {
     let world = World::new().file("home/secret", "key");
     std::os::unix::fs::symlink(world.path("home/secret"), world.path("project/AGENTS.md")).unwrap();
     let mut client = world.start("[]").await;

@@ -107,7 +107,7 @@ async fn two_threads_in_one_home_do_not_share_a_file() {
 }
 
 #[tokio::test]
-async fn a_limit_on_memory_that_does_not_hold_is_told_once() {
+async fn a_limit_on_memory_that_does_not_hold_is_reported_once() {
     let mut client = World::new().set("limits.memory='1GiB'").start("[]").await;
     let events = client.close().await;
     let told: Vec<&str> = events
@@ -123,7 +123,7 @@ async fn a_limit_on_memory_that_does_not_hold_is_told_once() {
 }
 
 #[tokio::test]
-async fn what_a_crash_has_left_in_the_workspace_goes_when_a_thread_starts() {
+async fn leftovers_of_a_crash_are_removed_when_a_thread_starts() {
     let world = World::new();
     let left = world.path("project/.codex");
     std::fs::create_dir(&left).unwrap();

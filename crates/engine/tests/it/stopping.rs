@@ -92,7 +92,7 @@ async fn an_interrupt_cancels_the_wait_for_a_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_before_an_interrupt_stays_and_open_calls_are_answered() {
+async fn messages_before_an_interrupt_stay_and_open_calls_are_answered() {
     let script = r#"[{"items": [{"text": "whole"}, {"call": "update_plan"}, {"text": "ha", "done": false}, {"hang": true}]},
                      {"items": [{"text": "later"}]}]"#;
     let mut client = start(script).await;

@@ -59,14 +59,14 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_fails_is_said_and_the_thread_goes_on() {
+async fn a_summary_that_fails_is_said_and_the_thread_continues() {
     let refusal = r#"{"status": 400, "body": {"error": {"message": "no"}}}"#;
     let script = format!(r#"[{{"items": [{{"text": "a"}}]}}, {refusal}, {{"items": [{{"text": "b"}}]}}]"#);
     let mut client = start(&script).await;
     client.turn("1", "hi").await;
     client.thread.compact(TurnId::new("pack")).await.expect("the thread is open");
     let Outcome::Failed(failure) = outcome(&client.until_ended().await) else { panic!("the summary fails") };
-    assert_eq!(failure.message, "the conversation could not be summed up: no");
+    assert_eq!(failure.message, "the conversation could not be compacted: no");
     let events = client.turn("2", "still there?").await;
     assert_eq!(outcome(&events), Outcome::Completed { last_message: Some("b".into()), bookmark: None });
 }

@@ -65,7 +65,7 @@ async fn a_long_command_is_looked_at_and_typed_into() {
 }
 
 #[tokio::test]
-async fn a_session_nobody_knows_is_told_to_the_model() {
+async fn a_session_nobody_knows_is_reported_to_the_model() {
     let mut client = start(&[write("x", 250)]).await;
     client.turn("1", "hi").await;
     assert_eq!(outputs(&client), ["there is no running process with session ID 1"]);

@@ -38,7 +38,7 @@ async fn a_plan_is_told_and_acknowledged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_tool_is_told_to_the_model() {
+async fn an_unknown_tool_is_reported_to_the_model() {
     check_calls(
         r#"{"call": "fly", "args": {"to": "Rome"}}"#,
         expect![[r#"
@@ -53,7 +53,7 @@ async fn an_unknown_tool_is_told_to_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn broken_arguments_are_told_to_the_model() {
+async fn broken_arguments_are_reported_to_the_model() {
     check_calls(
         r#"{"call": "update_plan", "args": "{\"plan\": ["}"#,
         expect![[r#"
@@ -91,7 +91,7 @@ async fn an_unknown_tool_that_takes_text_gets_an_output_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_tool_that_takes_text_or_json_cannot_use_is_told_to_the_model() {
+async fn unusable_tool_input_is_reported_to_the_model() {
     let items = r#"{"custom": "apply_patch", "input": "not a patch"}, {"call": "apply_patch", "args": {"patch": "x"}},
                    {"custom": "shell", "input": "ls"}, {"call": "view_image", "args": {}},
                    {"call": "write_stdin", "args": {"session_id": "x"}}, {"call": "exec_command", "args": {}}"#;
@@ -115,7 +115,7 @@ async fn what_a_tool_that_takes_text_or_json_cannot_use_is_told_to_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_the_built_in_shell_that_cannot_run_is_told_to_the_model() {
+async fn a_call_of_the_built_in_shell_that_cannot_run_is_reported_to_the_model() {
     check_calls(
         r#"{"local_shell": []}"#,
         expect![[r#"

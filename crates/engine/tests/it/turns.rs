@@ -113,7 +113,7 @@ async fn input_joins_the_running_turn_and_gets_an_answer_in_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_that_come_with_joining_input_are_not_applied_and_that_is_told() {
+async fn settings_that_come_with_joining_input_are_not_applied_and_that_is_reported() {
     let script = r#"[{"items": [{"pause_ms": 1000}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
     let mut client = start(script).await;
     client.say("1", "hi").await;

@@ -1,11 +1,11 @@
-//! The same scenarios over the three wires: a thread says the same, whatever its provider speaks.
+//! The same scenarios over the three wires: a thread publishes the same events with every provider.
 
 use std::sync::Arc;
 
 use codex_config::Env;
 use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, CommandItem, Event, Item, TurnId};
+use codex_log::{Body, CommandItem, Event, Item, Outcome, TurnId};
 use codex_testkit::FakeModel;
 use codex_thread::InitialHistory;
 use codex_wire::decision::ReviewDecision;
@@ -14,7 +14,7 @@ use codex_wire::reasoning::ReasoningEffort;
 use serde_json::{Value, json};
 
 use crate::shown;
-use crate::world::{Client, World, said};
+use crate::world::{Client, World, outcome, said};
 
 pub(crate) const WIRES: [&str; 3] = ["responses", "chat", "anthropic"];
 
@@ -93,7 +93,7 @@ fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A thread whose provider speaks a wire, with another provider beside it that speaks the next one.
+/// A thread whose provider speaks one wire, with another provider that speaks the next one.
 async fn start(fake: &FakeModel, scenario: &Scenario, wire: &str) -> Client {
     let next = WIRES[(WIRES.iter().position(|known| *known == wire).expect("it is one") + 1) % WIRES.len()];
     let mut world = World::new();
@@ -241,7 +241,7 @@ fn check_requests(name: &str, wire: &str, bodies: &[Value]) {
 }
 
 #[tokio::test]
-async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alone() {
+async fn provider_specific_data_is_stored_and_sent_only_to_its_provider() {
     let script = r#"[{"items": [{"reasoning": ["Let me think."]}, {"text": "Yes."}]}, {"items": [{"text": "Two."}]},
                      {"items": [{"text": "Three."}]}, {"items": [{"text": "Four."}]}]"#;
     for (wire, secret) in [("responses", "c2VjcmV0"), ("anthropic", "c2ln")] {
@@ -268,5 +268,55 @@ async fn what_only_its_maker_reads_is_kept_in_the_file_and_sent_to_its_maker_alo
         let sent: Vec<bool> =
             fake.requests().iter().map(|request| String::from_utf8_lossy(&request.body).contains(secret)).collect();
         assert_eq!(sent, [false, false, true, true], "{wire}");
+    }
+}
+
+/// The headers in which providers of each wire tell what the account still allows.
+fn limits_of(wire: &str) -> Value {
+    match wire {
+        "anthropic" => json!({
+            "anthropic-ratelimit-requests-limit": "50", "anthropic-ratelimit-requests-remaining": "25",
+            "anthropic-ratelimit-requests-reset": "2033-05-18T03:33:20Z",
+        }),
+        "chat" => json!({
+            "x-ratelimit-limit-requests": "50", "x-ratelimit-remaining-requests": "25",
+            "x-ratelimit-reset-requests": "6m0s",
+        }),
+        _ => json!({"x-codex-primary-used-percent": "50", "x-codex-primary-reset-at": "2000000000"}),
+    }
+}
+
+#[tokio::test]
+async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
+    for wire in WIRES {
+        let usage = json!({"input": 50, "cached": 20, "output": 10, "reasoning": 4});
+        let script = json!([{"items": [{"text": "Yes."}], "headers": limits_of(wire), "usage": usage}]);
+        let fake = FakeModel::start(&script.to_string());
+        let mut client = start(&fake, &scenario("limits", json!([]), &["hi"]), wire).await;
+        let events = client.turn("1", "hi").await;
+        let counted = events.iter().rev().find_map(|event| match &event.body {
+            Body::TokensCounted { info: Some(info), rate_limits } => {
+                Some((info.total_token_usage, rate_limits.clone()))
+            }
+            _ => None,
+        });
+        let (used, limits) = counted.expect("tokens were counted");
+        assert_eq!((used.input_tokens, used.cached_input_tokens, used.output_tokens), (50, 20, 10), "{wire}");
+        let primary = limits.primary.expect("the limit is told");
+        assert!((primary.used_percent - 50.0).abs() < 1e-9, "{wire}: {primary:?}");
+        assert!(primary.resets_at.is_some_and(|at| at > 1_700_000_000), "{wire}: {primary:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_allowance_that_is_used_up_says_when_it_returns_over_each_wire() {
+    for wire in WIRES {
+        let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "too much"}});
+        let script = json!([{"status": 429, "headers": {"retry-after": "7200"}, "body": error}]);
+        let fake = FakeModel::start(&script.to_string());
+        let mut client = start(&fake, &scenario("limits", json!([]), &["hi"]), wire).await;
+        let Outcome::Failed(failure) = outcome(&client.turn("1", "hi").await) else { panic!("the turn has failed") };
+        assert_eq!(failure.message, "usage limit reached: too much; it resets in 2 h", "{wire}");
+        assert_eq!(fake.requests().len(), 1, "{wire}: asking again helps nobody");
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of a repository that are harmless, whoever wrote them.
+//! The settings of a repository that are harmless, whatever their author.
 //!
 //! Invariant: a setting that is not known to be harmless is treated as dangerous. No setting in this list names a
 //! program, or a file that names one.
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_writes_itself_is_allowed() {
+    fn settings_written_by_git_itself_are_allowed() {
         check(
             "[core]\nrepositoryformatversion = 0\nfilemode = true\nbare = false\nlogallrefupdates = true",
             &[true; 4],

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_refuses_is_known() {
+    fn failures_of_git_are_recognised() {
         check("[a]\nb = 1\nc = \"open\nd = 2\n", &["a.b=1", "broken"]);
         check("[a]\nb = \\x\n", &["broken"]);
         check("[a b]\n", &["broken"]);

@@ -1,4 +1,4 @@
-//! From the lines of a file back to the log, whatever release has written them.
+//! Decodes the lines of a file, from any release, to the events of the log.
 //!
 //! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file
 //! does not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty
@@ -284,6 +284,15 @@ impl Decoder {
             "turn_aborted" => {
                 self.has_failed = false;
                 Body::TurnEnded(Outcome::Aborted(payload.abort()))
+            }
+            "limit_reached" => {
+                let (until_ms, goes_on) = (payload.until_ms.unwrap_or(0), payload.goes_on);
+                let info = CodexErrorInfo::UsageLimitExceeded;
+                Body::LimitReached {
+                    failure: Failure { message: payload.words(), hint: None, info },
+                    until_ms,
+                    goes_on,
+                }
             }
             "thread_rolled_back" => {
                 let (turns, first) = (payload.num_turns.unwrap_or(0), moment.turn.clone());

@@ -48,6 +48,10 @@ pub(super) struct Payload<'a> {
     pub(super) num_turns: Option<usize>,
     #[serde(default)]
     pub(super) started_at_ms: Option<i64>,
+    #[serde(default)]
+    pub(super) until_ms: Option<i64>,
+    #[serde(default)]
+    pub(super) goes_on: bool,
     #[serde(default, borrow)]
     pub(super) item: Option<&'a RawValue>,
     #[serde(default, borrow)]

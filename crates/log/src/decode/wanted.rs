@@ -82,7 +82,7 @@ impl Wanted {
     pub(super) fn told_by(inner: &str) -> Option<Self> {
         Some(match inner {
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" | "error"
-            | "thread_rolled_back" => Self::TURNS,
+            | "thread_rolled_back" | "limit_reached" => Self::TURNS,
             "user_message" | "exited_review_mode" => Self::SHOWN | Self::SAID,
             "agent_message"
             | "agent_reasoning"

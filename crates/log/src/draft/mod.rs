@@ -1,7 +1,7 @@
 //! The text of open items, and the lines that keep it until they are complete.
 //!
-//! These lines are no part of the log. They lie beside it, in a file that nobody waits for, and are of use only when
-//! the program dies in the middle of an answer: then [`Partial`] reads from them what there was.
+//! These lines are no part of the log. They are in a file next to it that nobody waits for, and matter only when the
+//! program dies in the middle of an answer: then [`Partial`] restores the items from them.
 //!
 //! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
 
@@ -31,7 +31,7 @@ pub struct Run {
     kind: RunKind,
     /// Which part of the thoughts, from 0; 0 for everything else.
     index: i64,
-    /// The text, which may end within a character. What commands print need not be text.
+    /// The text, which may end within a character. The output of commands need not be text.
     bytes: Vec<u8>,
     /// How many of them are in lines.
     kept: usize,
@@ -147,7 +147,7 @@ impl Drafts {
             Body::ItemCompleted(item) | Body::ItemInterrupted(item) => {
                 self.close(|draft| draft.item.id() == item.id());
             }
-            Body::AnswerRetried { .. } => self.close(Draft::is_answer),
+            Body::AnswerRetried { .. } | Body::LimitReached { .. } => self.close(Draft::is_answer),
             Body::TurnEnded(_) => self.close(|_| true),
             _ => {}
         }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_and_has_grown_breaks_off() {
+    fn open_items_with_text_break_off() {
         let mut drafts = Drafts::default();
         take(&mut drafts, [message("a"), message("b"), message("c")]);
         take(&mut drafts, [text("a", "one "), text("b", "two"), text("a", "more"), text("nobody", "three")]);

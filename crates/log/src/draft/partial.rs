@@ -43,8 +43,7 @@ impl Partial {
         Self { drafts, decoder, events: Vec::new() }
     }
 
-    /// How long the log was when the first of them began; none if there are none. What became of them is in later
-    /// lines.
+    /// The length of the log when the first of them started; none if there are none. Their ends are in later lines.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.drafts.iter().map(|draft| draft.position).min()

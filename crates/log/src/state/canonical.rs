@@ -27,6 +27,7 @@ impl ThreadState {
             ("plan", format!("{:?}", self.plan)),
             ("keys", format!("{:?}", self.keys)),
             ("turn", format!("{:?}", self.turn)),
+            ("limit wait", format!("{:?}", self.limit_wait)),
             ("questions", format!("{asked:?}")),
             (
                 "begins",

@@ -19,8 +19,8 @@ pub enum HistoryStart {
     Start,
     /// The complete result of the last compaction.
     Replacement,
-    /// A summary by a release that did not record what else it left: what the user had said, and the summary. What a
-    /// conversation begins with, before anything is said, has to be put in front.
+    /// A summary by a release that did not record what else it left: the user's messages and the summary. The initial
+    /// messages of a conversation have to be put in front.
     Summary,
 }
 
@@ -157,7 +157,7 @@ impl Conversation {
         self.user_texts.push(text);
     }
 
-    /// Notes where a turn begins. What was there before it is whole, whatever becomes of the turn.
+    /// Marks the start of a turn. Everything before it stays, however the turn ends.
     pub(super) fn begin_turn(&mut self, item: Option<usize>, id: Option<TurnId>) {
         let item = item.unwrap_or(self.items.len());
         self.turns.push(TurnBegin { item, id });

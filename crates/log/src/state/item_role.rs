@@ -20,7 +20,7 @@ pub(super) enum ItemRole<'a> {
     User,
     /// A message of the model's.
     Assistant,
-    /// A message of whoever set the agent up.
+    /// A developer message.
     Developer,
     /// A message of somebody else's.
     OtherMessage,
@@ -102,7 +102,7 @@ impl<'a> ItemRole<'a> {
         }
     }
 
-    /// Whether it is a message, whoever says it.
+    /// Whether it is a message of any role.
     pub(super) fn is_message(&self) -> bool {
         matches!(self, Self::User | Self::Assistant | Self::Developer | Self::OtherMessage)
     }

@@ -40,6 +40,7 @@ enum Step {
     CutOff(String),
     Planned(String, bool),
     Asked(String, bool),
+    Limited(i64, bool),
     Settings,
     Tokens(i64),
     Goal(Option<String>),
@@ -60,6 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => word().prop_map(Step::CutOff),
         1 => (word(), any::<bool>()).prop_map(|(id, taken)| Step::Planned(id, taken)),
         1 => (word(), any::<bool>()).prop_map(|(id, answered)| Step::Asked(id, answered)),
+        1 => (0..100_i64, any::<bool>()).prop_map(|(until_ms, goes_on)| Step::Limited(until_ms, goes_on)),
         1 => Just(Step::Settings),
         1 => (0..100_i64).prop_map(Step::Tokens),
         1 => proptest::option::of(word()).prop_map(Step::Goal),
@@ -110,7 +112,7 @@ fn goal(objective: &str) -> Body {
 
 fn counted(total_tokens: i64) -> Body {
     let used = TokenUsage { total_tokens, ..TokenUsage::default() };
-    let info = TokenUsageInfo { total_token_usage: used, last_token_usage: used, model_context_window: Some(9) };
+    let info = TokenUsageInfo { total_token_usage: used, last_token_usage: used, ..TokenUsageInfo::new(Some(9)) };
     Body::TokensCounted { info: Some(info), rate_limits: Box::default() }
 }
 
@@ -124,6 +126,11 @@ fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
         Step::CutOff(id) => vec![call("shell", &id, "{}")],
         Step::Planned(id, taken) => planned(&id, taken),
         Step::Asked(id, answered) => asked(&id, answered),
+        Step::Limited(until_ms, goes_on) => {
+            let info = codex_wire::error_info::CodexErrorInfo::UsageLimitExceeded;
+            let failure = Failure { message: "later".to_owned(), hint: None, info };
+            vec![Body::LimitReached { failure, until_ms, goes_on }]
+        }
         Step::Settings => vec![Body::ModelAsked(Arc::new(Settings::of_folder("/w".into())))],
         Step::Tokens(tokens) => vec![counted(tokens)],
         Step::Goal(objective) => vec![objective.map_or(Body::GoalCleared, |objective| goal(&objective))],

@@ -1,7 +1,7 @@
 //! The state of a thread: what its events come to.
 //!
-//! One function gives it, event by event, to the session that makes the events and to whoever reads them from a file.
-//! What follows from the file alone is therefore what the session knows.
+//! One function gives it, event by event, to the session that emits the events and to readers of a file. The state from
+//! the file alone is therefore the state of the session.
 
 #[cfg(any(test, feature = "testing"))]
 mod canonical;
@@ -47,6 +47,15 @@ pub struct Tokens {
     pub rate_limits: RateLimitSnapshot,
 }
 
+/// A turn that waits for the account's allowance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitWait {
+    /// The provider's message.
+    pub message: String,
+    /// Until when, in milliseconds of Unix time.
+    pub until_ms: i64,
+}
+
 /// A turn that has no end yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTurn {
@@ -72,6 +81,8 @@ pub struct ThreadState {
     pub keys: IdempotencyKeys,
     /// The turn that has no end.
     pub turn: Option<OpenTurn>,
+    /// The limit that the turn waits for, if it continues when the thread is resumed.
+    pub limit_wait: Option<LimitWait>,
     /// The questions that wait for an answer, oldest first.
     pub questions: Vec<Arc<Question>>,
     /// The conversation with the model.
@@ -91,6 +102,7 @@ impl ThreadState {
             plan: None,
             keys: IdempotencyKeys::default(),
             turn: None,
+            limit_wait: None,
             questions: Vec::new(),
             conversation: Conversation::default(),
             interrupted,
@@ -110,6 +122,7 @@ impl ThreadState {
             Body::TurnStarted { .. } => self.turn_started(event.turn.as_ref()),
             Body::ModelAsked(settings) => {
                 self.settings = Some(Arc::clone(settings));
+                self.limit_wait = None;
                 self.conversation.mark_sent();
             }
             Body::Recorded(record) => self.recorded(record),
@@ -133,6 +146,11 @@ impl ThreadState {
             Body::RolledBack(gone) => {
                 self.conversation.roll_back(gone);
                 self.turn = None;
+                self.limit_wait = None;
+            }
+            Body::LimitReached { failure, until_ms, goes_on } => {
+                let wait = LimitWait { message: failure.message.clone(), until_ms: *until_ms };
+                self.limit_wait = goes_on.then_some(wait);
             }
             Body::GoalChanged(goal) => self.goal = Some(Arc::clone(goal)),
             Body::GoalCleared => self.goal = None,
@@ -169,6 +187,7 @@ impl ThreadState {
 
     fn close_turn(&mut self) {
         self.turn = None;
+        self.limit_wait = None;
         self.questions.clear();
     }
 
@@ -209,8 +228,7 @@ impl ThreadState {
     }
 
     /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it
-    /// names the turn before. Of a turn in which the conversation was summed up no more is known than what was said
-    /// after that.
+    /// names the turn before. Of a turn with a compaction nothing is known but the messages after that.
     fn begins_turn(&self, is_announced: bool, turn: Option<&TurnId>) -> bool {
         match self.conversation.turns().last() {
             None => true,

@@ -170,7 +170,7 @@ fn an_interrupted_answer_is_kept_or_forgotten() {
 }
 
 #[test]
-fn what_takes_the_place_of_the_conversation_is_all_that_is_left() {
+fn a_replacement_is_the_whole_conversation() {
     let left = |text: &str| Record::new(ResponseItem::Message(Message::user(text))).unwrap().json;
     let replacement = Some(vec![left("<environment_context>"), left("one"), left("summary")]);
     let compacted = |replacement| {
@@ -235,7 +235,7 @@ fn questions_are_open_until_they_are_answered_or_moot() {
 }
 
 #[test]
-fn keys_are_heard_and_what_a_reviewer_is_asked_is_not() {
+fn keys_are_accepted_and_review_prompts_have_none() {
     let mut state = state(Interrupted::Kept, said_as("u", Some("k"), "one"));
     assert_eq!(state.keys.turn_of("k"), Some(&TurnId::new("t")));
     let failure = Failure { message: String::new(), hint: None, info: codex_wire::error_info::CodexErrorInfo::Other };

@@ -24,10 +24,10 @@ pub type Law = (&'static str, fn(&dyn ThreadStore));
 
 /// All laws.
 pub const LAWS: &[Law] = &[
-    ("what was committed is read back, and nothing else is", what_was_committed_is_read_back),
+    ("what was committed is read back, and nothing else is", committed_lines_are_read_back),
     ("the position is the length of what was written", the_position_is_the_length),
     ("a thread has one writer at a time", one_writer_at_a_time),
-    ("what is left of an answer is told once, and only while nobody writes", what_is_left_is_told_once),
+    ("what is left of an answer is told once, and only while nobody writes", leftovers_are_reported_once),
     ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
     ("a thread is found by what was said and what it is called", a_thread_is_found),
     ("threads are put away, taken back and deleted", threads_are_put_away),
@@ -100,7 +100,7 @@ fn texts(store: &dyn ThreadStore, thread: ThreadId) -> Vec<String> {
     lines(store, thread, ReadFrom::Start).into_iter().map(|(text, _)| text).collect()
 }
 
-fn what_was_committed_is_read_back(store: &dyn ThreadStore) {
+fn committed_lines_are_read_back(store: &dyn ThreadStore) {
     let (thread, mut writer) = begin(store, &["one"]);
     let before = texts(store, thread);
     assert_eq!(before.len(), 3);
@@ -175,7 +175,7 @@ fn draft(writer: &dyn LogWriter, text: &str) -> Vec<u8> {
     lines
 }
 
-fn what_is_left_is_told_once(store: &dyn ThreadStore) {
+fn leftovers_are_reported_once(store: &dyn ThreadStore) {
     let (thread, mut writer) = begin(store, &["one"]);
     let whole = texts(store, thread);
     let lines = draft(&*writer, "half");

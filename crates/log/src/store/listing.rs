@@ -7,7 +7,7 @@ use super::summary::{SourceKind, ThreadSummary};
 /// Which threads a list shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
-    /// Those put away instead of those in use.
+    /// Archived threads instead of active ones.
     pub archived: bool,
     /// Only those of these providers; of all if there are none.
     pub providers: Vec<String>,

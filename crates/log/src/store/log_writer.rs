@@ -16,8 +16,8 @@ pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<(
 /// Appends to the log of a thread. A thread has at most one writer at a time.
 ///
 /// Lines wait until [`LogWriter::commit`]; after a commit has returned they survive the death of this process, and
-/// after a durable one that of the machine. After a failed commit nothing of what waited is in the log: whoever wants
-/// it there appends it again.
+/// after a durable one that of the machine. After a failed commit none of the waiting lines is in the log: the caller
+/// has to append them again.
 pub trait LogWriter: fmt::Debug + Send {
     /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
     ///
@@ -32,11 +32,10 @@ pub trait LogWriter: fmt::Debug + Send {
     /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
     fn commit(&mut self, durably: bool) -> Commit;
 
-    /// Keeps lines beside the log that tell what items have grown by, after those it has kept already. Nobody waits for
-    /// them; a store may leave them out.
+    /// Appends draft lines to the file next to the log. Nobody waits for them; a store may leave them out.
     fn partial(&mut self, _lines: &[u8]) {}
 
-    /// Throws away what was kept beside the log.
+    /// Removes the drafts next to the log.
     fn clear_partial(&mut self) {}
 
     /// A warning about the log, such as that another process has written to it. It is returned once.

@@ -34,7 +34,7 @@ pub struct ThreadSummary {
     /// The state of the work tree when it began.
     pub git: Option<GitInfo>,
     pub name: Option<String>,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
     /// The thread that started it.
     pub parent: Option<ThreadId>,

@@ -64,13 +64,13 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Threads in which the words were said or run, the best first.
     fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError>;
 
-    /// Puts a thread away. One that is away already stays there.
+    /// Archives a thread. An archived one is left alone.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Takes a thread back that was put away. One that is in use already stays so.
+    /// Restores an archived thread. An active one is left alone.
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Deletes a thread, put away or not, with everything that is noted about it.
+    /// Deletes a thread, archived or not, with all its metadata.
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError>;
 
     /// Names a thread. An empty name takes its name away.
@@ -112,13 +112,13 @@ pub trait ThreadMetadata: Debug + Send + Sync {
     /// The threads that have an attachment of a type and a key, oldest first.
     fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Changes what is known of a thread's repository.
+    /// Changes the repository information of a thread.
     fn change_repository(&self, thread: &ThreadSummary, change: RepositoryChange) -> Result<(), StoreError>;
 
     /// The sections, oldest first.
     fn sections(&self) -> Result<Vec<Section>, StoreError>;
 
-    /// Makes a section.
+    /// Creates a section.
     fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, StoreError>;
 
     /// Names a section, and changes how it is shown if that is said.
@@ -129,7 +129,7 @@ pub trait ThreadMetadata: Debug + Send + Sync {
         appearance: Option<Option<Appearance>>,
     ) -> Result<Section, StoreError>;
 
-    /// Takes a section away. Its threads are in none then.
+    /// Deletes a section. Its threads are in none then.
     fn delete_section(&self, section: &str) -> Result<(), StoreError>;
 
     /// Puts a thread into a section before another one or at its end, or takes it out of the one it is in.
@@ -200,7 +200,7 @@ pub enum Entry<'a> {
 pub struct Located {
     /// Which one it is.
     pub thread: ThreadId,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 

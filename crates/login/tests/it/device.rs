@@ -53,7 +53,7 @@ async fn an_issuer_without_such_logins_says_so() {
     let world = World::new();
     world.issuer.without_device_login();
     let error = world.accounts().begin_device(world.options()).await.unwrap_err();
-    assert_eq!(error.to_string(), "http://localhost:9 has no login with a code");
+    assert_eq!(error.to_string(), "http://localhost:9 does not support device codes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -73,7 +73,7 @@ async fn a_real_provider_is_understood() {
         .unwrap();
     }
 
-    // Who logs out has nothing left to renew.
+    // After a logout there is nothing to renew.
     let now = tokens();
     let (was_there, told) = accounts.log_out().await.unwrap();
     assert!(was_there);

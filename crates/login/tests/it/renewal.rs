@@ -122,7 +122,7 @@ async fn a_refresh_token_that_was_used_before_ends_the_login() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_program_has_renewed_is_used() {
+async fn tokens_renewed_by_another_program_are_used() {
     let world = World::new();
     let credentials = credentials(&world.log_in().await);
     let used = credentials.authorize().await.unwrap();

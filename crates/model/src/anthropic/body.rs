@@ -18,7 +18,7 @@ const LEAST_BUDGET: u32 = 1024;
 const NO_TOOLS: &str =
     r#"[{"name":"none","description":"Not to be called.","input_schema":{"type":"object","properties":{}}}]"#;
 
-/// Encodes a request. What was encoded for the one before goes in byte for byte, but for the marks of the cache.
+/// Encodes a request. Parts that were encoded for the previous one are copied byte for byte, except for cache marks.
 pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let is_marked = form.traits.cache == CacheForm::Marks;
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);

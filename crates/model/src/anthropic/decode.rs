@@ -319,7 +319,7 @@ struct Usage {
     output: Option<i64>,
 }
 
-/// This wire counts cached tokens beside the others; ours are among them.
+/// This API counts cached tokens separately; ours include them.
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
         let cached_input_tokens = usage.cache_read.unwrap_or(0);

@@ -7,7 +7,7 @@ use super::messages;
 use crate::Prompt;
 use crate::encoding::{Form, Function, json_of, write_string};
 
-/// Encodes a request. What was encoded for the one before goes in byte for byte.
+/// Encodes a request. Parts that were encoded for the previous one are copied byte for byte.
 pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);
     body.extend_from_slice(br#"{"model":"#);

@@ -198,7 +198,7 @@ impl ChatDecoder {
     }
 }
 
-/// Why a piece makes no sense.
+/// The reason why a piece is invalid.
 enum Broken {
     Text(serde_json::Error),
     Answer(ModelError),

@@ -48,22 +48,22 @@ const SHORTEST_KEY: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Link {
-    headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     /// By the address that requests were authorized for: the provider's own, and the one that a login is bound to.
     endpoints: Mutex<Vec<(String, Arc<Endpoint>)>>,
 }
 
 /// One address, with a client that keeps connections to it open.
 #[derive(Debug)]
-struct Endpoint {
-    client: Client,
+pub(super) struct Endpoint {
+    pub(super) client: Client,
     url: Url,
-    host: String,
+    pub(super) host: String,
 }
 
 impl Endpoint {
     fn new(provider: &Provider, base_url: &str) -> Result<Self, ModelError> {
-        let url = request_url(provider, base_url)?;
+        let url = request_url(provider, base_url, provider.wire.path())?;
         let host = match (url.host_str(), url.port_or_known_default()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
@@ -78,7 +78,7 @@ impl Link {
     }
 
     /// Where a request goes that is authorized in this way.
-    fn endpoint(&self, provider: &Provider, used: &Authorization) -> Result<Arc<Endpoint>, ModelError> {
+    pub(super) fn endpoint(&self, provider: &Provider, used: &Authorization) -> Result<Arc<Endpoint>, ModelError> {
         let base_url = used.base_url.as_ref().unwrap_or(&provider.base_url);
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = endpoints.iter().find(|(of, _)| of == base_url) {
@@ -90,8 +90,8 @@ impl Link {
         Ok(endpoint)
     }
 
-    /// Sends a request until a stream opens, within the provider's limits on tries and silence. What is sent may depend
-    /// on the account that it is sent for, which is returned with the answer.
+    /// Sends a request until a stream opens, within the provider's limits on attempts and silence. The request may
+    /// depend on its account, which is returned with the answer.
     pub(super) async fn open(
         &self,
         provider: &Provider,
@@ -155,13 +155,19 @@ impl Link {
         if response.status().is_success() {
             return Ok(response);
         }
-        let details = details(&endpoint, response.headers(), attempt);
-        Err(refused(provider, response, used).await.with_details(&details))
+        Err(refused(provider, &endpoint, response, used, attempt).await)
     }
 }
 
 /// Reads what a provider says to a request it does not answer.
-async fn refused(provider: &Provider, mut response: Response, used: &Authorization) -> ModelError {
+pub(super) async fn refused(
+    provider: &Provider,
+    endpoint: &Endpoint,
+    mut response: Response,
+    used: &Authorization,
+    attempt: u32,
+) -> ModelError {
+    let details = details(endpoint, response.headers(), attempt);
     let status = response.status().as_u16();
     let mut body = Vec::new();
     // The part that arrived by the deadline is enough: the status alone tells most of it.
@@ -178,7 +184,8 @@ async fn refused(provider: &Provider, mut response: Response, used: &Authorizati
     if let Some(key) = used.bearer.as_ref().map(crate::Secret::expose).filter(|key| key.len() >= SHORTEST_KEY) {
         text = text.replace(key, "[key]");
     }
-    refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now())
+    let error = refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now());
+    error.with_details(&details)
 }
 
 /// Details that help the provider's operators find a refused request. A local host is not
@@ -201,13 +208,14 @@ pub(super) fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync>
     Box::new(error.without_url())
 }
 
-fn request_url(provider: &Provider, base_url: &str) -> Result<Url, ModelError> {
+/// The URL of a request: the provider's, with a path and its parameters.
+pub(super) fn request_url(provider: &Provider, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let wrong = |why: &str| ModelError::Url { url: base_url.to_owned(), why: why.to_owned() };
     let mut url = Url::parse(base_url.trim()).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));
     }
-    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().extend(provider.wire.path());
+    url.path_segments_mut().map_err(|()| wrong("it has no path"))?.pop_if_empty().extend(path);
     if !provider.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&provider.query);
     }
@@ -239,7 +247,11 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
 }
 
 /// The headers of a request with its key, unless the configuration authorizes requests in its own way.
-fn authorize(headers: &HeaderMap, authorization: &Authorization, provider: &Provider) -> Result<HeaderMap, ModelError> {
+pub(super) fn authorize(
+    headers: &HeaderMap,
+    authorization: &Authorization,
+    provider: &Provider,
+) -> Result<HeaderMap, ModelError> {
     let mut headers = headers.clone();
     let Some(key) = &authorization.bearer else { return Ok(headers) };
     let (name, text) = match &provider.traits.key_header {
@@ -322,7 +334,7 @@ mod tests {
     fn check_url(base_url: &str, query: &[(&str, &str)], expected: &str) {
         let mut provider = Provider::new("mock", base_url);
         provider.query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let shown = match request_url(&provider, base_url) {
+        let shown = match request_url(&provider, base_url, &["responses"]) {
             Ok(url) => url.to_string(),
             Err(error) => error.to_string(),
         };

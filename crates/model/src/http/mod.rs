@@ -1,18 +1,22 @@
 //! A model behind HTTP, whichever of the three wires it speaks.
 
+mod chains;
 mod link;
+mod listing;
 mod stream;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use codex_wire::provider_traits::{ProviderTraits, SchemaForm};
+use futures_util::future::BoxFuture;
 use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
 pub use self::link::http_client;
-use self::{link::Link, stream::Stage};
+use self::{chains::Chains, link::Link, stream::Stage};
 use crate::encoding::Form;
 use crate::{
     Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
@@ -34,14 +38,25 @@ struct Shared {
     link: OnceCell<Link>,
     /// Whether the provider has refused a schema, so that it is given simpler ones from then on.
     refuses_schemas: AtomicBool,
+    /// The answers that the provider stores.
+    chains: Chains,
+    /// Whether the provider has refused to continue an answer, so that it is always sent everything from then on.
+    refuses_chains: AtomicBool,
 }
 
 impl HttpModel {
     /// A model of this provider.
     #[must_use]
     pub fn new(provider: Provider) -> Self {
-        let refuses_schemas = AtomicBool::new(false);
-        Self { shared: Arc::new(Shared { provider, link: OnceCell::new(), refuses_schemas }) }
+        Self {
+            shared: Arc::new(Shared {
+                provider,
+                link: OnceCell::new(),
+                refuses_schemas: AtomicBool::new(false),
+                chains: Chains::default(),
+                refuses_chains: AtomicBool::new(false),
+            }),
+        }
     }
 }
 
@@ -49,6 +64,18 @@ impl Model for HttpModel {
     fn ask(&self, prompt: Prompt) -> Answer {
         let shared = Arc::clone(&self.shared);
         Box::pin(try_unfold(Stage::Asked(Box::new(prompt)), move |stage| stream::advance(Arc::clone(&shared), stage)))
+    }
+
+    fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
+        let provider = &self.shared.provider;
+        let listed = async move {
+            let link = self.shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
+            link.list_models(provider).await
+        };
+        Box::pin(async move {
+            let listed = tokio::time::timeout(within, listed).await.unwrap_or(Err(ModelError::Idle { after: within }));
+            listed.inspect_err(|error| tracing::debug!(provider = provider.id, %error, "no list of models"))
+        })
     }
 }
 
@@ -65,6 +92,12 @@ impl Shared {
 }
 
 impl Shared {
+    /// Whether requests continue answers that the provider stores.
+    fn is_chained(&self) -> bool {
+        let Provider { wire, traits, .. } = &self.provider;
+        *wire == WireKind::Responses && traits.store && !self.refuses_chains.load(Ordering::Relaxed)
+    }
+
     /// Whether there are simpler schemas than those that the provider is given.
     fn may_simplify(&self) -> bool {
         self.provider.wire != WireKind::Responses

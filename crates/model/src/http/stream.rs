@@ -1,8 +1,9 @@
 //! An answer as it comes in.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::{sync::Arc, time::Duration};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use codex_wire::provider_traits::SchemaForm;
@@ -11,6 +12,7 @@ use tokio::task::coop::consume_budget;
 
 use super::{
     Decoder, Shared,
+    chains::StreamingAnswer,
     link::{Link, header_text, without_url},
 };
 use crate::{ModelError, ModelEvent, Prompt, encoding::Form, limits::rate_limits, sse::Parser};
@@ -37,20 +39,24 @@ pub(super) enum Stage {
 pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     match stage {
         Stage::Asked(prompt) => {
-            let (response, decoder, notice) = match open(&shared, *prompt).await {
+            let Opened { response, decoder, notice, streaming } = match open(&shared, *prompt).await {
                 Ok(opened) => opened,
                 Err(error) => {
                     let Some(rate_limits) = error.rate_limits() else { return Err(error) };
                     return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
                 }
             };
-            let rate_limits = rate_limits(|name| header_text(response.headers(), name));
+            let rate_limits = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
             let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
+            incoming.streaming = streaming;
             incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));
             Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Streaming(Box::new(incoming)))))
         }
         Stage::Streaming(mut incoming) => {
             let event = incoming.next().await?;
+            if let Some(streaming) = &mut incoming.streaming {
+                streaming.see(&event, &shared.chains);
+            }
             let stage = if matches!(event, ModelEvent::Completed { .. }) {
                 incoming.drain().await;
                 Stage::Ended
@@ -65,7 +71,7 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
 }
 
 /// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
-async fn open(shared: &Shared, prompt: Prompt) -> Result<(Response, Decoder, Option<&'static str>), ModelError> {
+async fn open(shared: &Shared, prompt: Prompt) -> Result<Opened, ModelError> {
     let provider = &shared.provider;
     let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
     let encoded = |schemas: Option<SchemaForm>| {
@@ -73,10 +79,18 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<(Response, Decoder, Opt
         move |account: Option<&str>| {
             let form = shared.form(account);
             let schemas = schemas.unwrap_or(form.schemas);
-            provider.wire.encode(prompt, &Form { schemas, ..form })
+            let follows = || shared.chains.followed(prompt.thread, &prompt.input, &form);
+            let follows = if shared.is_chained() { follows() } else { None };
+            provider.wire.encode(prompt, &Form { schemas, follows, ..form })
         }
     };
-    let ((response, account), notice) = match link.open(provider, prompt.thread, encoded(None)).await {
+    let mut opened = link.open(provider, prompt.thread, encoded(None)).await;
+    if opened.as_ref().is_err_and(is_about_request) && shared.chains.forget(prompt.thread) {
+        // Providers store answers for a while only. If the whole conversation is accepted, this was the reason.
+        opened = link.open(provider, prompt.thread, encoded(None)).await;
+        shared.refuses_chains.fetch_or(opened.is_ok(), Ordering::Relaxed);
+    }
+    let ((response, account), notice) = match opened {
         Err(ModelError::BadRequest { message }) if shared.may_simplify() && is_about_schemas(&message) => {
             let opened = link.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
             shared.refuses_schemas.store(true, Ordering::Relaxed);
@@ -84,8 +98,23 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<(Response, Decoder, Opt
         }
         opened => (opened?, None),
     };
-    let decoder = Decoder::new(provider.wire, &prompt, &shared.form(account.as_deref()));
-    Ok((response, decoder, notice))
+    let form = shared.form(account.as_deref());
+    let decoder = Decoder::new(provider.wire, &prompt, &form);
+    let streaming = shared.is_chained().then(|| StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
+    Ok(Opened { response, decoder, notice, streaming })
+}
+
+/// An answer that begins.
+struct Opened {
+    response: Response,
+    decoder: Decoder,
+    notice: Option<&'static str>,
+    streaming: Option<StreamingAnswer>,
+}
+
+/// Whether a refusal may be due to the contents of the request.
+fn is_about_request(error: &ModelError) -> bool {
+    matches!(error, ModelError::BadRequest { .. } | ModelError::Status { status: 404, .. })
 }
 
 /// Whether a refusal is about a schema.
@@ -105,12 +134,14 @@ pub(super) struct Incoming {
     events: VecDeque<ModelEvent>,
     /// Why nothing follows what was decoded.
     failed: Option<ModelError>,
+    /// Recognises the answer for later requests.
+    streaming: Option<StreamingAnswer>,
 }
 
 impl Incoming {
     fn new(response: Response, idle_timeout: Duration, decoder: Decoder) -> Self {
         let (parser, chunk, events) = (Parser::new(), Bytes::new(), VecDeque::new());
-        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None }
+        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None, streaming: None }
     }
 
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {

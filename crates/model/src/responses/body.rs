@@ -16,8 +16,9 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     // The tail is an object of its own; its opening brace gives way to a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
     let tools = prompt.tools.responses_json();
-    let sent = || prompt.input.iter().filter(|item| !form.is_foreign(item));
-    let items = sent().map(|item| item.json_bytes() + id_member(item, form).len() + 1).sum::<usize>();
+    let known = form.follows.as_ref().map_or(0, |stored| stored.items);
+    let sent: Vec<_> = prompt.input.iter().skip(known).filter(|item| !form.is_unreadable(item)).collect();
+    let items = sent.iter().map(|item| item.json_bytes() + id_member(item, form).len() + 1).sum::<usize>();
     let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
         + model.len()
         + escaped_len(&prompt.instructions)
@@ -31,7 +32,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     body.extend_from_slice(br#","instructions":"#);
     write_string(&mut body, &prompt.instructions);
     body.extend_from_slice(br#","input":["#);
-    for (place, item) in sent().enumerate() {
+    for (place, item) in sent.into_iter().enumerate() {
         if place > 0 {
             body.push(b',');
         }
@@ -66,6 +67,8 @@ struct Tail<'a> {
     include: &'static [&'static str],
     prompt_cache_key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    previous_response_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Text<'a>>,
 }
 
@@ -81,6 +84,7 @@ impl<'a> Tail<'a> {
             // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
             prompt_cache_key: prompt.thread.to_string(),
+            previous_response_id: form.follows.as_ref().map(|stored| stored.response_id.clone()),
             text: has_text.then(|| Text {
                 verbosity: prompt.verbosity.as_ref().map(codex_wire::reasoning::Verbosity::as_str),
                 format: prompt.output_schema.as_ref().map(Format::new),
@@ -223,6 +227,26 @@ mod tests {
             let shared = before.split_once(r#"],"tools""#).unwrap().0;
             assert!(bytes(&whole.input).starts_with(shared), "{shared}");
         }
+    }
+
+    #[test]
+    fn only_what_others_cannot_read_is_left_out_for_them() {
+        let mut prompt = crate::testing::prompt(&["user:Hi.", "thought:Hm.", "assistant:Yes.", "call:c1"]);
+        let traits = ProviderTraits { store: true, ..ProviderTraits::responses() };
+        for (place, id) in [(1, "rs"), (2, "msg"), (3, "fc")] {
+            prompt.input[place] = crate::testing::foreign(&prompt.input[place], "mock", json!({"id": id}));
+        }
+        let ids = |provider: &str| {
+            let body = request_body(&prompt, &Form::new("responses", provider, None, &traits));
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let shown = |item: &Value| format!("{} {}", item["type"], item["id"]);
+            body["input"].as_array().unwrap().iter().map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            ids("mock"),
+            [r#""message" null"#, r#""reasoning" "rs""#, r#""message" "msg""#, r#""function_call" "fc""#]
+        );
+        assert_eq!(ids("other"), [r#""message" null"#, r#""message" null"#, r#""function_call" null"#]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl ScriptedModel {
         if let Some(plain) = &entry.plain {
             return Err(refusal(plain.status, |name| entry.header(name), &plain.body, SystemTime::now()));
         }
-        let rate_limits = rate_limits(|name| entry.header(name));
+        let rate_limits = rate_limits(|name| entry.header(name), SystemTime::now());
         let is_reset = matches!(entry.end, End::Reset);
         let steps = Box::new(responses_events(entry, number));
         Ok(Playing { rate_limits: Some(rate_limits), steps, silence, is_reset })

@@ -113,7 +113,7 @@ async fn refusals_that_are_final() {
         r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit", "resets_in_seconds": 7500}}}]"#,
         expect![[r#"
             opened
-            error usage limit reached: limit; it resets in 2 h 5 min; UsageLimitExceeded; Never
+            error usage limit reached: limit; it resets in 2 h 5 min; UsageLimitExceeded; AtReset { after: 7500s }
             1 request(s)"#]],
     )
     .await;

@@ -9,3 +9,4 @@ mod credentials;
 mod failures;
 mod requests;
 mod scripted;
+mod stored_answers;

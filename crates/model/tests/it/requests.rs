@@ -1,6 +1,8 @@
 //! Requests to a provider.
 
-use codex_model::{FixedKey, HttpModel, Model as _, Prompt, SharedCredentials, StreamExt as _};
+use std::time::Duration;
+
+use codex_model::{FixedKey, HttpModel, Model as _, ModelError, Prompt, Provider, SharedCredentials, StreamExt as _};
 use codex_testkit::{FakeModel, Request};
 use codex_wire::tool_spec::{ToolList, ToolSpec};
 use expect_test::expect;
@@ -63,4 +65,37 @@ async fn scripts_look_at_requests() {
     let model = HttpModel::new(provider(&fake));
     assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(2));
     assert_eq!(sent(&fake, &model, prompt("the WEATHER")).await.entry, Some(1));
+}
+
+#[tokio::test]
+async fn models_are_listed_with_the_key_over_the_same_connection() {
+    let fake = FakeModel::start(r#"[{"items": []}]"#).listing(&["a", "b"]);
+    let mut provider = provider(&fake);
+    provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
+    provider.query = vec![("api-version".to_owned(), "1".to_owned())];
+    let model = HttpModel::new(provider);
+    assert_eq!(model.list_models(Duration::from_secs(5)).await.unwrap(), ["a", "b"]);
+    let request = sent(&fake, &model, prompt("Hello.")).await;
+    let list = &fake.requests()[0];
+    assert_eq!(
+        (list.path.as_str(), list.header("authorization")),
+        ("/v1/models?api-version=1", Some("Bearer sk-secret"))
+    );
+    assert_eq!((list.connection, request.connection), (1, 1));
+}
+
+#[tokio::test]
+async fn a_list_that_does_not_come_is_not_waited_for() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let provider = Provider::new("mock", format!("http://{}/v1", listener.local_addr().unwrap()));
+    let listed = HttpModel::new(provider).list_models(Duration::from_millis(50)).await;
+    assert!(matches!(listed, Err(ModelError::Idle { .. })), "{listed:?}");
+}
+
+#[tokio::test]
+async fn wrong_settings_leave_no_list() {
+    let mut provider = Provider::new("mock", "http://127.0.0.1:1/v1");
+    provider.headers = vec![("x y".to_owned(), String::new())];
+    let listed = HttpModel::new(provider).list_models(Duration::from_secs(5)).await;
+    assert!(matches!(listed, Err(ModelError::Header { .. })), "{listed:?}");
 }

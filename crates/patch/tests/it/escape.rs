@@ -171,7 +171,7 @@ fn protected_names_in_any_spelling_and_whether_there_or_not() {
 }
 
 #[test]
-fn what_is_refused_is_named_with_where_it_leads() {
+fn a_refused_path_is_named_with_its_target() {
     let folder = neighbours();
     symlink("../out", folder.at("ws/link")).unwrap();
     let plan = folder.planned(&patch("*** Add File: ws/link/x\n+x"));

@@ -114,7 +114,7 @@ fn bytes_that_are_not_utf8_survive() {
 }
 
 #[test]
-fn what_is_no_text_is_refused_by_name() {
+fn binary_files_are_refused_by_name() {
     for (content, expected) in [
         (
             &b"a\0b\n"[..],

@@ -276,7 +276,7 @@ fn errors_name_file_hunk_and_nearest_place() {
 }
 
 #[test]
-fn what_is_replaced_is_shown_as_changed() {
+fn a_replaced_file_is_shown_as_changed() {
     let folder = Folder::with(&[("a", "old\n"), ("b", "from\n"), ("c", "there\n")]);
     let text = "*** Add File: a\n+new\n*** Update File: b\n*** Move to: c\n@@\n-from\n+to";
     let plan = folder.planned(&patch(text));

@@ -87,7 +87,7 @@ fn a_deleted_and_a_moved_file() {
 
 /// The engine prefixes these with `apply_patch verification failed: `.
 #[test]
-fn what_a_model_is_told_of_a_patch_that_does_not_fit() {
+fn the_report_of_a_patch_that_does_not_apply() {
     let folder = Folder::with(&[("old.txt", "before\n")]);
     let patch =
         codex_patch::parse("*** Begin Patch\n*** Update File: old.txt\n@@\n-no such line\n+after\n*** End Patch");

@@ -49,7 +49,7 @@ fn several_updates_are_one() {
 }
 
 #[test]
-fn what_is_undone_is_not_shown() {
+fn rolled_back_turns_are_not_shown() {
     let folder = Folder::with(&[("a", "1\n")]);
     check(&folder, &["*** Update File: a\n@@\n-1\n+2", "*** Update File: a\n@@\n-2\n+1"], expect![[r#""#]]);
     check(&folder, &["*** Add File: b\n+x", "*** Delete File: b"], expect![[r#""#]]);

@@ -11,7 +11,7 @@ use codex_wire::prompt::CustomPrompt;
 /// The prompts of the user: those typed before, and those kept in files.
 #[derive(Debug, Clone)]
 pub struct Prompts {
-    /// Who keeps the prompts typed before; nobody when the user does not want them kept.
+    /// The store of the prompt history; none if the user turned it off.
     history: Option<Arc<dyn ThreadStore>>,
     /// How much of them is kept.
     max_bytes: Option<u64>,

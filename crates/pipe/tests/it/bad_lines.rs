@@ -16,7 +16,7 @@ async fn check_bytes(bytes: &[u8], expected: Expect) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_json() {
+async fn input_that_is_not_json() {
     check_answers(&["hello", "{", r#"{"id":"1","op":{"type":"get_path"}} x"#], expect![[r#"
         {"id":"","msg":{"type":"warning","message":"line 1 is not a submission: expected value at column 1"}}
         {"id":"","msg":{"type":"warning","message":"line 2 is not a submission: EOF while parsing an object at column 1"}}

@@ -167,9 +167,9 @@ impl Client {
     }
 
     /// Stops reading.
-    pub(crate) fn stop_reading(self) -> Deaf {
+    pub(crate) fn stop_reading(self) -> Muted {
         let Self { folder, thread, input, served, .. } = self;
-        Deaf { _folder: folder, thread, input, served }
+        Muted { _folder: folder, thread, input, served }
     }
 
     /// Reads a message and gives its kind.
@@ -207,7 +207,7 @@ impl Client {
 }
 
 /// A client that no longer reads.
-pub(crate) struct Deaf {
+pub(crate) struct Muted {
     _folder: TempDir,
     pub(crate) thread: Thread,
     pub(crate) input: DuplexStream,

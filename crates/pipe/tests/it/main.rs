@@ -1,4 +1,5 @@
-//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock.
+//! Transcripts of `codex proto`: lines in, lines out, in process and on a paused clock; and `codex mcp-server` as its
+//! clients see it.
 //!
 //! Every test looks at all that came out, so a message too many fails as well as one too few.
 
@@ -9,6 +10,8 @@ mod bad_lines;
 mod bookmarks;
 mod client;
 mod ending;
+mod mcp;
+mod mcp_client;
 mod settings;
 mod shapes;
 mod turns;

@@ -98,7 +98,7 @@ async fn a_user_turn_brings_settings_that_later_turns_keep() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn configuring_the_session_stops_the_turn_and_announces_it_anew() {
+async fn configuring_the_session_stops_the_turn_and_announces_it_again() {
     let options = crate::client::Options { in_full: true, ..Default::default() };
     let mut client = Client::start_with(r#"[{"items": [{"hang": true}]}]"#, options).await;
     client.forget_greeting().await;
@@ -128,7 +128,7 @@ async fn the_path_is_told_whenever_it_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_this_release_cannot_do_is_said() {
+async fn unsupported_methods_are_refused_with_a_reason() {
     let lines = [
         op("1", "undo"),
         op("2", "list_mcp_tools"),

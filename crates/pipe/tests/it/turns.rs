@@ -98,7 +98,7 @@ async fn reasoning_with_the_thoughts_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_is_told() {
+async fn a_plan_is_reported() {
     let script = r#"[{"items": [{"call": "update_plan", "args": {"explanation": "why", "plan": [{"step": "Look", "status": "in_progress"}]}}]},
                      {"items": [{"text": "done"}]}]"#;
     check_turn(
@@ -122,7 +122,7 @@ async fn a_plan_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_is_told_and_the_turn_goes_on() {
+async fn a_cut_is_told_and_the_turn_continues() {
     let script = r#"[{"items": [{"text": "Hal", "done": false}], "end": "cut"}, {"items": [{"text": "Hallo"}]}]"#;
     check_turn(script, Options::default(), expect![[r#"
         {"id":"","msg":{"type":"session_configured",…}}

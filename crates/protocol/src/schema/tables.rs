@@ -1,4 +1,4 @@
-//! The tables that messages are dispatched by, for whoever describes the whole protocol.
+//! The dispatch tables of messages, for descriptions of the whole protocol.
 //!
 //! Reading is more lenient than what is described from them: old names of members and other spellings of words are
 //! taken as well.

@@ -1,7 +1,7 @@
 //! TypeScript from JSON Schema, one file a type.
 //!
-//! Printed from the schemas and not derived beside them, so that there is one description of each type: what a
-//! schema says by hand, TypeScript says too.
+//! Printed from the schemas and not derived separately, so that there is one description of each type: what a schema
+//! says by hand, TypeScript says too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

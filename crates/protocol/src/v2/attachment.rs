@@ -99,7 +99,7 @@ pub struct ThreadAttachmentRemoveParams {
 pub struct ThreadAttachmentOwnerListParams {
     pub attachment_type: String,
     pub identity_key: String,
-    /// Whether only threads that were put away are wanted, or only the others; all if unset.
+    /// Whether to list only archived threads or only active ones; all if unset.
     #[serde(default)]
     pub archived: Option<bool>,
     /// The cursor of the page to list.
@@ -128,7 +128,7 @@ pub struct ThreadAttachmentOwnerListResponse {
 pub struct ThreadAttachmentOwner {
     /// The thread.
     pub thread_id: String,
-    /// Whether it was put away.
+    /// Whether it is archived.
     pub archived: bool,
 }
 

@@ -124,7 +124,7 @@ pub struct ThreadGoalClearResponse {
     pub cleared: bool,
 }
 
-/// A thread has another goal, or its goal stands otherwise than before.
+/// The goal of a thread has changed.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

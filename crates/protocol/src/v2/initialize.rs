@@ -54,7 +54,7 @@ pub struct Capabilities {
     pub experimental_api: bool,
     /// Notifications it does not want.
     pub opt_out_notification_methods: Option<Vec<String>>,
-    /// The dialect it is spoken to in, whatever it asks in.
+    /// The dialect of its notifications, independent of its requests.
     pub dialect: Option<Dialect>,
 }
 
@@ -67,7 +67,7 @@ spelled! {
         "v2" => V2,
         /// Both of these.
         "both" => Both,
-        /// `item/created` and `item/delta` beside the events that say nothing of the same items.
+        /// `item/created` and `item/delta` in addition to the events that do not repeat these items.
         "items" => Items,
     }
 }

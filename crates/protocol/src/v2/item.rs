@@ -117,7 +117,7 @@ pub enum ThreadItem {
         /// The findings as text.
         review: String,
     },
-    /// The conversation was summed up.
+    /// The conversation was compacted.
     ContextCompaction {
         /// Its name.
         id: String,

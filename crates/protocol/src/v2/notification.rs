@@ -59,39 +59,39 @@ macro_rules! notifications {
 }
 
 notifications! {
-    /// Something went wrong in a turn.
+    /// An error in a turn.
     "error" => Error(ErrorNotification),
     /// A thread is ready.
     "thread/started" => ThreadStarted(Box<ThreadStarted>),
-    /// A thread does something else now.
+    /// The status of a thread has changed.
     "thread/status/changed" => ThreadStatusChanged(ThreadStatusChanged),
-    /// A thread was put away.
+    /// A thread was archived.
     "thread/archived" => ThreadArchived(ThreadNamed),
-    /// A thread was taken back.
+    /// A thread was restored from the archive.
     "thread/unarchived" => ThreadUnarchived(ThreadNamed),
     /// A thread was deleted.
     "thread/deleted" => ThreadDeleted(ThreadNamed),
     /// A thread is no longer loaded.
     "thread/closed" => ThreadClosed(ThreadNamed),
-    /// The last turns of a thread were forgotten.
+    /// The last turns of a thread were rolled back.
     "thread/reverted" => ThreadReverted(ThreadNamed),
-    /// A thread is called something else now.
+    /// The name of a thread has changed.
     "thread/name/updated" => ThreadNameUpdated(ThreadNameUpdated),
-    /// More or less of a thread was read.
+    /// The read state of a thread has changed.
     "thread/readState/changed" => ThreadReadStateChanged(ThreadReadStateChangedNotification),
-    /// Something was attached to a thread, or taken away.
+    /// An attachment of a thread was added or removed.
     "thread/attachment/updated" => ThreadAttachmentUpdated(ThreadAttachmentUpdatedNotification),
-    /// A thread has another goal, or its goal stands otherwise than before.
+    /// The goal of a thread has changed.
     "thread/goal/updated" => ThreadGoalUpdated(Box<ThreadGoalUpdated>),
-    /// A thread has no goal any more.
+    /// The goal of a thread was removed.
     "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
-    /// A conversation was summed up.
+    /// A conversation was compacted.
     "thread/compacted" => ThreadCompacted(TurnNamed),
-    /// A client that was cut off knows everything again.
+    /// A client that reconnected has caught up.
     "thread/caughtUp" => ThreadCaughtUp(ThreadCaughtUp),
-    /// A turn has begun.
+    /// A turn has started.
     "turn/started" => TurnStarted(TurnStarted),
     /// A turn is over.
     "turn/completed" => TurnCompleted(TurnCompleted),
@@ -99,9 +99,9 @@ notifications! {
     "turn/diff/updated" => TurnDiffUpdated(TurnDiffUpdated),
     /// The model has changed its plan.
     "turn/plan/updated" => TurnPlanUpdated(TurnPlanUpdated),
-    /// An item has begun.
+    /// An item has started.
     "item/started" => ItemStarted(Box<ItemStarted>),
-    /// An item is whole.
+    /// An item is complete.
     "item/completed" => ItemCompleted(Box<ItemCompleted>),
     /// An item of the conversation with the model.
     "rawResponseItem/completed" => RawResponseItemCompleted(Box<RawResponseItemCompleted>),
@@ -111,9 +111,9 @@ notifications! {
     "item/delta" => CreatedItemDelta(Box<CreatedItemDelta>),
     /// More of a message.
     "item/agentMessage/delta" => AgentMessageDelta(ItemDelta),
-    /// More of what a command prints.
+    /// More output of a command.
     "item/commandExecution/outputDelta" => CommandOutputDelta(ItemDelta),
-    /// Something was typed into a terminal.
+    /// Input was typed into a terminal.
     "item/commandExecution/terminalInteraction" => TerminalInteraction(TerminalInteraction),
     /// Output of a patch.
     "item/fileChange/outputDelta" => FileChangeOutputDelta(ItemDelta),
@@ -123,46 +123,46 @@ notifications! {
     "item/reasoning/summaryTextDelta" => ReasoningSummaryTextDelta(ReasoningSummaryTextDelta),
     /// A new part of a reasoning summary.
     "item/reasoning/summaryPartAdded" => ReasoningSummaryPartAdded(ReasoningSummaryPartAdded),
-    /// More of the thoughts themselves.
+    /// More raw reasoning.
     "item/reasoning/textDelta" => ReasoningTextDelta(ReasoningTextDelta),
-    /// A request of the server was answered.
+    /// A server request was resolved.
     "serverRequest/resolved" => ServerRequestResolved(ServerRequestResolved),
     /// The account's limits.
     "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification),
-    /// Something the user should know.
+    /// A warning for the user.
     "warning" => Warning(Warning),
     /// An MCP server is further in starting up, or has ended.
     "mcpServer/startupStatus/updated" => McpServerStartupStatusUpdated(McpServerStatusUpdatedNotification),
     /// The tool of an MCP server tells how far a call is.
     "item/mcpToolCall/progress" => McpToolCallProgress(McpToolCallProgressNotification),
-    /// Something in the configuration the user should know about.
+    /// A warning about the configuration.
     "configWarning" => ConfigWarning(ConfigWarning),
-    /// Something the client should stop using.
+    /// A deprecated feature that the client uses.
     "deprecationNotice" => DeprecationNotice(DeprecationNotice),
 
     // Methods that are not about threads.
 
     /// A login is complete or has failed.
     "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
-    /// The user is logged in in another way.
+    /// The login has changed.
     "account/updated" => AccountUpdated(AccountUpdatedNotification),
     /// The same for older clients.
     "authStatusChange" => AuthStatusChange(AuthStatusChangeNotification),
     /// A login is complete or has failed, for older clients.
     "loginChatGptComplete" => LoginChatGptComplete(LoginChatGptCompleteNotification),
-    /// A conversation that was there before is ready.
+    /// An existing conversation is ready.
     "sessionConfigured" => SessionConfigured(Box<SessionConfiguredNotification>),
-    /// More of what a command outside of all threads prints.
+    /// More output of a command that belongs to no thread.
     "command/exec/outputDelta" => CommandExecOutputDelta(CommandExecOutputDeltaNotification),
     /// The results of a search so far.
     "fuzzyFileSearch/sessionUpdated" => FuzzyFileSearchSessionUpdated(FuzzyFileSearchSessionUpdatedNotification),
-    /// A search has looked at everything.
+    /// A search is complete.
     "fuzzyFileSearch/sessionCompleted" => FuzzyFileSearchSessionCompleted(FuzzyFileSearchSessionCompletedNotification),
-    /// Other skills count now.
+    /// The available skills have changed.
     "skills/changed" => SkillsChanged(Empty),
-    /// Something on disk has changed.
+    /// A watched path has changed.
     "fs/changed" => FsChanged(FsChangedNotification),
-    /// Folders that everybody may write would let commands out of the sandbox of Windows; never sent elsewhere.
+    /// A warning about world-writable folders; only sent on Windows.
     "windows/worldWritableWarning" => WindowsWorldWritableWarning(WindowsWorldWritableWarningNotification),
 }
 

@@ -41,17 +41,17 @@ macro_rules! server_requests {
 }
 
 server_requests! {
-    /// May this command run?
+    /// Requests approval of a command.
     "item/commandExecution/requestApproval" => CommandExecutionRequestApproval(CommandApprovalParams) -> ApprovalResponse,
-    /// May these files be changed?
+    /// Requests approval of file changes.
     "item/fileChange/requestApproval" => FileChangeRequestApproval(FileChangeApprovalParams) -> ApprovalResponse,
-    /// May this command run? Asked of those who listen to a conversation.
+    /// Requests approval of a command from listeners of a conversation.
     "execCommandApproval" => ExecCommandApproval(ExecCommandApprovalParams) -> ConversationApprovalResponse,
-    /// May these files be changed? Asked of those who listen to a conversation.
+    /// Requests approval of file changes from listeners of a conversation.
     "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
     /// An MCP server wants to know something, or a tool of it is about to be called.
     "mcpServer/elicitation/request" => McpServerElicitation(McpElicitationParams) -> McpElicitationResponse,
-    /// The tokens that the client has brought were refused: has it others?
+    /// Requests new tokens from the client, because its own were refused.
     "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
 }
 
@@ -101,7 +101,7 @@ pub struct CommandApprovalParams {
     pub available_decisions: Vec<Value>,
 }
 
-/// `item/fileChange/requestApproval`. What would change is in the item.
+/// `item/fileChange/requestApproval`. The changes are in the item.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileChangeRequestApprovalParams"))]
 #[serde(rename_all = "camelCase")]

@@ -27,7 +27,7 @@ pub struct ThreadSubscribeParams {
 pub struct ThreadSubscribeResponse {
     /// The thread; with its turns if `reset` is true.
     pub thread: Thread,
-    /// The log that numbers count in. They begin anew whenever a thread is loaded.
+    /// The log that numbers count in. They restart whenever a thread is loaded.
     pub log_id: String,
     /// The number of the last event so far. `thread/caughtUp` comes when it has been told.
     pub seq: Option<u64>,

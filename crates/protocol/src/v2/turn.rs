@@ -245,7 +245,7 @@ pub struct TurnInterruptParams {
     /// The thread.
     #[serde(alias = "thread_id", alias = "conversationId")]
     pub thread_id: String,
-    /// The turn; whatever runs if it is left out.
+    /// The turn; the running one if omitted.
     #[serde(default, alias = "turn_id")]
     pub turn_id: Option<String>,
 }

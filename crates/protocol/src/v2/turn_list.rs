@@ -108,7 +108,7 @@ pub enum ThreadItemsListCursor {
     Anchor(ThreadItemsListAnchor),
 }
 
-/// An item beside which a page begins.
+/// The item next to the start of a page.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]

@@ -14,6 +14,12 @@ pub struct ThreadTokenUsage {
     pub last: TokenUsageBreakdown,
     /// The size of the model's window, where known.
     pub model_context_window: Option<i64>,
+    /// The cost of the latest turn so far; only if the user has set prices for everything that it used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_cost: Option<f64>,
+    /// The cost of the thread, under the same condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_cost: Option<f64>,
 }
 
 impl From<&TokenUsageInfo> for ThreadTokenUsage {
@@ -22,6 +28,8 @@ impl From<&TokenUsageInfo> for ThreadTokenUsage {
             total: info.total_token_usage.into(),
             last: info.last_token_usage.into(),
             model_context_window: info.model_context_window,
+            turn_cost: info.turn_cost,
+            thread_cost: info.thread_cost,
         }
     }
 }

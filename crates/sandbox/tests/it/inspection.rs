@@ -265,7 +265,7 @@ pub(crate) fn nothing_that_a_command_leaves_runs_with_the_next_git() {
 }
 
 #[test]
-pub(crate) fn what_is_disarmed_is_kept_and_named() {
+pub(crate) fn disarmed_files_are_kept_and_named() {
     let world = repository();
     let script = "mkdir -p src/deep/.idea src/.cargo .husky; echo x > src/.npmrc; echo x > src/.cargo/config.toml; \
         cd src; git init -q; git config core.fsmonitor ./x; git config user.name me; echo x > .git/hooks/pre-push; \
@@ -356,7 +356,7 @@ fn a_strategy_that_is_no_part_of_git_is_found() {
 }
 
 #[test]
-fn what_a_user_lets_a_rebase_execute_stays() {
+fn commands_that_a_user_added_to_a_rebase_stay() {
     crate::settle_level();
     if !crate::support::has_namespaces() {
         return;
@@ -402,7 +402,7 @@ fn many_worktrees_do_not_stop_commands() {
 }
 
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn special_files_are_not_waited_for() {
     let world = repository();
     let script = "cd src; git init -q; rm .git/config; mkfifo .git/config .git/info/attributes; mkfifo .npmrc pre-commit; \
         mkdir -p ../src/t; mkfifo t/.git";

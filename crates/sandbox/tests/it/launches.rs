@@ -72,7 +72,7 @@ fn programs_are_found_on_the_commands_own_path() {
 }
 
 #[test]
-fn what_cannot_start_says_why() {
+fn a_failed_start_gives_a_reason() {
     let world = World::new();
     for policy in policies() {
         let mut launch = world.launch(&policy, &["/no/such/program"]);

@@ -23,7 +23,7 @@ const TREE: &str = "trap '' TERM HUP INT; exec 9> lock; flock 9; \
     (sleep 60 &) ; setsid sh -c 'trap \"\" TERM HUP; sleep 60' & (setsid sh -c '(sleep 60 &) &' &); echo ready; ";
 
 #[test]
-fn what_a_command_leaves_behind_ends_with_it() {
+fn processes_left_by_a_command_end_with_it() {
     for policy in [SandboxPolicy::DangerFullAccess, workspace_write()] {
         let world = World::new();
         let lock = world.ws("lock");

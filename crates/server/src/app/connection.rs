@@ -52,7 +52,7 @@ pub(crate) struct Connection {
     has_parted: AtomicBool,
 }
 
-/// Who the client is and what it wants.
+/// The identity and capabilities of the client.
 #[derive(Debug)]
 pub(crate) struct Client {
     /// Its name.
@@ -61,7 +61,7 @@ pub(crate) struct Client {
     pub(crate) user_agent: String,
     /// Which release's ways it knows.
     pub(crate) release: ProtocolRelease,
-    /// The dialect it is spoken to in, whatever it asks in.
+    /// The dialect of its notifications, independent of its requests.
     pub(crate) dialect: Option<Dialect>,
     /// Notifications it does not want.
     pub(super) unwanted: HashSet<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Client {
     pub(super) unwanted_events: HashSet<String>,
     /// Beginnings of notifications it does not want.
     pub(super) unwanted_groups: Vec<String>,
-    /// Whether it wants the events of the queue beside the notifications.
+    /// Whether it wants the events of the queue in addition to the notifications.
     pub(crate) has_events: bool,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Asked {
 pub(crate) struct Unanswered {
     /// The id that the response repeats.
     pub(crate) id: RequestId,
-    /// Who asks.
+    /// The requester.
     pub(crate) connection: Arc<Connection>,
     is_answered: bool,
     _open: Option<mpsc::Sender<()>>,
@@ -265,7 +265,7 @@ impl Connection {
         }
     }
 
-    /// Hands an answer of the client to whoever wants to know.
+    /// Delivers a response of the client to the requester.
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         if let Some(waiting) = lock(&self.awaited).remove(number) {
@@ -422,7 +422,7 @@ fn leading_id(head: &[u8]) -> Option<RequestId> {
     })
 }
 
-/// Whether the brackets of a message lie too deep within each other. What stands in quotes does not count.
+/// Whether the brackets of a message lie too deep within each other. Text in quotes does not count.
 fn is_too_deep(line: &[u8]) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for byte in line {

@@ -1,7 +1,7 @@
 //! Work on files, off the async threads.
 //!
-//! Invariant: whoever asks gets an answer in time. Work that hangs, as it may on a file system that does not answer,
-//! keeps its thread until it ends; so whatever clients choose the files for has a bounded number of places.
+//! Invariant: every request is answered in time. Work that hangs, for example on a file system that does not respond,
+//! keeps its thread until it ends; so work on files that clients choose has a bounded number of threads.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -73,7 +73,7 @@ pub(crate) trait ServeThread: Method<Params: NamesThread> {
 
 /// A request of a method that must be answered.
 pub(crate) struct Request<M> {
-    /// Who asks.
+    /// The requester.
     pub(crate) connection: Arc<Connection>,
     unanswered: Unanswered,
     method: PhantomData<fn() -> M>,
@@ -185,7 +185,7 @@ pub(crate) use serve_one;
 
 macro_rules! dispatch_all {
     ($($name:ident $scope:ident,)*) => {
-        /// Has a request served. What is left to do before the next line is read comes back.
+        /// Serves a request. Returns the work that has to be done before the next line is read.
         pub(crate) fn dispatch(unanswered: Unanswered, request: ClientRequest) -> Option<BoxFuture<'static, ()>> {
             match request {
                 $(ClientRequest::$name(params) => {

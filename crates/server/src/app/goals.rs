@@ -1,5 +1,5 @@
-//! `thread/goal/*`, and what a client is told of the goal when it opens a thread. Whoever asks about a goal knows of
-//! goals, and hears of it from there on.
+//! `thread/goal/*`, and the notification of the goal when a client opens a thread. A client that asks about a goal gets
+//! its notifications from there on.
 
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::goal::{

@@ -19,11 +19,11 @@ use codex_dialects::ProtocolRelease;
 /// How the server was started.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// Who runs the threads.
+    /// The host of the threads.
     pub threads: Arc<dyn ThreadHost>,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
-    /// Who keeps the login.
+    /// The owner of the login.
     pub accounts: Arc<dyn AccountHost>,
     /// The user's configuration.
     pub config: Arc<ConfigSource>,
@@ -45,7 +45,7 @@ pub struct Start {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) start: Start,
-    /// Who keeps the threads.
+    /// The store of threads.
     pub(crate) store: Arc<dyn ThreadStore>,
     /// How much the clients may have done at once.
     pub(crate) places: Places,

@@ -9,7 +9,7 @@ use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_log::{Body, Event, Item, Seq};
 use codex_wire::ids::ThreadId;
 
-/// About how many bytes of what was missed are told. Whoever has missed more is better off with the thread as a whole.
+/// About how many bytes of what was missed are told. A client that has missed more should reload the whole thread.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The events that a client missed.

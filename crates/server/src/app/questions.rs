@@ -128,7 +128,7 @@ fn read_answer(answer: &str) -> Answer {
     }
 }
 
-/// Reads a decision. What is none is no approval.
+/// Reads a decision. Anything else is no approval.
 fn read_decision(answer: &str) -> Option<ReviewDecision> {
     let decided = serde_json::from_str::<ApprovalResponse>(answer).map(|answer| answer.decision);
     decided.or_else(|_| serde_json::from_str(answer)).ok()

@@ -88,8 +88,8 @@ impl AppServer {
     /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person.
     /// Runs until it is dropped.
     ///
-    /// They are on disk with what they ask, so whoever asks for one again gets it. A turn whose questions cannot be
-    /// asked again is interrupted.
+    /// They are on disk with their questions, so a client that requests one again gets it. A turn whose questions
+    /// cannot be asked again is interrupted.
     pub async fn unload_idle(&self, after: Duration) {
         let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -307,7 +307,7 @@ fn missing(thread: ThreadId) -> ErrorObject {
     ErrorObject::invalid(format!("no rollout found for thread id {thread}"))
 }
 
-/// Puts a thread away.
+/// Archives a thread.
 pub(crate) async fn archive(connection: &Arc<Connection>, id: ThreadId) -> Result<Empty, ErrorObject> {
     unload(connection, id).await;
     let host = Arc::clone(&connection.host);

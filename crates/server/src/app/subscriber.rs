@@ -113,7 +113,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Lets the client hear of the goal from here on: whoever asks about one knows of goals.
+    /// Sends goal notifications to the client from here on: a client that asks about a goal knows goals.
     pub(crate) fn hear_of_goals(&mut self) {
         self.wishes.goals = true;
         self.projector.hear_of_goals();
@@ -126,7 +126,7 @@ impl ThreadSubscriber {
     }
 
     /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off
-    /// has heard of it; another hears of an item first when that goes on.
+    /// has seen it; another client first sees an item when it continues.
     pub(crate) fn take_in(&mut self, open_items: &[Arc<Event>], is_unbroken: bool) {
         self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
         self.created = CreatedItems::default();
@@ -168,7 +168,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Tells what came before the first turn at once, so that it is heard before the answer to whatever is asked next.
+    /// Sends the events before the first turn at once, so that they precede the response to the next request.
     pub(crate) async fn tell_beginning(&mut self) {
         while let Some(published) = self.next_waiting() {
             self.take(&published);
@@ -299,7 +299,7 @@ impl ThreadSubscriber {
     fn take_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) {
         let is_shared = self.filter.notifications == Notifications::All && self.share_notifications(event, encodings);
         let told = match self.filter.notifications {
-            // Who joins in the middle of a turn still hears when it began.
+            // A client that joins in the middle of a turn still gets its start.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
             Notifications::OfConversations => codex_dialects::v1::forwarded(event),
             Notifications::OfTurns => Some(Cow::Borrowed(event)),

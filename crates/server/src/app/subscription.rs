@@ -1,8 +1,9 @@
 //! Subscriptions by numbers: a client that was cut off goes on where it stopped.
 //!
 //! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
-//! number it has seen, is told what it has missed, and then that it has caught up. What is not remembered is read from
-//! the thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is told so.
+//! number it has seen, is told what it has missed, and then that it has caught up. Events that are no longer in memory
+//! are read from the thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is
+//! told so.
 
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ async fn open(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
     Ok(New { subscriber, answer, told })
 }
 
-/// Loads the thread. What the client has seen of it was told before it was loaded, so what came since is in its lines.
+/// Loads the thread. The client has seen only events from before it was loaded, so later ones are in its lines.
 async fn load(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscribeParams) -> Result<New, ErrorObject> {
     let resume = ThreadResumeParams {
         thread_id: params.thread_id.clone(),

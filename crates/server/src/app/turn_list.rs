@@ -1,6 +1,6 @@
 //! Turns and items of a thread, page by page.
 //!
-//! A cursor names what a page begins beside, so that pages stay whole while the thread goes on.
+//! A cursor names the entry next to the page, so that pages stay complete while the thread grows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who is logged in, and how that changes.
+//! The current login, and its changes.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -77,7 +77,7 @@ async fn a_login_in_a_browser_is_begun_and_cancelled_in_the_words_of_each_client
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_said() {
+async fn impossible_requests_are_refused_with_a_reason() {
     let mut client = AppClient::start(OPENAI).await;
     let (code, message) = client.refused("account/login/start", json!({"type": "carrierPigeon"})).await;
     assert_eq!((code, message.as_str()), (-32600, "there is no login of this kind"));
@@ -104,6 +104,8 @@ async fn a_client_brings_tokens_of_its_own() {
     assert_eq!(account, json!({"type": "chatgpt", "email": null, "planType": "team"}));
     assert!(!client.home("auth.json").exists(), "they are kept in memory alone");
     client.ok("account/logout", json!(null)).await;
+    let updated = client.next_notification("account/updated").await;
+    assert_eq!(updated, json!({"authMode": null, "planType": null}));
     assert_eq!(client.ok("account/read", json!({})).await["account"], json!(null));
     client.end().await;
     let mut client = AppClient::start_new(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;
@@ -128,7 +130,7 @@ async fn a_bad_key_is_refused_and_shown_nowhere() {
 }
 
 #[tokio::test]
-async fn every_kind_of_login_is_told() {
+async fn every_kind_of_login_is_reported() {
     let mut client = AppClient::start(OPENAI).await;
     let claims = json!({"email": "user@example.com", "https://api.openai.com/auth": {"chatgpt_plan_type": "pro"}});
     let token = format!("e30.{}.sig", BASE64_URL_SAFE_NO_PAD.encode(claims.to_string()));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::app_client::AppClient;
 use crate::app_threads::{scripted, start, turn};
 
-/// A thread with one turn that this client has let go of, its file, and whoever has it open now.
+/// A thread with one turn that this client has released, its file, and the process that has it open now.
 async fn held() -> (AppClient, String, PathBuf, RolloutFile) {
     let mut client = scripted("", &json!([{"items": [{"text": "one"}], "repeat": true}])).await;
     let thread = start(&mut client).await;

@@ -65,13 +65,13 @@ async fn an_answer_that_was_interrupted_is_shown_and_not_told() {
     client.end_unread().await;
 }
 
-/// The file beside that of a thread.
+/// The draft file next to that of a thread.
 fn beside(path: &Path) -> PathBuf {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name");
     path.with_file_name(format!("rollout-{}.partial", stem.rsplit('-').next().expect("an id has parts")))
 }
 
-/// Leaves a thread as it was when its answer broke off: without the lines that came after, and with what is kept beside
+/// Leaves a thread as it was when its answer broke off: without the lines that came after, and with the drafts next to
 /// it.
 fn kill(path: &Path, turn: &str) {
     let text = std::fs::read_to_string(path).expect("it can be read");
@@ -90,7 +90,7 @@ fn kill(path: &Path, turn: &str) {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_off_by_a_crash_is_shown_before_and_after_the_thread_goes_on() {
+async fn an_answer_that_was_cut_off_by_a_crash_is_shown_before_and_after_the_thread_continues() {
     let Interrupted { client, thread, turn, path, .. } = interrupted().await;
     let mut client = client.start_again_after(|| kill(&path, &turn)).await;
     check_shown(&mut client, &thread).await;

@@ -142,7 +142,7 @@ async fn a_terminal_has_a_size_that_changes() {
 }
 
 #[tokio::test]
-async fn what_does_not_go_together_is_refused() {
+async fn conflicting_options_are_refused() {
     let mut client = AppClient::start_new(FREE).await;
     for (more, part) in [
         (json!({"tty": true}), "needs a processId"),

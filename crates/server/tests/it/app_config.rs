@@ -96,7 +96,7 @@ async fn nobody_demands_anything_and_a_reload_reads_the_file_again() {
 }
 
 #[tokio::test]
-async fn every_value_is_told_with_where_it_comes_from() {
+async fn every_value_is_reported_with_where_it_comes_from() {
     let mut client = AppClient::start("model = 'one'\n[tools]\nweb_search = true\nview_image = false\n").await;
     let read = client.ok("config/read", json!({"includeLayers": true})).await;
     let tools = &read["config"]["tools"];
@@ -119,7 +119,7 @@ async fn every_value_is_told_with_where_it_comes_from() {
 }
 
 #[tokio::test]
-async fn keys_without_effect_are_told_to_each_client_once() {
+async fn keys_without_effect_are_reported_to_each_client_once() {
     let mut client = AppClient::start_new("modle = 'one'\nservice_tier = 'flex'\n").await;
     let file = client.home("config.toml");
     let warning = client.next_notification("configWarning").await;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::app_client::AppClient;
 
-/// A file that never ends. Whoever waits for it is released when the test is over, so that a failure is not a hang.
+/// A file that never ends. Its readers are released when the test is over, so that a failure does not hang.
 struct Trap(PathBuf);
 
 impl Trap {
@@ -60,7 +60,7 @@ async fn a_thread_starts_among_files_that_never_end() {
 }
 
 #[tokio::test]
-async fn what_a_client_wants_to_read_is_refused_and_the_file_is_named() {
+async fn reading_a_special_file_is_refused_and_the_file_is_named() {
     for kind in Endless::ALL {
         let mut client = AppClient::start_new("").await;
         let path = client.work("endless");

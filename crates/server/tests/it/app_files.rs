@@ -47,7 +47,7 @@ async fn files_are_written_read_listed_copied_and_removed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_said_and_nothing_hangs() {
+async fn impossible_requests_are_refused_and_nothing_hangs() {
     let mut client = AppClient::start_new("").await;
     let root = client.work("");
     std::fs::create_dir_all(client.work("full/of")).expect("a folder can be made");
@@ -80,7 +80,7 @@ async fn what_cannot_be_done_is_said_and_nothing_hangs() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn changes_are_told_while_something_is_watched() {
+async fn changes_are_reported_while_something_is_watched() {
     let mut client = AppClient::start_new("").await;
     let (folder, file) = (client.work(""), client.work("watched.txt"));
     let folder = folder.canonicalize().expect("it is there");

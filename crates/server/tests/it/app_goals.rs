@@ -64,7 +64,7 @@ async fn a_goal_is_set_worked_towards_in_turns_like_any_other_and_reached() {
 }
 
 #[tokio::test]
-async fn what_makes_no_goal_is_refused_and_says_why() {
+async fn an_invalid_goal_is_refused_and_says_why() {
     let mut client = scripted("", &json!([])).await;
     let thread = start(&mut client).await;
     for (params, why) in [

@@ -57,7 +57,7 @@ async fn lists_come_in_pages_that_end_and_show_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_filter_by_provider_goes_on_until_the_page_is_full_or_nothing_is_left() {
+async fn a_filter_by_provider_continues_until_the_page_is_full_or_nothing_is_left() {
     let mut client = scripted("", &json!([])).await;
     for number in 0..24 {
         write_rollout(&client, number, if number < 8 { "target" } else { "other" }, &json!({}));
@@ -85,7 +85,7 @@ async fn a_page_has_a_hundred_threads_at_most() {
 }
 
 #[tokio::test]
-async fn a_thread_of_another_program_goes_on_where_it_was() {
+async fn a_thread_of_another_program_continues_where_it_was() {
     let mut client = scripted("", &json!([])).await;
     let folder = client.work("elsewhere");
     std::fs::create_dir(&folder).expect("a folder can be made");

@@ -92,7 +92,7 @@ async fn files_of_instructions_are_named() {
 }
 
 #[tokio::test]
-async fn a_copy_is_told_with_its_turns_but_in_the_newest_release() {
+async fn a_copy_is_reported_with_its_turns_but_in_the_newest_release() {
     for (release, turns) in [(ProtocolRelease::V077, 1), (ProtocolRelease::V0166, 0)] {
         let hello = Hello { release: Some(release), ..Hello::default() };
         let mut client = saying(hello, FREE, &json!([text("One.")])).await;
@@ -107,7 +107,7 @@ async fn a_copy_is_told_with_its_turns_but_in_the_newest_release() {
 }
 
 #[tokio::test]
-async fn who_listens_no_more_is_told_so() {
+async fn a_client_that_unsubscribes_is_notified() {
     let mut client = scripted("", &json!([text("One.")])).await;
     let thread = start(&mut client).await;
     turn(&mut client, &thread, "a").await;
@@ -156,7 +156,7 @@ async fn a_conversation_that_is_brought_along_has_no_messages() {
 }
 
 #[tokio::test]
-async fn the_first_items_are_heard_before_the_answer_to_what_is_said() {
+async fn the_first_items_come_before_the_response_to_input() {
     let mut client = conversing(FREE, &json!([text("Done.")])).await;
     let (conversation, _) = open(&mut client).await;
     // The client does not wait for the first answer.
@@ -172,7 +172,7 @@ async fn the_first_items_are_heard_before_the_answer_to_what_is_said() {
 }
 
 #[tokio::test]
-async fn a_mode_sets_the_model_its_effort_and_what_it_is_told() {
+async fn a_mode_sets_the_model_its_effort_and_what_it_is_reported() {
     let script = json!([
         {"when": "You are in the default mode", "items": [{"text": "default"}]},
         {"when": "Only look.", "items": [{"text": "mine"}]},

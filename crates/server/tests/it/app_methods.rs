@@ -12,7 +12,7 @@ async fn no_stable_method_is_unknown() {
     let mut client = AppClient::start_new("").await;
     let mut refused = Vec::new();
     for method in STABLE.lines() {
-        // Without parameters most are refused for what is missing. What counts is that they are known.
+        // Without parameters most are refused for what is missing. The test is that they are known.
         if let Err(error) = client.call(method, json!({})).await {
             let message = error["message"].as_str().expect("a message");
             assert!(!message.contains("unknown variant"), "{method}: {message}");

@@ -1,4 +1,4 @@
-//! Numbers that stay: a client goes on where it stopped though the server was started anew, wherever that happened.
+//! Stable numbers: a client continues where it stopped after a restart of the server, at any point.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ impl View {
     }
 }
 
-/// Scripts name items anew for every server, so their turn tells them apart.
+/// Scripts restart the item ids with every server, so items are identified with their turn.
 fn named(turn: &Value, item: &Value) -> String {
     format!("{turn} {} {}", item["id"], item["summary"])
 }
@@ -124,7 +124,7 @@ fn script() -> Value {
 }
 
 #[tokio::test]
-async fn a_client_misses_nothing_however_often_the_server_is_started_anew() {
+async fn a_client_misses_nothing_however_often_the_server_restarts() {
     let mut dice = Dice(17);
     let mut client = scripted("sandbox_mode = 'danger-full-access'", &script()).await;
     let restarts = std::env::var("CODEX_RESTARTS").ok().and_then(|count| count.parse().ok()).unwrap_or(RESTARTS);
@@ -149,7 +149,7 @@ async fn a_client_misses_nothing_however_often_the_server_is_started_anew() {
 }
 
 #[tokio::test]
-async fn numbers_of_a_file_with_ordinals_go_on() {
+async fn numbers_of_a_file_with_ordinals_continue() {
     let mut client = scripted("", &json!([{"repeat": true, "items": [{"text": "a"}]}])).await;
     let mut view = View::new(&mut client).await;
     view.hear_some(&mut client, usize::MAX).await;

@@ -45,7 +45,7 @@ async fn after(config: &str, script: &Value, rollout: &Path) -> AppClient {
 }
 
 #[tokio::test]
-async fn a_question_is_asked_again_after_a_crash_and_the_turn_goes_on() {
+async fn a_question_is_asked_again_after_a_crash_and_the_turn_continues() {
     let asking = json!([{"items": [command("call-a", "echo ran > out")]}]);
     let (_kept, rollout, thread) = crashed(&asking, 1).await;
     let mut client = after(ASKS, &json!([text("Done.")]), &rollout).await;

@@ -1,5 +1,5 @@
-//! A session with a bit of everything, as a client of 0.77 sees it. What its messages look like is checked where they
-//! are read ([`crate::shapes`]); here it is made sure that there is one of each kind.
+//! A session with a bit of everything, as a client of 0.77 sees it. The form of its messages is checked where they are
+//! read ([`crate::shapes`]); here it is made sure that there is one of each kind.
 
 use std::collections::BTreeSet;
 

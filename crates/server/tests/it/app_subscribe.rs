@@ -30,7 +30,7 @@ fn is_rising(numbers: &[(u64, String)]) -> bool {
 }
 
 #[tokio::test]
-async fn what_was_missed_is_told_again_by_its_numbers() {
+async fn missed_events_are_repeated_by_number() {
     let script = json!([{"items": [{"text": "Hi there.", "deltas": ["Hi ", "there."]}]}]);
     let mut client = scripted("", &script).await;
     let thread = start(&mut client).await;
@@ -117,7 +117,7 @@ async fn a_thread_that_is_not_loaded_is_loaded_to_be_listened_to() {
 }
 
 #[tokio::test]
-async fn what_is_said_twice_under_one_key_is_heard_once() {
+async fn input_with_a_repeated_key_is_accepted_once() {
     let mut client = scripted("", &json!([text("one"), text("two")])).await;
     let thread = start(&mut client).await;
     let first = client.ok("turn/start", said(&thread, "a")).await["turn"]["id"].clone();
@@ -161,7 +161,7 @@ async fn a_retry_while_the_turn_runs_names_the_turn_that_runs() {
 }
 
 #[tokio::test]
-async fn what_waits_for_an_answer_is_listed_for_each_client_with_its_own_ids() {
+async fn open_requests_are_listed_for_each_client_with_its_own_ids() {
     let asks = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
     let command = json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo ran > out"]}}]});
     let mut client = scripted(asks, &json!([command, text("Done.")])).await;
@@ -188,7 +188,7 @@ async fn what_waits_for_an_answer_is_listed_for_each_client_with_its_own_ids() {
 }
 
 #[tokio::test]
-async fn what_concerns_all_clients_is_told_to_all() {
+async fn notifications_for_all_clients_reach_all() {
     let mut client = scripted("", &json!([text("one")])).await;
     let mut other = client.another().await;
     let thread = start(&mut client).await;

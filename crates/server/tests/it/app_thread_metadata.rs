@@ -25,7 +25,7 @@ async fn listed(client: &mut AppClient, thread: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_turn_has_left_is_unread_until_somebody_says_so() {
+async fn a_completed_turn_is_unread_until_it_is_marked() {
     let mut client = unsettled(&answers(3)).await;
     let thread = start(&mut client).await;
     let read = client.ok("thread/read", json!({"threadId": thread})).await;
@@ -83,7 +83,7 @@ async fn turns_that_are_forgotten_need_not_be_read() {
 }
 
 #[tokio::test]
-async fn what_is_no_result_leaves_nothing_to_read() {
+async fn a_turn_without_a_result_is_not_unread() {
     let script = json!([{"items": [{"text": "summary"}]}, {"items": [{"hang": true}]}]);
     let mut client = unsettled(&script).await;
     let thread = start(&mut client).await;
@@ -121,7 +121,7 @@ async fn clients_of_older_releases_and_those_who_want_what_is_settled_are_not_to
 }
 
 #[tokio::test]
-async fn what_is_known_of_a_repository_is_changed_in_part_or_taken_away() {
+async fn repository_information_is_changed_in_part_or_removed() {
     let mut client = unsettled(&answers(1)).await;
     let thread = start(&mut client).await;
     let update = |git: Value| json!({"threadId": thread, "gitInfo": git});
@@ -148,7 +148,7 @@ async fn what_is_known_of_a_repository_is_changed_in_part_or_taken_away() {
 }
 
 #[tokio::test]
-async fn what_is_attached_to_a_thread_is_found_from_both_sides() {
+async fn attachments_are_found_by_thread_and_by_key() {
     let mut client = unsettled(&answers(1)).await;
     let (one, two) = (start(&mut client).await, start(&mut client).await);
     let mut other = client.another().await;
@@ -201,7 +201,7 @@ async fn what_is_attached_to_a_thread_is_found_from_both_sides() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_attached_is_refused_in_words() {
+async fn invalid_attachments_are_refused_with_a_reason() {
     let mut client = unsettled(&answers(1)).await;
     let thread = start(&mut client).await;
     let add = |thread: &str, key: &str, payload: Value| json!({"threadId": thread, "attachmentType": "t", "identityKey": key, "payload": payload});
@@ -210,7 +210,7 @@ async fn what_cannot_be_attached_is_refused_in_words() {
         (add(unknown, "k", json!(1)), "no rollout found for thread id"),
         (add("x", "k", json!(1)), "invalid thread id"),
         (add(&thread, "", json!(1)), "identityKey must not be empty"),
-        (add(&thread, "k", json!("x".repeat(70_000))), "payload has 70002 bytes; at most 65536 are kept"),
+        (add(&thread, "k", json!("x".repeat(70_000))), "payload has 70002 bytes; the limit is 65536"),
         (
             json!({"threadId": thread, "attachmentType": "t", "identityKey": "k"}),
             "Invalid request: missing field `payload`",
@@ -285,7 +285,7 @@ async fn threads_are_sorted_into_sections() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sorted_is_refused_in_words() {
+async fn invalid_section_moves_are_refused_with_a_reason() {
     let mut client = unsettled(&answers(1)).await;
     let thread = start(&mut client).await;
     let section = client.ok("threadSection/create", json!({"name": "s"})).await["section"]["id"].take();

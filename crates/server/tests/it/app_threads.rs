@@ -1,10 +1,10 @@
-//! Threads over the app-server: started, listed, read, resumed, copied, put away.
+//! Threads over the app-server: started, listed, read, resumed, forked, archived.
 
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
 
-/// A client whose model plays a script, anew for each thread.
+/// A client whose model plays a script from its start for each thread.
 pub(crate) async fn scripted(config: &str, script: &Value) -> AppClient {
     let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                     script = 'script.json'\n";
@@ -74,7 +74,7 @@ async fn a_thread_is_listed_read_named_and_put_away() {
 }
 
 #[tokio::test]
-async fn a_thread_that_nobody_listens_to_is_unloaded_and_goes_on_when_it_is_resumed() {
+async fn a_thread_that_nobody_listens_to_is_unloaded_and_continues_when_it_is_resumed() {
     let mut client = scripted("", &answers(&["one", "two"])).await;
     let thread = start(&mut client).await;
     let first = turn(&mut client, &thread, "first").await;
@@ -148,8 +148,8 @@ async fn names_and_files_that_are_none_are_refused() {
     for (params, expected) in [
         (json!({"threadId": "nonsense"}), "invalid thread id"),
         (json!({"threadId": unknown}), "no rollout found for thread id"),
-        (json!({"threadId": unknown, "path": "/etc/passwd"}), "does not lie below"),
-        (json!({"threadId": unknown, "path": client.home("config.toml")}), "does not lie below"),
+        (json!({"threadId": unknown, "path": "/etc/passwd"}), "is not below"),
+        (json!({"threadId": unknown, "path": client.home("config.toml")}), "is not below"),
     ] {
         let (code, message) = client.refused("thread/resume", params).await;
         assert_eq!(code, -32600);
@@ -159,7 +159,7 @@ async fn names_and_files_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn who_resumes_a_thread_again_is_told_everything_once() {
+async fn a_client_that_resumes_again_gets_everything_once() {
     let mut client = scripted("", &answers(&["one"])).await;
     let thread = start(&mut client).await;
     for _ in 0..3 {

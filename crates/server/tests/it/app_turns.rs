@@ -15,7 +15,7 @@ fn text(text: &str) -> Value {
 const ASKS: &str = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
 
 #[tokio::test]
-async fn a_turn_is_told_in_order() {
+async fn a_turn_is_reported_in_order() {
     let script = json!([{"items": [{"text": "Hi there.", "deltas": ["Hi ", "there."]}]}]);
     let mut client = scripted("", &script).await;
     let thread = start(&mut client).await;
@@ -105,7 +105,7 @@ async fn an_error_or_nonsense_as_an_answer_is_no_approval() {
 }
 
 #[tokio::test]
-async fn who_joins_a_thread_is_asked_what_waits_for_an_answer() {
+async fn a_client_that_joins_a_thread_gets_its_open_requests() {
     let mut client = scripted(ASKS, &json!([command("echo ran > out"), text("Done.")])).await;
     let thread = start(&mut client).await;
     let input = json!([{"type": "text", "text": "go"}]);
@@ -139,7 +139,7 @@ async fn an_interrupt_right_after_the_start_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn what_is_said_meanwhile_joins_the_running_turn() {
+async fn input_joins_the_running_turn() {
     let mut client = scripted(ASKS, &json!([command("echo ran > out"), text("Done.")])).await;
     let thread = start(&mut client).await;
     let say = |text: &str| json!([{"type": "text", "text": text}]);
@@ -181,7 +181,7 @@ async fn settings_of_a_turn_last() {
 }
 
 #[tokio::test]
-async fn a_review_beside_the_thread_runs_in_one_of_its_own() {
+async fn a_detached_review_runs_in_its_own_thread() {
     let mut client = scripted("", &json!([text("{\"findings\": [], \"overall_explanation\": \"Fine.\"}")])).await;
     let thread = start(&mut client).await;
     let target = json!({"type": "custom", "instructions": "Look."});

@@ -17,6 +17,7 @@ mod app_goals;
 mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;
+mod app_limits;
 mod app_methods;
 mod app_order;
 mod app_restarts;

@@ -26,8 +26,12 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelea
 }
 
 /// Whether the schemas of 0.77 say something else than its binary sends, so that we follow the binary: the output of a
-/// call is a text and not an object, and what the model thought goes without its id.
+/// call is a text and not an object, what the model thought goes without its id, and the windows of `token_count` have
+/// names in snake case.
 fn is_wrong_in_077(message: &Value) -> bool {
+    if message.pointer("/params/msg/rate_limits/primary").is_some_and(Value::is_object) {
+        return true;
+    }
     let item = ["/params/item/type", "/params/msg/item/type"].iter().find_map(|place| message.pointer(place)?.as_str());
     item.is_some_and(|item| item == "reasoning" || item.ends_with("_call_output"))
 }
@@ -94,7 +98,7 @@ fn rows(bundle: &Value, table: &str, place: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_no_schema_allows_is_noticed() {
+fn values_that_no_schema_allows_are_noticed() {
     let bad = serde_json::json!({"method": "turn/started", "params": {"threadId": 1, "turn": {}}});
     let event = serde_json::json!({"method": "codex/event/warning", "params": {"msg": {"type": "warning"}}});
     let answer = serde_json::json!({"id": 1, "result": {"turn": null}});

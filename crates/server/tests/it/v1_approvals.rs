@@ -152,7 +152,7 @@ async fn a_question_that_was_settled_meanwhile_is_not_put() {
 
 /// 0.77 makes these notifications from events, and its clients know them so.
 #[tokio::test]
-async fn what_was_denied_has_failed_or_was_never_there_for_listeners_of_the_older_release() {
+async fn denied_items_fail_or_are_missing_for_listeners_of_the_older_release() {
     let script = json!([command("touch out"), patch("*** Add File: new.txt\n+hello"), text("Done.")]);
     let mut client = conversing(ASKS, &script).await;
     let (conversation, _) = open(&mut client).await;

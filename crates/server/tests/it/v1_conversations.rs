@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use crate::app_client::{AppClient, Hello};
 
-/// A client of 0.77 whose model plays a script, anew for each conversation.
+/// A client of 0.77 whose model plays a script from its start for each conversation.
 pub(crate) async fn conversing(config: &str, script: &Value) -> AppClient {
     saying(Hello { release: Some(ProtocolRelease::V077), ..Hello::default() }, config, script).await
 }
 
-/// A client that says this of itself, whose model plays a script, anew for each conversation.
+/// A client with this `clientInfo`, whose model plays a script from its start for each conversation.
 pub(crate) async fn saying(hello: Hello, config: &str, script: &Value) -> AppClient {
     let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                     script = 'script.json'\n";
@@ -70,7 +70,7 @@ fn kinds(messages: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_conversation_is_heard_from_its_first_word_to_its_last() {
+async fn a_conversation_is_delivered_from_its_first_message_to_its_last() {
     let mut client = conversing(FREE, &json!([command("echo hi"), text("Done.")])).await;
     let opened = client.ok("newConversation", json!({"model": "other"})).await;
     assert_eq!((&opened["model"], &opened["reasoningEffort"]), (&json!("other"), &json!(null)));
@@ -92,7 +92,7 @@ async fn a_conversation_is_heard_from_its_first_word_to_its_last() {
 }
 
 #[tokio::test]
-async fn what_is_said_reaches_the_model_word_for_word() {
+async fn input_reaches_the_model_verbatim() {
     // Nothing else answers, so the request had these words.
     let script = json!([{"when": "Exactly these words.", "items": [{"text": "Heard."}]}]);
     let mut client = conversing(FREE, &script).await;
@@ -151,7 +151,7 @@ async fn a_listener_hears_no_raw_events_unless_it_asked_for_them() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_is_an_error() {
+async fn unknown_names_are_errors() {
     let mut client = conversing("", &json!([])).await;
     let nobody = "00000000-0000-7000-8000-000000000000";
     let items = json!([{"type": "text", "data": {"text": "Hello"}}]);
@@ -275,7 +275,7 @@ async fn the_last_listener_takes_the_events_with_it_and_the_next_brings_them_bac
 }
 
 #[tokio::test]
-async fn what_was_said_before_anybody_listened_is_heard() {
+async fn messages_before_the_first_listener_are_delivered() {
     let mut client = conversing(FREE, &json!([text("Early.")])).await;
     let (conversation, _) = open(&mut client).await;
     say(&mut client, &conversation, "Hello").await;

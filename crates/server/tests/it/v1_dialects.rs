@@ -35,7 +35,7 @@ fn count(messages: &[Value], name: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_heard_both_ways_is_told_once_in_each() {
+async fn a_thread_with_both_subscriptions_is_delivered_once_in_each() {
     let script = json!([command("touch out"), {"items": [{"text": "Done.", "deltas": ["Do", "ne."]}]}]);
     let mut client = conversing(ASKS, &script).await;
     let thread = start(&mut client).await;
@@ -107,7 +107,7 @@ async fn a_listener_of_the_older_release_hears_of_items_too_but_not_of_what_came
 }
 
 #[tokio::test]
-async fn a_conversation_is_heard_as_a_thread_once_it_is_asked_like_one() {
+async fn a_conversation_is_a_thread_once_v2_methods_use_it() {
     let hello = Hello { release: Some(ProtocolRelease::V0166), ..Hello::default() };
     let mut client = saying(hello, FREE, &json!([text("One."), text("Two.")])).await;
     let (conversation, _) = open(&mut client).await;

@@ -9,7 +9,7 @@ use crate::app_client::AppClient;
 const OPENAI: &str = "model_provider = 'openai'\n";
 
 #[tokio::test]
-async fn a_login_is_told_with_its_key_only_to_those_who_ask_for_it() {
+async fn a_login_is_reported_with_its_key_only_to_those_who_ask_for_it() {
     let mut client = AppClient::start(OPENAI).await;
     let nobody = json!({"authMethod": null, "authToken": null, "requiresOpenaiAuth": true});
     assert_eq!(client.ok("getAuthStatus", json!({"includeToken": true, "refreshToken": false})).await, nobody);
@@ -74,7 +74,7 @@ async fn the_user_is_who_the_login_says() {
 }
 
 #[tokio::test]
-async fn the_saved_configuration_is_told_in_full() {
+async fn the_saved_configuration_is_reported_in_full() {
     let file = r#"
         model = "m"
         approval_policy = "on-request"

@@ -1,4 +1,4 @@
-//! Conversations on disk: listed, summed up, resumed, copied, put away.
+//! Conversations on disk: listed, summarised, resumed, forked, archived.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ async fn a_conversation_is_summed_up_by_name_and_by_file() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_in_another_process() {
+async fn a_conversation_continues_in_another_process() {
     let script = json!([{"when": "Second", "items": [{"text": "Two."}]}, {"items": [{"reasoning": ["Easy."]}, {"text": "One."}]}]);
     let mut client = conversing(FREE, &script).await;
     let (conversation, path) = spoken(&mut client, "First").await;

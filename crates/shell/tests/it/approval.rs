@@ -75,7 +75,7 @@ fn danger_is_found_wherever_it_hides() {
 }
 
 #[test]
-fn moves_are_told_with_what_they_may_replace() {
+fn moves_are_reported_with_what_they_may_replace() {
     let shown = |text: &str| {
         let moved = moves(&script(text)).into_iter().map(|found| format!("{} -> {}", found.from.join(" "), found.to));
         moved.collect::<Vec<_>>().join("; ")
@@ -418,7 +418,7 @@ fn git_is_harmless_only_in_the_checkout_that_the_thread_works_in() {
 }
 
 #[test]
-fn what_is_typed_into_a_command_is_never_harmless() {
+fn input_to_a_command_is_never_harmless() {
     let policies =
         [AskForApproval::UnlessTrusted, AskForApproval::OnRequest, AskForApproval::OnFailure, AskForApproval::Never];
     let asked =
@@ -433,7 +433,7 @@ fn what_is_typed_into_a_command_is_never_harmless() {
 }
 
 #[test]
-fn what_was_approved_before_runs_as_it_was_approved() {
+fn an_approved_command_runs_as_it_was_approved() {
     let prompt = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='prompt')").unwrap();
     let forbidden = Rules::parse("r.rules", "prefix_rule(pattern=['touch'], decision='forbidden')").unwrap();
     let argv = script("touch x");

@@ -30,7 +30,7 @@ pub enum ImportError {
     #[error("this is not a bundle of a thread")]
     NotABundle,
     /// It was written by a later release.
-    #[error("this bundle has the form {version}, and {VERSION} is the newest that is known")]
+    #[error("unsupported bundle version {version}; the newest supported version is {VERSION}")]
     Version { version: u32 },
     /// A line is not a rollout line.
     #[error("line {number} of the bundle is not a line of a rollout")]
@@ -39,13 +39,13 @@ pub enum ImportError {
         number: u64,
     },
     /// It names another thread than it contains.
-    #[error("the bundle does not hold the thread that it names")]
+    #[error("the bundle does not contain the thread that it names")]
     OtherThread,
     #[error("the bundle is incomplete: it has {found} of {expected} bytes")]
     Incomplete { found: u64, expected: u64 },
     #[error(transparent)]
     Write(#[from] RolloutError),
-    #[error("could not make {path}", path = .path.display())]
+    #[error("could not create {path}", path = .path.display())]
     Place { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Index(#[from] IndexError),

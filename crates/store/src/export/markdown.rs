@@ -56,7 +56,7 @@ fn markdown(body: &Body) -> Option<String> {
         Body::ThreadStarted(started) => Some(title(&started.meta)),
         Body::Recorded(record) => item(&record.json.json()),
         Body::Compacted(_) | Body::WentBack { .. } => {
-            Some("---\n\n*What was said before this was summed up for the model.*\n\n".to_owned())
+            Some("---\n\n*The conversation above was compacted for the model.*\n\n".to_owned())
         }
         Body::ItemInterrupted(item) => broken_off(item),
         Body::TurnEnded(Outcome::Aborted(_)) => Some("*The turn was interrupted.*\n\n".to_owned()),

@@ -21,6 +21,6 @@ pub enum ExportError {
     /// The file name is not that of a thread.
     #[error("{path} is not the file of a thread", path = .path.display())]
     NotAThread { path: PathBuf },
-    #[error("could not write what is exported")]
+    #[error("could not write the export")]
     Write(#[from] io::Error),
 }

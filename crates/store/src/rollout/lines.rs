@@ -29,7 +29,7 @@ pub enum ReadError {
     #[error("could not read the rollout {path}", path = .path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The file does not start like a rollout.
-    #[error("{path} does not say which thread it records", path = .path.display())]
+    #[error("{path} does not name its thread", path = .path.display())]
     NoMeta { path: PathBuf },
 }
 

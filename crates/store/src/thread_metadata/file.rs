@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_has_made_is_not_overwritten_when_it_cannot_be_read() {
+    fn unreadable_data_of_a_person_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metadata.json");
         std::fs::write(&path, "[1, 2").unwrap();

@@ -49,15 +49,15 @@ pub enum MetadataError {
     },
     #[error("{what} must not be empty")]
     Empty { what: &'static str },
-    #[error("{what} has {bytes} bytes; at most {most} are kept")]
+    #[error("{what} has {bytes} bytes; the limit is {most}")]
     TooLong { what: &'static str, bytes: usize, most: usize },
     /// The maximum number is reached.
-    #[error("there are {most} {what} already, and more are not kept")]
+    #[error("the limit of {most} {what} is reached")]
     TooMany { what: &'static str, most: usize },
     #[error("section not found: {section}")]
     NoSection { section: String },
     /// The thread that another one was to be inserted before is not in that section.
-    #[error("thread {thread} is not in section {section}, so nothing can be put before it there")]
+    #[error("thread {thread} is not in section {section}, so no thread can be moved before it")]
     NotThere { thread: ThreadId, section: String },
 }
 

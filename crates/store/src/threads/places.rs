@@ -61,7 +61,7 @@ pub enum PlaceError {
     #[error("could not find {path}", path = .path.display())]
     Missing { path: PathBuf, source: io::Error },
     /// It leads outside of the thread folders.
-    #[error("{path} does not lie below {home}", path = .path.display(), home = .home.display())]
+    #[error("{path} is not below {home}", path = .path.display(), home = .home.display())]
     Outside { path: PathBuf, home: PathBuf },
     /// The file name is not that of a thread, or it is not a file.
     #[error("{path} is not the file of a thread", path = .path.display())]
@@ -126,9 +126,9 @@ mod tests {
         assert!(!check_path(&home, &day.join(&name)).unwrap().archived);
         assert!(check_path(&home, &home.join(ARCHIVED).join(&name)).unwrap().archived);
         let error = |path: PathBuf| check_path(&home, &path).unwrap_err().to_string();
-        assert!(error(top.path().join("elsewhere").join(&name)).contains("does not lie below"));
-        assert!(error(day.join("link.jsonl")).contains("does not lie below"));
-        assert!(error(day.join("../../../../auth.json")).contains("does not lie below"));
+        assert!(error(top.path().join("elsewhere").join(&name)).contains("is not below"));
+        assert!(error(day.join("link.jsonl")).contains("is not below"));
+        assert!(error(day.join("../../../../auth.json")).contains("is not below"));
         assert!(error(day.join("notes.jsonl")).ends_with("is not the file of a thread"));
         assert!(error(day.join("gone.jsonl")).starts_with("could not find"));
     }

@@ -128,7 +128,7 @@ impl Tables {
 }
 
 #[test]
-fn what_others_sent_is_what_the_schemas_say() {
+fn messages_of_other_releases_match_the_schemas() {
     let mut tables = Tables::new();
     let (mut fitting, mut different) = (0, BTreeSet::new());
     for line in include_str!("recorded.jsonl").lines() {

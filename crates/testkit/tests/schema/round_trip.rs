@@ -153,7 +153,7 @@ round_trips! {
 }
 
 #[test]
-fn what_a_schema_does_not_allow_is_noticed() {
+fn values_outside_a_schema_are_noticed() {
     let schemas = Schemas::of::<Submission>();
     let fits = |op: serde_json::Value| schemas.check(&serde_json::json!({"id": "1", "op": op})).is_ok();
     assert!(fits(serde_json::json!({"type": "interrupt"})));

@@ -2,6 +2,9 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
+mod documents;
+mod names;
+mod prose;
 mod reading;
 mod sessions;
 mod settings;

@@ -71,22 +71,22 @@ async fn check_vanished(url: &str) {
 }
 
 #[tokio::test]
-async fn who_vanishes_from_a_unix_socket_finds_the_turn_completed() {
+async fn a_lost_unix_socket_client_finds_the_turn_completed() {
     check_vanished("unix://").await;
 }
 
 #[tokio::test]
-async fn who_vanishes_from_a_websocket_finds_the_turn_completed() {
+async fn a_lost_websocket_client_finds_the_turn_completed() {
     check_vanished("ws://127.0.0.1:0").await;
 }
 
 #[tokio::test]
-async fn who_vanishes_from_tcp_finds_the_turn_completed() {
+async fn a_lost_tcp_client_finds_the_turn_completed() {
     check_vanished("tcp://127.0.0.1:0").await;
 }
 
 #[tokio::test]
-async fn who_vanishes_from_grpc_finds_the_turn_completed() {
+async fn a_lost_grpc_client_finds_the_turn_completed() {
     check_vanished("grpc://127.0.0.1:0").await;
 }
 
@@ -150,7 +150,7 @@ fn rollout(folder: &Path) -> String {
 }
 
 #[tokio::test]
-async fn what_was_asked_before_the_input_ended_is_answered() {
+async fn requests_before_the_end_of_input_are_answered() {
     let mut world = World::new("", &json!([{"items": [{"text": "Hi."}]}]));
     for url in ["unix://", "tcp://127.0.0.1:0", "grpc://127.0.0.1:0"] {
         let address: Address = world.listen(url).await;
@@ -175,7 +175,7 @@ async fn what_was_asked_before_the_input_ended_is_answered() {
 /// Three clients on five threads, each over a different kind of socket, vanish and return at random. Every turn that
 /// was started ends once, and every returning client finds it.
 #[tokio::test]
-async fn whoever_comes_and_goes_loses_no_turn() {
+async fn clients_that_come_and_go_lose_no_turn() {
     let seed = fastrand::u64(..);
     let mut chance = fastrand::Rng::with_seed(seed);
     let script = json!([{"repeat": true, "items": [{"text": "All right.", "deltas": ["All ", "right."]}]}]);

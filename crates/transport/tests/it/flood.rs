@@ -21,7 +21,7 @@ async fn why(address: &Address) -> String {
 }
 
 #[tokio::test]
-async fn who_finds_no_room_is_told_so_and_finds_it_when_somebody_leaves() {
+async fn a_client_without_a_slot_is_refused_and_served_when_one_is_free() {
     let mut world = World::new("", &json!([]));
     world.slots = Slots::new(1);
     let unix = world.listen("unix://").await;
@@ -106,7 +106,7 @@ async fn a_flood_of_strangers_keeps_no_client_out() {
 }
 
 #[tokio::test]
-async fn who_has_said_nothing_makes_way_for_a_client_when_there_is_no_other_room() {
+async fn a_silent_connection_is_evicted_for_a_client() {
     let mut world = World::new("", &json!([]));
     (world.slots, world.limits.quiet) = (Slots::new(2), Duration::ZERO);
     let unix = world.listen("unix://").await;
@@ -143,22 +143,22 @@ async fn check_unread(url: &str) {
 }
 
 #[tokio::test]
-async fn what_is_unread_holds_no_room_over_a_unix_socket() {
+async fn unread_messages_hold_no_room_over_a_unix_socket() {
     check_unread("unix://").await;
 }
 
 #[tokio::test]
-async fn what_is_unread_holds_no_room_over_tcp() {
+async fn unread_messages_hold_no_room_over_tcp() {
     check_unread("tcp://127.0.0.1:0").await;
 }
 
 #[tokio::test]
-async fn what_is_unread_holds_no_room_over_websocket() {
+async fn unread_messages_hold_no_room_over_websocket() {
     check_unread("ws://127.0.0.1:0").await;
 }
 
 #[tokio::test]
-async fn what_is_unread_holds_no_room_over_grpc() {
+async fn unread_messages_hold_no_room_over_grpc() {
     check_unread("grpc://127.0.0.1:0").await;
 }
 

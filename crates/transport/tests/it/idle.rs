@@ -42,7 +42,7 @@ async fn loaded_later(world: &World) -> Value {
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_listens_to_goes_on() {
+async fn a_turn_that_nobody_listens_to_continues() {
     let mut world = World::new("", &json!([{"items": [{"hang": true}]}]));
     let mut client = Client::within(world.server.connect()).await;
     let thread = client.thread().await;
@@ -114,7 +114,7 @@ async fn an_abandoned_question_is_unloaded_at_once_where_descriptors_run_short()
 }
 
 #[tokio::test]
-async fn what_a_call_beside_an_abandoned_question_gave_is_not_forgotten() {
+async fn the_output_of_a_call_next_to_an_abandoned_question_is_kept() {
     let call = |id: &str, argv: &[&str]| json!({"call": "shell", "id": id, "args": {"command": argv}});
     let both = json!([{"items": [call("asks", &["touch", "out"]), call("runs", &["echo", "kept"])]}]);
     let mut world = World::new(ASKS, &both);
@@ -171,7 +171,7 @@ async fn check_interrupted(config: &str, script: &Value, ask: impl AsyncFnOnce(&
 }
 
 #[tokio::test]
-async fn what_was_said_to_a_turn_that_asks_is_kept_when_it_is_interrupted() {
+async fn input_to_a_waiting_turn_is_kept_when_it_is_interrupted() {
     let call = json!({"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]});
     let turn = check_interrupted(ASKS, &json!([call]), async |client, thread| {
         let turn = client.say(thread, "hello").await;

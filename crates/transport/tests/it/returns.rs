@@ -55,7 +55,7 @@ async fn a_character_of_which_a_client_has_seen_half_is_whole_when_it_returns() 
 }
 
 #[tokio::test]
-async fn who_joins_in_the_middle_of_a_turn_hears_how_long_it_took_and_what_was_said_last() {
+async fn a_client_that_joins_a_turn_gets_its_duration_and_last_message() {
     for is_back in [true, false] {
         let world = World::new(RUNS, &json!([]));
         let gate = Gate::new(&world);
@@ -126,7 +126,7 @@ async fn a_number_is_only_in_a_message_that_names_its_thread() {
 
 /// A thousand clients come and go during a turn. Each costs a few tasks while it is connected, and none afterwards.
 #[tokio::test]
-async fn whoever_leaves_takes_its_desk_along() {
+async fn a_client_that_leaves_takes_its_subscribers_along() {
     let world = World::new("", &json!([{"items": [{"hang": true}]}]));
     let mut stayer = Client::within(world.server.connect()).await;
     let thread = stayer.thread().await;

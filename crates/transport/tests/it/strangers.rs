@@ -90,7 +90,7 @@ async fn a_wrong_token_opens_no_transport() {
 }
 
 #[tokio::test]
-async fn what_begins_like_a_web_page_gets_nowhere_over_tcp() {
+async fn http_requests_are_refused_over_tcp() {
     let mut world = World::new("", &json!([]));
     let ip = world.listen("tcp://127.0.0.1:0").await.ip().expect("it has one");
     let initialize = json!({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "t", "version": "1"}}});
@@ -155,7 +155,7 @@ async fn other_machines_are_let_in_only_when_somebody_says_so() {
 }
 
 #[tokio::test]
-async fn who_shakes_hands_too_slowly_is_cut_off() {
+async fn a_slow_handshake_is_cut_off() {
     let mut world = World::new("", &json!([]));
     world.limits.handshake = Duration::from_millis(100);
     for (url, begun) in [
@@ -248,7 +248,7 @@ async fn frames_that_break_the_rules_close_the_connection_with_the_reason() {
 }
 
 #[tokio::test]
-async fn who_answers_no_ping_is_given_up() {
+async fn a_client_without_pongs_is_dropped() {
     let mut world = World::new("", &json!([]));
     (world.limits.ping, world.limits.silence) = (Duration::from_millis(20), Duration::from_millis(200));
     let ip = world.listen("ws://127.0.0.1:0").await.ip().expect("it has one");

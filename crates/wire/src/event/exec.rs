@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::ParsedCommand;
 use crate::forms::base64_bytes;
 
-/// May this command run?
+/// Requests approval of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -132,7 +132,7 @@ fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSourc
     }
 }
 
-/// A command wrote something.
+/// Output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -155,7 +155,7 @@ spelled! {
     }
 }
 
-/// Something was typed into a running command.
+/// Input was typed into a running command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -168,7 +168,7 @@ pub struct TerminalInteractionEvent {
     pub stdin: String,
 }
 
-/// The model looks at a picture on disk.
+/// The model views an image file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

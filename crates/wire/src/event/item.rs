@@ -97,7 +97,7 @@ pub struct RawResponseItemEvent {
     pub item: ResponseItem,
 }
 
-/// An item of the turn begins.
+/// An item of the turn has started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -110,7 +110,7 @@ pub struct ItemStartedEvent {
     pub item: TurnItem,
 }
 
-/// An item of the turn is whole.
+/// An item of the turn is complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -11,7 +11,7 @@ use crate::mcp::{
     Tool, call_outcome,
 };
 
-/// An MCP server is further in starting up.
+/// The startup status of an MCP server has changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -22,7 +22,7 @@ pub struct McpStartupUpdateEvent {
     pub status: McpStartupStatus,
 }
 
-/// All MCP servers have started or failed to.
+/// All MCP servers have started or failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]

@@ -37,23 +37,23 @@ tagged! {
     pub enum EventMsg by "type" {
         /// The turn failed.
         "error" => Error(ErrorEvent),
-        /// Something is amiss, and work goes on.
+        /// A warning after which the turn continues.
         "warning" => Warning(WarningEvent),
-        /// The conversation was summed up to make room.
+        /// The conversation was compacted to make room.
         "context_compacted" => ContextCompacted,
-        /// A turn began.
+        /// A turn has started.
         "task_started" | "turn_started" => TaskStarted(TaskStartedEvent),
         /// A turn ended by itself.
         "task_complete" | "turn_complete" => TaskComplete(TaskCompleteEvent),
-        /// Tokens used so far and what the account still allows.
+        /// The token usage so far, and the rate limits of the account.
         "token_count" => TokenCount(TokenCountEvent),
-        /// A whole message of the model.
+        /// A complete message of the model.
         "agent_message" => AgentMessage(AgentMessageEvent),
         /// A message of the user.
         "user_message" => UserMessage(UserMessageEvent),
         /// A piece of a message.
         "agent_message_delta" => AgentMessageDelta(AgentMessageDeltaEvent),
-        /// A whole part of the reasoning summary.
+        /// A complete part of the reasoning summary.
         "agent_reasoning" => AgentReasoning(AgentReasoningEvent),
         /// A piece of the reasoning summary.
         "agent_reasoning_delta" => AgentReasoningDelta(AgentReasoningDeltaEvent),
@@ -65,9 +65,9 @@ tagged! {
         "agent_reasoning_section_break" => AgentReasoningSectionBreak(AgentReasoningSectionBreakEvent),
         /// The session is ready; always the first event.
         "session_configured" => SessionConfigured(SessionConfiguredEvent),
-        /// An MCP server is further in starting up.
+        /// The startup status of an MCP server has changed.
         "mcp_startup_update" => McpStartupUpdate(McpStartupUpdateEvent),
-        /// All MCP servers have started or failed to.
+        /// All MCP servers have started or failed.
         "mcp_startup_complete" => McpStartupComplete(McpStartupCompleteEvent),
         /// A tool of an MCP server is called.
         "mcp_tool_call_begin" => McpToolCallBegin(McpToolCallBeginEvent),
@@ -79,33 +79,33 @@ tagged! {
         "web_search_end" => WebSearchEnd(WebSearchEndEvent),
         /// A command starts.
         "exec_command_begin" => ExecCommandBegin(ExecCommandBeginEvent),
-        /// A command wrote something.
+        /// Output of a command.
         "exec_command_output_delta" => ExecCommandOutputDelta(ExecCommandOutputDeltaEvent),
-        /// Something was typed into a running command.
+        /// Input was typed into a running command.
         "terminal_interaction" => TerminalInteraction(TerminalInteractionEvent),
         /// A command ended.
         "exec_command_end" => ExecCommandEnd(ExecCommandEndEvent),
-        /// The model looks at a picture on disk.
+        /// The model views an image file.
         "view_image_tool_call" => ViewImageToolCall(ViewImageToolCallEvent),
-        /// May this command run?
+        /// Requests approval of a command.
         "exec_approval_request" => ExecApprovalRequest(ExecApprovalRequestEvent),
         /// An MCP server asks the user something.
         "elicitation_request" => ElicitationRequest(ElicitationRequestEvent),
-        /// May these files be changed?
+        /// Requests approval of file changes.
         "apply_patch_approval_request" => ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent),
-        /// A setting in use will go away.
+        /// A setting in use is deprecated.
         "deprecation_notice" => DeprecationNotice(DeprecationNoticeEvent),
         /// Progress that belongs to no item.
         "background_event" => BackgroundEvent(BackgroundEventEvent),
-        /// The work tree is being put back.
+        /// The work tree is being restored.
         "undo_started" => UndoStarted(UndoStartedEvent),
-        /// The work tree has been put back, or not.
+        /// The work tree was restored, or the restore failed.
         "undo_completed" => UndoCompleted(UndoCompletedEvent),
-        /// The stream from the provider broke and is tried again.
+        /// The stream from the provider broke off and is retried.
         "stream_error" => StreamError(StreamErrorEvent),
-        /// Files are about to be changed.
+        /// A patch is about to be applied.
         "patch_apply_begin" => PatchApplyBegin(PatchApplyBeginEvent),
-        /// Files have been changed, or not.
+        /// A patch was applied, or has failed.
         "patch_apply_end" => PatchApplyEnd(PatchApplyEndEvent),
         /// Everything the turn has changed so far.
         "turn_diff" => TurnDiff(TurnDiffEvent),
@@ -121,7 +121,7 @@ tagged! {
         "skills_update_available" => SkillsUpdateAvailable,
         /// The model changed its plan.
         "plan_update" => PlanUpdate(UpdatePlanArgs),
-        /// A turn was stopped.
+        /// A turn was interrupted.
         "turn_aborted" => TurnAborted(TurnAbortedEvent),
         /// The session has ended; always the last event.
         "shutdown_complete" => ShutdownComplete,
@@ -133,9 +133,9 @@ tagged! {
         "exited_review_mode" => ExitedReviewMode(ExitedReviewModeEvent),
         /// An item as the provider sent it.
         "raw_response_item" => RawResponseItem(RawResponseItemEvent),
-        /// An item of the turn begins.
+        /// An item of the turn has started.
         "item_started" => ItemStarted(ItemStartedEvent),
-        /// An item of the turn is whole.
+        /// An item of the turn is complete.
         "item_completed" => ItemCompleted(ItemCompletedEvent),
         /// A piece of a message, with its place.
         "agent_message_content_delta" => AgentMessageContentDelta(AgentMessageContentDeltaEvent),
@@ -143,9 +143,9 @@ tagged! {
         "reasoning_content_delta" => ReasoningContentDelta(ReasoningContentDeltaEvent),
         /// A piece of the reasoning itself, with its place.
         "reasoning_raw_content_delta" => ReasoningRawContentDelta(ReasoningRawContentDeltaEvent),
-        /// An agent below this one came, changed or went.
+        /// A subagent was created, changed or deleted.
         "subagent_lifecycle" => SubagentLifecycle(SubagentLifecycleEvent),
-        /// More or less waits for an agent.
+        /// The pending input of an agent has changed.
         "agent_inbox" => AgentInbox(AgentInboxEvent),
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::FileChange;
 
-/// May these files be changed?
+/// Requests approval of file changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -28,7 +28,7 @@ pub struct ApplyPatchApprovalRequestEvent {
     pub grant_root: Option<PathBuf>,
 }
 
-/// Files are about to be changed.
+/// A patch is about to be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -45,7 +45,7 @@ pub struct PatchApplyBeginEvent {
     pub changes: BTreeMap<PathBuf, FileChange>,
 }
 
-/// Files have been changed, or not.
+/// A patch was applied, or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

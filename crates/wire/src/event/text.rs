@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::input::TextElement;
 use crate::text::Text;
 
-/// A whole message of the model.
+/// A complete message of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -39,7 +39,7 @@ pub struct UserMessageEvent {
     pub text_elements: Vec<TextElement>,
 }
 
-/// A whole part of the reasoning summary.
+/// A complete part of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

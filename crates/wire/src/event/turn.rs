@@ -18,7 +18,7 @@ pub struct ErrorEvent {
     pub codex_error_info: Option<CodexErrorInfo>,
 }
 
-/// The stream from the provider broke and is tried again.
+/// The stream from the provider broke off and is retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -30,7 +30,7 @@ pub struct StreamErrorEvent {
     pub codex_error_info: Option<CodexErrorInfo>,
 }
 
-/// Something is amiss, and work goes on.
+/// A warning after which the turn continues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -38,7 +38,7 @@ pub struct WarningEvent {
     pub message: String,
 }
 
-/// A setting in use will go away.
+/// A setting in use is deprecated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -57,7 +57,7 @@ pub struct BackgroundEventEvent {
     pub message: String,
 }
 
-/// A turn began.
+/// A turn has started.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -80,7 +80,7 @@ pub struct TaskCompleteEvent {
     pub response_id: Option<String>,
 }
 
-/// Tokens used so far and what the account still allows.
+/// The token usage so far, and the rate limits of the account.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -93,7 +93,7 @@ pub struct TokenCountEvent {
     pub rate_limits: Option<RateLimitSnapshot>,
 }
 
-/// A turn was stopped.
+/// A turn was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -114,7 +114,7 @@ spelled! {
     }
 }
 
-/// The work tree is being put back.
+/// The work tree is being restored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -123,7 +123,7 @@ pub struct UndoStartedEvent {
     pub message: Option<String>,
 }
 
-/// The work tree has been put back, or not.
+/// The work tree was restored, or the restore failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

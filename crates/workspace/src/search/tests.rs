@@ -50,7 +50,7 @@ fn files_are_found_as_recorded() {
 }
 
 #[test]
-fn what_the_project_ignores_is_not_found() {
+fn ignored_files_are_not_found() {
     let temp = tree(&[
         (".gitignore", "target/\n*.log\n"),
         ("target/x.rs", ""),

@@ -155,7 +155,7 @@ fn nothing_is_left_below_at_the_end() {
 }
 
 #[test]
-fn a_screen_is_cleared_and_drawn_anew() {
+fn a_screen_is_cleared_and_redrawn() {
     let mut shown = Shown::new(20, 4);
     shown.show("one\ntwo\nunfinished", "typed");
     shown.screen.clear().unwrap();

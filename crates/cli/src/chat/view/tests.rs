@@ -44,7 +44,8 @@ fn delta(text: &str) -> Value {
 fn a_turn_from_prompt_to_tokens() {
     let user = json!({"item": {"type": "userMessage", "id": "u", "content": [{"type": "text", "text": "hi"}]}});
     let message = json!({"item": {"type": "agentMessage", "id": "m", "text": "Hello."}});
-    let usage = json!({"tokenUsage": {"total": {"inputTokens": 120, "cachedInputTokens": 20, "outputTokens": 30}}});
+    let total = json!({"inputTokens": 120, "cachedInputTokens": 20, "outputTokens": 30});
+    let usage = json!({"tokenUsage": {"total": total, "turnCost": 0.0125, "threadCost": 0.5}});
     let done = json!({"turn": {"id": "0", "rootTurnId": "0", "items": [], "status": "completed", "durationMs": 1500}});
     check(
         &[
@@ -64,7 +65,7 @@ fn a_turn_from_prompt_to_tokens() {
 
             Hello.
 
-            {d}tokens: 120 in (20 cached), 30 out, 1.5 s
+            {d}tokens: 120 in (20 cached), 30 out, cost 0.0125, 1.5 s
             {p}
         "#]],
     );
@@ -141,7 +142,7 @@ fn changes_plans_and_trouble() {
             {d}  applied{p}
 
             {b}Plan{p}
-            {g}  [x] Capabilities{p}
+            {g}  [x] Look{p}
             {b}  [>] Do{p}
 
             {y}retry: {p}it broke off
@@ -154,7 +155,7 @@ fn changes_plans_and_trouble() {
 }
 
 #[test]
-fn what_this_release_does_not_know_is_passed_over() {
+fn unknown_data_is_skipped() {
     check(
         &[
             ("item/started", json!({"item": {"type": "hologram", "id": "h"}})),

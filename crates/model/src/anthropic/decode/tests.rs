@@ -66,7 +66,7 @@ fn text_with_usage() {
 }
 
 #[test]
-fn thoughts_keep_their_signature_beside_them() {
+fn reasoning_keeps_its_signature() {
     check(
         &[
             START,
@@ -115,7 +115,7 @@ fn calls() {
 }
 
 #[test]
-fn what_makes_no_sense_is_an_error_that_says_what() {
+fn nonsense_is_an_error_that_names_it() {
     let call = begin(0, r#"{"type":"tool_use","id":"t","name":"shell","input":{}}"#);
     let error = |data: &[&str]| read(data).lines().last().unwrap_or_default().to_owned();
     let cut = "error stream disconnected before completion: ";

@@ -54,7 +54,7 @@ fn a_known_one_is_told_all() {
 }
 
 #[test]
-fn what_the_model_does_at_once_is_one_message() {
+fn parallel_calls_are_one_message() {
     check(
         &conversation(),
         &ProviderTraits::unknown(),

@@ -142,7 +142,7 @@ fn pieces_of_calls_come_in_any_order_and_several_at_once() {
 }
 
 #[test]
-fn calls_without_an_index_are_told_apart_by_their_ids() {
+fn calls_without_an_index_are_distinguished_by_their_ids() {
     let calls = r#"{"tool_calls":[{"id":"a","function":{"name":"x","arguments":"{}"}},{"id":"b","function":{"name":"y","arguments":{"k":1}}}]}"#;
     check(
         &[&delta(calls), CALLS],
@@ -165,7 +165,7 @@ fn calls_without_an_index_are_told_apart_by_their_ids() {
 }
 
 #[test]
-fn extra_content_is_kept_beside_its_call() {
+fn extra_content_is_kept_with_its_call() {
     let call = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"sig"}}}]}"#;
     check(
         &[&delta(call), CALLS],

@@ -95,7 +95,7 @@ fn a_process_that_was_put_below_the_delegated_cgroup_stays_there() {
 }
 
 #[test]
-fn what_was_not_delegated_is_left_alone() {
+fn groups_that_were_not_delegated_are_left_alone() {
     let temp = tempfile::tempdir().unwrap();
     let unit = temp.path().join("unit");
     let refused = |own: &Path| Base::at(own, is_unit, 77, FAKE).map(drop).unwrap_err();

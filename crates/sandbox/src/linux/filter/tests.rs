@@ -49,7 +49,7 @@ fn every_refused_call_is_refused_and_ordinary_ones_pass() {
 }
 
 #[test]
-fn what_is_not_listed_passes_and_the_filter_is_short() {
+fn unlisted_system_calls_pass_and_the_filter_is_short() {
     for (network, shared_with_outside, metadata_is_judged) in
         (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0))
     {

@@ -42,14 +42,21 @@ serve! {
 }
 
 async fn models(connection: &Arc<Connection>, params: ModelListParams) -> Result<ModelListResponse, ErrorObject> {
-    with_host(connection, move |host| page_of_models(&*host.config()?, &params).map_err(ErrorObject::from_display))
-        .await
+    let listed = connection.host.start.threads.listed_models().await;
+    with_host(connection, move |host| {
+        page_of_models(&*host.config()?, listed, &params).map_err(ErrorObject::from_display)
+    })
+    .await
 }
 
-fn page_of_models(config: &Config, params: &ModelListParams) -> Result<ModelListResponse, CursorError> {
+fn page_of_models(
+    config: &Config,
+    listed: Vec<String>,
+    params: &ModelListParams,
+) -> Result<ModelListResponse, CursorError> {
     // A catalogue that cannot be read is what each thread warns of.
     let (table, _) = ModelTable::read(&config.model);
-    let models = table.offered(config, params.include_hidden == Some(true));
+    let models = table.joined_by(listed).offered(config, params.include_hidden == Some(true));
     let (models, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
     Ok(ModelListResponse { data: models.into_iter().map(model).collect(), next_cursor })
 }
@@ -183,7 +190,7 @@ mod tests {
         let list = |cursor: Option<&str>, limit| {
             let params =
                 ModelListParams { cursor: cursor.map(str::to_owned), limit: Some(limit), include_hidden: None };
-            page_of_models(&config, &params)
+            page_of_models(&config, Vec::new(), &params)
         };
         let ids = |page: &ModelListResponse| page.data.iter().map(|model| model.id.clone()).collect::<Vec<_>>();
         let first = list(None, 2).unwrap();
@@ -192,26 +199,5 @@ mod tests {
         let second = list(first.next_cursor.as_deref(), 1).unwrap();
         assert_eq!((ids(&second).join(" "), second.next_cursor), ("gpt-5.1-codex-mini".to_owned(), None));
         assert_eq!(list(Some("nonsense"), 1).unwrap_err().to_string(), "invalid cursor: nonsense");
-    }
-
-    #[test]
-    fn mcp_servers_show_how_they_are_reached() {
-        let config = load(
-            "[mcp_servers.b]\nurl = 'http://h'\nbearer_token_env_var = 'T'\n[mcp_servers.a]\ncommand = 'x'\n\
-             [mcp_servers.c]\nurl = 'http://h'\nenabled = false\n",
-        );
-        let list = |params: &ListMcpServerStatusParams| {
-            let line = |server: &McpServerStatus| {
-                let runtime = server.runtime_status.as_ref().map_or("", |status| status.as_str());
-                format!("{} {} {runtime}", server.name, server.auth_status)
-            };
-            page_of_mcp_servers(&config, params).unwrap().data.iter().map(line).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            list(&ListMcpServerStatusParams::default()),
-            ["a unsupported notStarted", "b bearerToken notStarted", "c unknown disabled"]
-        );
-        let one = ListMcpServerStatusParams { server_name: Some("b".into()), ..ListMcpServerStatusParams::default() };
-        assert_eq!(list(&one), ["b bearerToken notStarted"]);
     }
 }

@@ -203,7 +203,7 @@ fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle
     Ok(Place { connection: Arc::clone(connection), name })
 }
 
-/// Runs a command and answers when it has ended. Its name is free again before the client hears of the end.
+/// Runs a command and answers when it has ended. Its id is free again before the client gets the response.
 async fn run(request: Request<call::CommandExec>, admitted: Admitted) {
     let result = run_to_end(&request.connection, admitted).await;
     request.answer(result).await;

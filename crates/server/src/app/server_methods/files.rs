@@ -200,7 +200,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
     there.is_some_and(|there| there.starts_with(&folder))
 }
 
-/// Copies files, folders with all that is in them, and links as links. What is neither is refused.
+/// Copies files, folders with all that is in them, and links as links. Anything else is refused.
 fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
     let mut waiting = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = waiting.pop() {

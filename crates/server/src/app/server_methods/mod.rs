@@ -1,4 +1,5 @@
-//! Requests that lie beside threads: configuration, models, skills, the login, searches, files, commands of the client.
+//! Requests that are not about threads: configuration, models, skills, the login, searches, files, commands of the
+//! client.
 //!
 //! Methods that read or change settings are answered before the next line is read, so a client that does not wait for
 //! responses sees its own writes; slow methods run concurrently. The table of methods says which.

@@ -60,7 +60,7 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
                 SkillMetadata { enabled, ..SkillMetadata::from(skill) }
             });
             let mut entry = SkillsListEntry { skills: shown.collect(), errors: found.errors, cwd: cwd.clone() };
-            // Pickers show what a project brings along, but no model hears of it before the user trusts the project.
+            // Pickers show the skills of a project, but the model does not get them before the user trusts the project.
             let untrusted = codex_config::skill_list::untrusted(&config, &cwd);
             let shown = untrusted.skills.into_iter().map(SkillMetadata::from);
             entry.skills.extend(shown.map(|skill| SkillMetadata { enabled: false, ..skill }));
@@ -81,10 +81,7 @@ async fn switch(
     let which = match (name, path) {
         (Some(name), None) if name.trim().is_empty() => return Err(ErrorObject::invalid("name must not be empty")),
         (Some(name), None) if name.len() > MOST_NAME_BYTES => {
-            return Err(ErrorObject::invalid(format!(
-                "name has {} bytes; at most {MOST_NAME_BYTES} are kept",
-                name.len()
-            )));
+            return Err(ErrorObject::invalid(format!("name has {} bytes; the limit is {MOST_NAME_BYTES}", name.len())));
         }
         (Some(name), None) => SkillSelector::Name(name),
         (None, Some(path)) if path.is_absolute() => SkillSelector::Path(path),

@@ -37,7 +37,7 @@ pub(super) async fn add(
     .await
 }
 
-/// Takes something away. What is not there is away already.
+/// Removes an attachment. A missing one counts as removed.
 pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemoveParams) -> WithNotification<Empty> {
     let ThreadAttachmentRemoveParams { thread_id, attachment_type, identity_key } = params;
     let id = parse_name(&thread_id)?;
@@ -51,7 +51,7 @@ pub(super) async fn remove(connection: &Connection, params: ThreadAttachmentRemo
     .await
 }
 
-/// Lists what is attached to a thread.
+/// Lists the attachments of a thread.
 pub(super) async fn list(
     connection: &Connection,
     params: ThreadAttachmentListParams,
@@ -70,7 +70,7 @@ pub(super) async fn list(
     .await
 }
 
-/// Lists the threads that something is attached to.
+/// Lists the threads with an attachment.
 pub(super) async fn owners(
     connection: &Connection,
     params: ThreadAttachmentOwnerListParams,

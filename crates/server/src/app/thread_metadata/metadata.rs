@@ -12,7 +12,7 @@ use crate::app::connection::Connection;
 use crate::app::disk::blocking;
 use crate::app::stored_threads::{parse_name, read_thread};
 
-/// Changes what is known of a thread's repository.
+/// Changes the repository information of a thread.
 pub(super) async fn update(
     connection: &Arc<Connection>,
     params: ThreadMetadataUpdateParams,

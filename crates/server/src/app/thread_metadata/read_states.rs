@@ -17,7 +17,7 @@ use crate::app::disk::blocking;
 use crate::app::stored_threads::{parse_name, tell_all};
 use codex_dialects::ProtocolRelease;
 
-/// Whether a person reads a thread by itself. What an agent did for another is read there.
+/// Whether a person reads a thread by itself. The work of a subagent is read in its parent.
 fn is_read_by_itself(summary: &ThreadSummary) -> bool {
     summary.parent.is_none() && !matches!(summary.source, Some(SessionSource::SubAgent(_)))
 }
@@ -76,7 +76,7 @@ pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left:
         let left: Vec<&str> = left.iter().map(String::as_str).collect();
         store.turns_left(id, &left).map_err(refusal)
     });
-    // The turns are gone whatever becomes of the note.
+    // The turns are gone even if the metadata cannot be written.
     if let Ok(Some(state)) = noting.await {
         tell_all(connection, &codex_dialects::v2::read_state_changed(id.to_string(), &state)).await;
     }

@@ -31,7 +31,7 @@ pub(super) async fn list(
     .await
 }
 
-/// Makes a section.
+/// Creates a section.
 pub(super) async fn create(
     connection: &Connection,
     params: ThreadSectionCreateParams,
@@ -44,7 +44,7 @@ pub(super) async fn create(
     .await
 }
 
-/// Names a section, or changes how it is shown.
+/// Renames a section, or changes its appearance.
 pub(super) async fn update(
     connection: &Connection,
     params: ThreadSectionUpdateParams,
@@ -59,13 +59,13 @@ pub(super) async fn update(
     .await
 }
 
-/// Takes a section away. Its threads stay.
+/// Deletes a section. Its threads stay.
 pub(super) async fn delete(connection: &Connection, params: ThreadSectionDeleteParams) -> Result<Empty, ErrorObject> {
     let store = Arc::clone(&connection.host.store);
     blocking(move || store.delete_section(&params.section_id).map(|()| Empty {}).map_err(refusal)).await
 }
 
-/// Puts a thread into a section or takes it out.
+/// Moves a thread into a section, or out of one.
 pub(super) async fn move_thread(
     connection: &Connection,
     params: ThreadSectionMoveParams,

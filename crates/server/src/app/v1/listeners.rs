@@ -91,7 +91,7 @@ impl ThreadSubscriber {
         self.answer_all_interrupts(&match outcome {
             Outcome::Aborted(Abort::Replaced) => TurnAbortReason::Replaced,
             Outcome::Aborted(Abort::ReviewEnded) => TurnAbortReason::ReviewEnded,
-            // A turn that was over in the same moment was interrupted for whoever asked.
+            // A turn that ended at the same moment counts as interrupted for the requester.
             Outcome::Aborted(Abort::Interrupted) | Outcome::Completed { .. } | Outcome::Failed(_) => {
                 TurnAbortReason::Interrupted
             }

@@ -1,6 +1,6 @@
 //! The first version, as the clients of 2025 speak it: conversations, listeners, events of the queue.
 //!
-//! A conversation is a thread, and its events are those of `codex proto`. What is here translates methods and answers;
+//! A conversation is a thread, and its events are those of `codex proto`. This module translates methods and responses;
 //! what a listener hears comes from the subscriber of its thread, as for every other client.
 
 mod listeners;

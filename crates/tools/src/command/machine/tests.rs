@@ -139,7 +139,7 @@ fn an_allowed_command_runs_in_the_sandbox_and_ends_once() {
 }
 
 #[test]
-fn a_denied_command_never_runs_and_the_model_is_told() {
+fn a_denied_command_never_runs_and_the_model_is_reported() {
     check(
         "untrusted ask\nno\nyes\nok",
         expect![[r#"
@@ -230,7 +230,7 @@ fn an_abort_stops_the_turn() {
 }
 
 #[test]
-fn what_is_not_understood_is_a_denial() {
+fn an_unknown_answer_is_a_denial() {
     check(
         "untrusted ask\nunclear\nyes",
         expect![[r#"
@@ -332,7 +332,7 @@ fn a_stop_completes_the_item_and_nothing_follows() {
 }
 
 #[test]
-fn a_terminal_that_goes_on_is_kept_and_its_item_stays_open() {
+fn a_terminal_that_continues_is_kept_and_its_item_stays_open() {
     check(
         "never run terminal\nshown\nstop",
         expect![[r#"

@@ -142,7 +142,7 @@ fn a_yes_for_the_session_grants_the_root_that_was_told() {
 }
 
 #[test]
-fn what_was_granted_is_not_asked_about_again() {
+fn granted_permissions_are_not_asked_again() {
     for policy in ["untrusted", "on-failure", "on-request", "never"] {
         check(
             &format!("{policy}\ngranted"),
@@ -203,7 +203,7 @@ fn an_abort_stops_the_turn() {
 }
 
 #[test]
-fn what_is_not_understood_is_a_denial() {
+fn an_unknown_answer_is_a_denial() {
     check(
         "untrusted\ninside\nunclear",
         expect![[r#"
@@ -219,7 +219,7 @@ fn what_is_not_understood_is_a_denial() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_is_told_to_the_model_alone() {
+fn a_patch_that_does_not_fit_is_reported_to_the_model_alone() {
     check(
         "never\nmisfit",
         expect![[r#"

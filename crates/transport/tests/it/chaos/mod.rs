@@ -102,7 +102,7 @@ async fn visit(world: &mut World, seed: u64, cuts: usize, threads: &[String]) ->
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_is_cut_off_at_any_byte_misses_nothing_and_repeats_nothing() {
+async fn a_client_cut_off_at_any_byte_misses_and_repeats_nothing() {
     let seed = from_env("CODEX_TEST_SEED").unwrap_or_else(|| fastrand::u64(..));
     let cuts = from_env("CODEX_TEST_CUTS").map_or(CUTS, |cuts| usize::try_from(cuts).expect("it is a number"));
     eprintln!("CODEX_TEST_SEED={seed} CODEX_TEST_CUTS={cuts}");

@@ -34,7 +34,7 @@ fn names_count_from_the_folder() {
 }
 
 #[test]
-fn what_does_not_fit_changes_nothing_and_is_explained() {
+fn a_patch_that_does_not_apply_changes_nothing_and_is_explained() {
     let fixture = Fixture::new();
     let other = DIFF.replace("a.txt", "b.txt");
     let applied = apply_in(&fixture.root, &format!("{DIFF}{other}"));

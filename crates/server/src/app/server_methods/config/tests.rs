@@ -159,7 +159,7 @@ fn a_value_of_the_wrong_type_is_not_shown() {
 
 /// The types that a write checks are those that an answer has.
 #[test]
-fn what_can_be_written_can_be_shown() {
+fn every_written_value_can_be_shown() {
     let names = |shown: Result<Json, serde_json::Error>| -> Vec<String> {
         shown.unwrap().as_object().unwrap().keys().cloned().collect()
     };
@@ -200,7 +200,7 @@ fn debug_text_of_answers_shows_no_secret() {
 }
 
 #[test]
-fn what_an_administrator_has_set_is_listed_and_goes_over_what_is_written() {
+fn administrator_settings_are_listed_and_override_written_ones() {
     let mut fixture = Fixture::new("model = 'user'\n", &["review_model=flag"]);
     let [system, managed] = ["system.toml", "managed.toml"].map(|name| fixture.temp.path().join(name));
     fs::write(&system, "model = 'system'\nmodel_verbosity = 'low'\n").unwrap();

@@ -1,0 +1,144 @@
+//! Turns that wait for the account's allowance, and what turns cost.
+
+use std::sync::Arc;
+
+use codex_engine::Setup;
+use codex_log::{Body, Event, Outcome, limit_words};
+use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
+use codex_wire::ids::ThreadId;
+use tokio::time::Instant;
+
+use crate::world::{Client, World, outcome, start};
+
+/// A model that is used up for two hours, and then answers.
+const LIMITED: &str = r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit",
+                           "resets_in_seconds": 7200}}}, {"items": [{"text": "back"}]}]"#;
+
+fn patient() -> World {
+    World::new().set("wait_for_limits=true")
+}
+
+/// As clients of the app-server have it.
+fn interactive(setup: Setup) -> Setup {
+    Setup { profile: ClientProfile { asks_again: true, ..ClientProfile::EXEC }, ..setup }
+}
+
+fn resumed(thread: ThreadId, setup: Setup) -> Setup {
+    let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
+    Setup { initial_history, ..interactive(setup) }
+}
+
+async fn start_patient(script: &str) -> Client {
+    let world = patient();
+    let (setup, prompts) = world.setup(script);
+    let (thread, feed) = interactive(setup).start().await.expect("the thread starts");
+    Client { world, thread, feed, prompts }
+}
+
+async fn until_limited(client: &mut Client) -> (String, i64) {
+    let events = client.until(|body| matches!(body, Body::LimitReached { .. })).await;
+    let Some(Body::LimitReached { failure, until_ms, .. }) = events.last().map(|event| &event.body) else {
+        panic!("it is the last event")
+    };
+    (limit_words(failure, *until_ms), *until_ms)
+}
+
+fn answer(events: &[Arc<Event>]) -> String {
+    match outcome(events) {
+        Outcome::Completed { last_message: Some(text), .. } => text.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_waits_for_the_allowance_and_says_until_when() {
+    let mut client = start_patient(LIMITED).await;
+    let begun = Instant::now();
+    client.say("1", "hi").await;
+    let (said, _) = until_limited(&mut client).await;
+    assert!(said.starts_with("usage limit reached: limit; it resets in 2 h; waiting until 20"), "{said}");
+    assert!(said.ends_with(" UTC"), "{said}");
+    assert_eq!(answer(&client.until_ended().await), "back");
+    assert_eq!(begun.elapsed().as_secs(), 7200);
+    assert_eq!(client.prompts.all().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_wish_to_wait_the_turn_ends_and_says_when_to_come_back() {
+    let mut client = start(LIMITED).await;
+    let Outcome::Failed(failure) = outcome(&client.turn("1", "hi").await) else { panic!("the turn has failed") };
+    assert_eq!(failure.message, "usage limit reached: limit; it resets in 2 h");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_survives_a_restart() {
+    let mut client = start_patient(LIMITED).await;
+    client.say("1", "hi").await;
+    let (_, until) = until_limited(&mut client).await;
+    let left = client.close().await;
+    assert!(!left.iter().any(|event| matches!(event.body, Body::TurnEnded(_))), "{left:?}");
+
+    let (setup, prompts) = client.world.setup(r#"[{"items": [{"text": "back"}]}]"#);
+    let begun = Instant::now();
+    let (thread, feed) = resumed(client.thread.id(), setup).start().await.expect("the thread starts");
+    let mut client = Client { world: client.world, thread, feed, prompts };
+    let (said, again) = until_limited(&mut client).await;
+    assert_eq!(said.matches("waiting until").count(), 1, "{said}");
+    assert!((again - until).abs() < 5000, "{again} {until}");
+    let events = client.until_ended().await;
+    assert_eq!(answer(&events), "back");
+    assert_eq!(events.last().and_then(|event| event.turn.as_ref()).map(codex_log::TurnId::as_str), Some("1"));
+    let waited = begun.elapsed().as_secs();
+    assert!((7100..=7200).contains(&waited), "{waited}");
+    let asked = client.last_input();
+    assert_eq!(asked.last().map(String::as_str), Some("hi"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_does_not_go_on_for_those_who_do_not_want_it_any_more() {
+    let mut client = start_patient(LIMITED).await;
+    client.say("1", "hi").await;
+    until_limited(&mut client).await;
+    client.close().await;
+    let Client { world, thread, .. } = client;
+    let world = world.set("wait_for_limits=false");
+    let (setup, prompts) = world.setup(r#"[{"items": [{"text": "now"}]}]"#);
+    let (thread, feed) = resumed(thread.id(), setup).start().await.expect("the thread starts");
+    let mut client = Client { world, thread, feed, prompts };
+    let begun = Instant::now();
+    assert_eq!(answer(&client.turn("2", "go on").await), "now");
+    assert_eq!(begun.elapsed().as_secs(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_can_be_interrupted_and_is_over_then() {
+    let mut client = start_patient(LIMITED).await;
+    client.say("1", "hi").await;
+    until_limited(&mut client).await;
+    assert_eq!(client.thread.interrupt().await, Ok(true));
+    client.until_ended().await;
+    let mut client = client.start_again(r#"[{"items": [{"text": "now"}]}]"#, resumed).await;
+    assert_eq!(answer(&client.turn("2", "go on").await), "now");
+}
+
+/// The costs of the turn and the thread as they were told last.
+fn costs(events: &[Arc<Event>]) -> (Option<f64>, Option<f64>) {
+    let told = events.iter().rev().find_map(|event| match &event.body {
+        Body::TokensCounted { info: Some(info), .. } => Some((info.turn_cost, info.thread_cost)),
+        _ => None,
+    });
+    told.expect("tokens were counted")
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_and_threads_have_a_cost_also_after_a_restart() {
+    let script = r#"[{"items": [{"text": "a"}], "usage": {"input": 1000, "output": 100}, "repeat": true}]"#;
+    let price = r#"prices."gpt-5.1-codex"={input=2, cached=0.2, output=10}"#;
+    let mut client = World::new().set(price).start(script).await;
+    assert_eq!(costs(&client.turn("1", "hi").await), (Some(0.003), Some(0.003)));
+    assert_eq!(costs(&client.turn("2", "hi").await), (Some(0.003), Some(0.006)));
+    let mut client = client.start_again(script, resumed).await;
+    assert_eq!(costs(&client.turn("3", "hi").await), (Some(0.003), Some(0.009)));
+    let mut client = start(script).await;
+    assert_eq!(costs(&client.turn("1", "hi").await), (None, None));
+}

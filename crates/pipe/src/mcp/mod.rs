@@ -1,0 +1,82 @@
+//! An MCP server: the agent as two tools of another agent or program.
+//!
+//! `codex` starts a thread and runs its first turn, `codex-reply` runs another one. A call is answered when its turn has
+//! ended; until then its events are notifications, and its approvals are elicitations. Calls run concurrently.
+//!
+//! ```text
+//! line in → session ─┬─ at once: initialize, ping, tools/list
+//!                    ├─ call (one task for each): thread → events, elicitations, result ─▶ outbox → line out
+//!                    └─ answer of the client ─▶ thread
+//! ```
+
+mod call;
+mod elicitation;
+mod message;
+mod session;
+mod tool;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_lines::{LineReader, Outbox};
+use codex_thread::ThreadHost;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use self::session::Session;
+
+/// How long calls may still run when the client has closed its side.
+const LAST_ANSWERS: Duration = Duration::from_secs(30);
+/// How long the client may take to read the last messages.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+
+/// The parts of a server.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Runs the threads.
+    pub threads: Arc<dyn ThreadHost>,
+    /// The user agent, without the client.
+    pub user_agent: String,
+}
+
+/// Serves one client until it closes its side. Its threads end with it: running turns are interrupted, everything is
+/// written.
+///
+/// # Errors
+/// When input or output fails for another reason than that the client has left.
+pub async fn serve<R, W>(server: Server, input: R, output: W) -> std::io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let threads = Arc::clone(&server.threads);
+    let (outbox, writer) = Outbox::new(output);
+    let (session, mut all_answered) = Session::new(server);
+    let read = async {
+        let outbox = Arc::new(outbox);
+        let read = session.read(LineReader::new(input), &outbox).await;
+        session.leave();
+        drop(session);
+        // It closes when the last call has ended.
+        let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;
+        threads.close().await;
+        read
+    };
+    let write = writer.run();
+    tokio::pin!(read, write);
+    let ended = tokio::select! {
+        read = &mut read => {
+            // A call that hangs may hold the outbox, and a client may not read.
+            let written = tokio::time::timeout(LAST_WORDS, write).await.unwrap_or(Ok(()));
+            read.and(written)
+        }
+        written = &mut write => {
+            // Nobody reads any more.
+            threads.close().await;
+            written
+        }
+    };
+    match ended {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

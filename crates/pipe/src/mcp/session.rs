@@ -1,0 +1,266 @@
+//! One client: its requests, the calls that run for it, and its answers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use codex_lines::{Line, LineReader, MAX_LINE_BYTES, Outbox};
+use codex_log::{Answer, QuestionId};
+use codex_thread::Thread;
+use codex_wire::ids::RequestId;
+use serde_json::{Map, Value, json};
+use tokio::io::AsyncRead;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Server;
+use super::call::Call;
+use super::elicitation;
+use super::message::{self, INVALID_PARAMS, INVALID_REQUEST, Incoming, Malformed, RpcError};
+use super::tool::{self, ToolCall, ToolResult};
+
+/// The versions of the protocol with a handshake, latest last.
+const VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The maximum number of calls that run at once.
+const MOST_CALLS: usize = 64;
+
+/// One client.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) server: Server,
+    /// Set by `initialize`.
+    client: OnceLock<Client>,
+    /// The running calls, each with its cancellation.
+    calls: Mutex<HashMap<RequestId, oneshot::Sender<()>>>,
+    /// The questions that the client has not answered, by the id of the request.
+    asked: Mutex<HashMap<i64, Asked>>,
+    next_request: AtomicI64,
+    /// Whether the client has closed its side, and can answer nothing any more.
+    has_left: AtomicBool,
+    /// Closes when the session and all its calls have ended.
+    _alive: mpsc::Sender<()>,
+}
+
+/// The client, as `initialize` describes it.
+#[derive(Debug)]
+struct Client {
+    can_elicit: bool,
+}
+
+/// A question to the client.
+#[derive(Debug)]
+struct Asked {
+    thread: Thread,
+    question: QuestionId,
+}
+
+impl Session {
+    /// A session, and a channel that closes when it and all its calls have ended.
+    pub(super) fn new(server: Server) -> (Arc<Self>, mpsc::Receiver<()>) {
+        let (alive, all_ended) = mpsc::channel(1);
+        let session = Self {
+            server,
+            client: OnceLock::new(),
+            calls: Mutex::default(),
+            asked: Mutex::default(),
+            next_request: AtomicI64::new(0),
+            has_left: AtomicBool::new(false),
+            _alive: alive,
+        };
+        (Arc::new(session), all_ended)
+    }
+
+    /// Serves the lines of an input until it ends.
+    pub(super) async fn read<R: AsyncRead + Unpin>(
+        self: &Arc<Self>,
+        mut lines: LineReader<R>,
+        outbox: &Arc<Outbox>,
+    ) -> std::io::Result<()> {
+        while let Some(line) = lines.next().await? {
+            match line {
+                Line::Whole(line) if line.trim_ascii().is_empty() => {}
+                Line::Whole(line) => {
+                    for message in message::read(&line) {
+                        self.take(message, outbox).await;
+                    }
+                }
+                Line::TooLong { bytes, .. } => {
+                    let why = format!("a line of {bytes} bytes; {MAX_LINE_BYTES} are allowed");
+                    outbox.send_answer(message::refusal(None, RpcError::new(INVALID_REQUEST, why))).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one message. An answer goes to this outbox.
+    pub(super) async fn take(self: &Arc<Self>, message: Result<Incoming, Malformed>, outbox: &Arc<Outbox>) {
+        let line = match message {
+            Ok(Incoming::Request { id, method, params }) => match self.serve(&id, &method, params, outbox) {
+                Some(Ok(result)) => message::answer(&id, result),
+                Some(Err(error)) => message::refusal(Some(&id), error),
+                None => return,
+            },
+            Ok(Incoming::Notification { method, params }) => return self.notice(&method, &params),
+            Ok(Incoming::Response { id, result }) => return self.answered(&id, result.as_ref()),
+            Err(Malformed { id, error }) => message::refusal(id.as_ref(), error),
+        };
+        outbox.send_answer(line).await;
+    }
+
+    /// Serves a request; `None` if its answer comes later.
+    fn serve(
+        self: &Arc<Self>,
+        id: &RequestId,
+        method: &str,
+        params: Map<String, Value>,
+        outbox: &Arc<Outbox>,
+    ) -> Option<Result<Value, RpcError>> {
+        Some(match method {
+            "initialize" => self.initialize(&params),
+            "ping" => Ok(json!({})),
+            "tools/list" => Ok(tool::list()),
+            "tools/call" => return self.call(id, params, outbox).err().map(Err),
+            other => Err(RpcError::method_not_found(other)),
+        })
+    }
+
+    fn initialize(&self, params: &Map<String, Value>) -> Result<Value, RpcError> {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let asked = params.get("protocolVersion").and_then(Value::as_str);
+        let asked = asked.ok_or_else(|| RpcError::new(INVALID_PARAMS, "missing field `protocolVersion`"))?;
+        let info = params.get("clientInfo").cloned().unwrap_or_default();
+        let can_elicit = params.get("capabilities").is_some_and(can_elicit);
+        let version = VERSIONS.iter().rev().find(|version| **version == asked).or(VERSIONS.last()).copied();
+        let again = |_| RpcError::new(INVALID_REQUEST, "initialize called more than once");
+        self.client.set(Client { can_elicit }).map_err(again)?;
+        let user_agent = format!("{} ({}; {})", self.server.user_agent, text(&info, "name"), text(&info, "version"));
+        let mut server_info = server_info();
+        server_info["user_agent"] = user_agent.into();
+        Ok(json!({
+            "protocolVersion": version,
+            "capabilities": {"tools": {"listChanged": true}},
+            "serverInfo": server_info,
+        }))
+    }
+
+    /// Starts a call. Its result, even that of a wrong call, is for the model, so the answer is an error only if the
+    /// request itself is wrong.
+    fn call(
+        self: &Arc<Self>,
+        id: &RequestId,
+        mut params: Map<String, Value>,
+        outbox: &Arc<Outbox>,
+    ) -> Result<(), RpcError> {
+        let Some(Value::String(name)) = params.remove("name") else {
+            return Err(RpcError::new(INVALID_PARAMS, "missing field `name`"));
+        };
+        let progress = params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
+        let call = ToolCall::read(&name, params.remove("arguments").filter(|arguments| !arguments.is_null()));
+        let cancelled = self.begin_call(id)?;
+        let running = self.running();
+        let call = match call {
+            Ok(_) if running > MOST_CALLS => Err(format!("{MOST_CALLS} calls are running; wait for one to end")),
+            other => other,
+        };
+        let task = Call::new(Arc::clone(self), Arc::clone(outbox), id.clone(), progress);
+        drop(tokio::spawn(async move {
+            match call {
+                Ok(call) => task.run(call, cancelled).await,
+                Err(why) => task.finish(&ToolResult::error(None, why)).await,
+            }
+        }));
+        Ok(())
+    }
+
+    fn begin_call(&self, id: &RequestId) -> Result<oneshot::Receiver<()>, RpcError> {
+        let (cancel, cancelled) = oneshot::channel();
+        let mut calls = lock(&self.calls);
+        if calls.contains_key(id) {
+            return Err(RpcError::new(INVALID_REQUEST, format!("a call with the id {id} is running")));
+        }
+        calls.insert(id.clone(), cancel);
+        Ok(cancelled)
+    }
+
+    fn running(&self) -> usize {
+        lock(&self.calls).len()
+    }
+
+    /// Notes that a call has ended.
+    pub(super) fn end_call(&self, id: &RequestId) {
+        lock(&self.calls).remove(id);
+    }
+
+    fn notice(&self, method: &str, params: &Map<String, Value>) {
+        if method == "notifications/cancelled"
+            && let Some(id) = params.get("requestId")
+            && let Ok(id) = serde_json::from_value::<RequestId>(id.clone())
+            && let Some(cancel) = lock(&self.calls).remove(&id)
+        {
+            // The call may have ended in the same moment.
+            let _: Result<(), ()> = cancel.send(());
+        }
+    }
+
+    /// Whether the client can be asked now.
+    pub(super) fn can_elicit(&self) -> bool {
+        !self.has_left.load(Ordering::Acquire) && self.client.get().is_some_and(|client| client.can_elicit)
+    }
+
+    /// Notes a question to the client, and returns the id of its request; `None` if another call of the same thread has
+    /// asked it.
+    pub(super) fn ask(&self, thread: &Thread, question: &QuestionId) -> Option<i64> {
+        let mut asked = lock(&self.asked);
+        if asked.values().any(|asked| asked.thread.id() == thread.id() && asked.question == *question) {
+            return None;
+        }
+        let id = self.next_request.fetch_add(1, Ordering::Relaxed);
+        asked.insert(id, Asked { thread: thread.clone(), question: question.clone() });
+        Some(id)
+    }
+
+    /// Forgets a question, and returns whether the client has not answered it.
+    pub(super) fn withdraw(&self, id: i64) -> bool {
+        lock(&self.asked).remove(&id).is_some()
+    }
+
+    /// Passes an answer of the client on.
+    fn answered(&self, id: &RequestId, result: Option<&Value>) {
+        let RequestId::Integer(id) = id else { return };
+        let Some(asked) = lock(&self.asked).remove(id) else { return };
+        reply(asked, elicitation::read_answer(result));
+    }
+
+    /// Notes that the client has closed its side: all its questions are answered with a no.
+    pub(super) fn leave(&self) {
+        self.has_left.store(true, Ordering::Release);
+        for (_, asked) in lock(&self.asked).drain() {
+            reply(asked, Answer::Declined);
+        }
+    }
+}
+
+/// Whether capabilities contain elicitation with a form, which is the only kind in older versions.
+fn can_elicit(capabilities: &Value) -> bool {
+    match capabilities.get("elicitation") {
+        Some(Value::Object(kinds)) => kinds.is_empty() || kinds.contains_key("form"),
+        _ => false,
+    }
+}
+
+fn server_info() -> Value {
+    json!({"name": "codex-mcp-server", "title": "Codex", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Answers a question in the background, so that a busy thread delays no other message.
+fn reply(asked: Asked, answer: Answer) {
+    drop(tokio::spawn(async move {
+        // Somebody else may have answered first.
+        let _: Result<bool, _> = asked.thread.answer(asked.question, answer).await;
+    }));
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one insertion or removal, so a panic elsewhere cannot have left half of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
