@@ -12,6 +12,7 @@ use crate::app_server::args::AppServerArgs;
 use crate::chat::args::{ChatArgs, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::lazy::{self, Lazy};
+use crate::mcp::args::McpArgs;
 use crate::proto::working_directory;
 use crate::threads::args::{DeleteArgs, ThreadArg, ThreadsArgs};
 
@@ -78,6 +79,11 @@ pub(crate) enum Command {
     /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Commands and changes
     /// that need an approval are asked about with elicitations. The end of the input ends the server.
     McpServer(Lazy<NoArgs>),
+    /// List, show, add and remove MCP servers
+    ///
+    /// With a pipe on standard input and without a command, serves as `mcp-server` does, and the conversations of 0.42 on the
+    /// same stream.
+    Mcp(Lazy<McpArgs>),
     /// Show the agent at work, without an API key or network
     ///
     /// A scripted model works on a small project in a temporary folder. Everything else is the real engine.

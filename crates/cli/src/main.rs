@@ -23,6 +23,7 @@ mod lazy;
 mod linux_sandbox;
 mod local;
 mod login;
+mod mcp;
 mod mcp_server;
 mod memory;
 mod output_file;
@@ -44,6 +45,7 @@ use codex_tui::transcript;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;
+use crate::mcp::args::McpCommand;
 use crate::threads::args::ThreadsCommand;
 
 /// The allocator of musl has one lock for all threads, and every event of a turn is allocated.
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Proto(_) => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of),
         Command::McpServer(_) => mcp_server::run(&args.shared),
+        Command::Mcp(mcp) => mcp::run(&args.shared, mcp.into_inner()),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),
         Command::Execpolicy(execpolicy) => {
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
 fn runs_threads(command: &Command) -> bool {
     match command {
         Command::AppServer(args) => args.form.is_none(),
+        Command::Mcp(args) => matches!(args.form, None | Some(McpCommand::Serve)),
         Command::Resume(_)
         | Command::Fork(_)
         | Command::Exec(_)

@@ -1,10 +1,14 @@
-//! `codex mcp-server`: this agent as tools of an MCP client.
+//! `codex mcp-server`: this agent as tools of an MCP client; and `codex mcp`, which 0.42 called it, with the methods of
+//! conversations on the same stream.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{ConfigSource, Env, Home, user_agent};
+use codex_dialects::ProtocolRelease;
 use codex_pipe::mcp;
+use codex_server::app::{AppServer, Dialect, Start};
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
@@ -13,15 +17,29 @@ use crate::{console, host, memory, signals, stdio, warnings};
 
 /// Runs until the client is done.
 pub(crate) fn run(shared: &Shared) -> anyhow::Result<ExitCode> {
+    serve(shared, false)
+}
+
+/// The same, with the methods that the app-server of 2025 had for conversations.
+pub(crate) fn run_with_conversations(shared: &Shared) -> anyhow::Result<ExitCode> {
+    serve(shared, true)
+}
+
+fn serve(shared: &Shared, has_conversations: bool) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
-    let server = server(shared)?;
+    let start = start(shared)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
         memory::let_go_of_start();
-        let threads = std::sync::Arc::clone(&server.threads);
+        let threads = Arc::clone(&start.threads);
+        let user_agent = user_agent(&start.originator, start.config.env());
+        let server = mcp::Server { threads: Arc::clone(&threads), user_agent };
+        let conversations = has_conversations.then(|| AppServer::new(start).connect());
         tokio::select! {
-            ended = mcp::serve(server, stdio::input(), stdio::output(output)) => ended.context("the connection failed"),
+            ended = mcp::serve(server, conversations, stdio::input(), stdio::output(output)) => {
+                ended.context("the connection failed")
+            }
             () = stop.wait() => {
                 threads.close().await;
                 Ok(())
@@ -33,13 +51,12 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<ExitCode> {
     ended.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
 }
 
-fn server(shared: &Shared) -> anyhow::Result<mcp::Server> {
+fn start(shared: &Shared) -> anyhow::Result<Start> {
     let env = Env::process();
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
     warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
     let start = host::start(ConfigSource::new(home, env, overrides), cwd, SessionSource::Mcp, 0);
-    let user_agent = user_agent(&start.originator, start.config.env());
-    Ok(mcp::Server { threads: start.threads, user_agent })
+    Ok(Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start })
 }

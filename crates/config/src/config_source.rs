@@ -3,12 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use codex_files::Stamp;
 use serde_json::{Map, Value};
 
 use crate::{Config, ConfigError, ConfigWarning, Env, Home, Layers, Overrides, ProjectFiles, config_files};
+
+/// The number of configurations with overrides that are looked up before one is read again.
+const MOST_SHARED: usize = 64;
+
+/// A configuration with the overrides of clients. Most clients start all their threads with the same ones, so threads
+/// share it as long as one of them uses it.
+#[derive(Debug)]
+struct SharedConfig {
+    stamps: Vec<Stamp>,
+    wishes: Map<String, Value>,
+    cwd: PathBuf,
+    config: Weak<Config>,
+}
 
 /// The source of the configuration in a long-running program.
 #[derive(Debug)]
@@ -17,6 +30,8 @@ pub struct ConfigSource {
     env: Env,
     overrides: Overrides,
     known: Mutex<Option<(Vec<Stamp>, Arc<Config>)>>,
+    /// Configurations with overrides, the latest last.
+    shared: Mutex<Vec<SharedConfig>>,
     /// Features that a client has enabled or disabled until the program exits, by name.
     switches: Mutex<BTreeMap<String, bool>>,
     /// Additional folders of skills that a client has set until the program exits.
@@ -29,8 +44,8 @@ impl ConfigSource {
     /// The configuration of a home, with the overrides of the command line. Nothing is read yet.
     #[must_use]
     pub fn new(home: Home, env: Env, overrides: Overrides) -> Self {
-        let (known, switches, skill_roots) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { home, env, overrides, known, switches, skill_roots, generation: AtomicU64::default() }
+        let (known, shared, switches, skill_roots) = <(Mutex<_>, Mutex<_>, Mutex<_>, Mutex<_>)>::default();
+        Self { home, env, overrides, known, shared, switches, skill_roots, generation: AtomicU64::default() }
     }
 
     #[must_use]
@@ -53,7 +68,7 @@ impl ConfigSource {
     /// # Errors
     /// When it cannot be read or parsed.
     pub fn config(&self) -> Result<Arc<Config>, ConfigError> {
-        let stamps = config_files(&self.home, &self.env).iter().map(|file| Stamp::of(file)).collect();
+        let stamps = self.stamps();
         let mut known = lock(&self.known);
         match &*known {
             Some((of, config)) if *of == stamps => Ok(Arc::clone(config)),
@@ -70,11 +85,34 @@ impl ConfigSource {
     /// # Errors
     /// As above.
     pub fn config_for(&self, wishes: Map<String, Value>, cwd: &Path) -> Result<Arc<Config>, ConfigError> {
-        if wishes.is_empty() && ProjectFiles::find(&self.home, cwd).is_empty() {
+        let request = wishes.clone();
+        let load = || {
+            let overrides = Overrides { request, cwd: Some(cwd.to_owned()), ..self.overrides.clone() };
+            self.load(overrides).map(Arc::new)
+        };
+        if !ProjectFiles::find(&self.home, cwd).is_empty() {
+            return load();
+        }
+        if wishes.is_empty() {
             return self.config();
         }
-        let overrides = Overrides { request: wishes, cwd: Some(cwd.to_owned()), ..self.overrides.clone() };
-        self.load(overrides).map(Arc::new)
+        let stamps = self.stamps();
+        let is_same = |known: &&SharedConfig| known.stamps == stamps && known.wishes == wishes && known.cwd == cwd;
+        if let Some(config) = lock(&self.shared).iter().find(is_same).and_then(|known| known.config.upgrade()) {
+            return Ok(config);
+        }
+        let config = load()?;
+        let mut shared = lock(&self.shared);
+        shared.retain(|known| known.config.strong_count() > 0);
+        if shared.len() == MOST_SHARED {
+            shared.remove(0);
+        }
+        shared.push(SharedConfig { stamps, wishes, cwd: cwd.to_owned(), config: Arc::downgrade(&config) });
+        Ok(config)
+    }
+
+    fn stamps(&self) -> Vec<Stamp> {
+        config_files(&self.home, &self.env).iter().map(|file| Stamp::of(file)).collect()
     }
 
     /// The warnings about the configuration in a folder. Code that needs a file reports that it cannot be read.
@@ -88,6 +126,7 @@ impl ConfigSource {
     /// other faster than the resolution of file times.
     pub fn forget(&self) {
         *lock(&self.known) = None;
+        lock(&self.shared).clear();
         self.generation.fetch_add(1, Ordering::Release);
     }
 
@@ -149,6 +188,24 @@ mod tests {
         write(folder.path(), "model = 'another'");
         assert_eq!(source.config().expect("it is right").model.name, "another");
         assert_eq!(first.model.name, "one");
+    }
+
+    #[test]
+    fn threads_with_the_same_overrides_share_a_configuration() {
+        let folder = tempfile::tempdir().expect("there is a temporary folder");
+        write(folder.path(), "model = 'one'");
+        let source = source(folder.path());
+        let config = |policy: &str| {
+            let wishes = Map::from_iter([("approval_policy".to_owned(), Value::from(policy))]);
+            source.config_for(wishes, &folder.path().join("project")).expect("it is right")
+        };
+        let first = config("never");
+        assert!(Arc::ptr_eq(&first, &config("never")));
+        assert!(!Arc::ptr_eq(&first, &config("untrusted")));
+        write(folder.path(), "model = 'another'");
+        assert_eq!(config("never").model.name, "another");
+        source.forget();
+        assert_eq!(lock(&source.shared).len(), 0);
     }
 
     #[test]

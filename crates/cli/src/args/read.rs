@@ -86,6 +86,7 @@ impl Args {
             Command::Proto(_)
             | Command::AppServer(_)
             | Command::McpServer(_)
+            | Command::Mcp(_)
             | Command::Debug(_)
             | Command::Sandbox(_)
             | Command::Doctor(_)

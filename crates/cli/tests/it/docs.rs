@@ -123,8 +123,8 @@ fn every_rules_example_is_valid() {
     let mut count = 0;
     for (name, page) in pages() {
         for block in blocks(&name, &page).iter().filter(|block| block.language == "python") {
-            let place = place().file("home/rules/example.rules", &block.text);
-            run(&place, &block.place, "codex execpolicy check --rules ../home/rules/example.rules git status");
+            let place = place().file("home/example.rules", &block.text);
+            run(&place, &block.place, "codex execpolicy check --rules ../home/example.rules git status");
             count += 1;
         }
     }

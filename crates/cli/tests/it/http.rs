@@ -154,3 +154,44 @@ fn diagnostics_tell_of_retries_when_asked_for() {
     let (code, stderr, _) = run(Some("codex=loud"), None);
     assert_eq!((code, stderr.contains("RUST_LOG cannot be understood")), (Some(1), true), "{stderr}");
 }
+
+/// A provider on a host that does not exist, so that only a proxy can answer for it.
+fn far_away(scheme: &str) -> Place {
+    let config = format!(
+        "model_provider = 'far'\n[model_providers.far]\nbase_url = '{scheme}://model.invalid/v1'\n\
+         request_max_retries = 0\nstream_max_retries = 0\n"
+    );
+    Place::new().file("home/config.toml", &config)
+}
+
+#[test]
+fn requests_take_the_proxy_of_the_environment_unless_the_host_is_excepted() {
+    let proxy = FakeModel::start(r#"[{"items": [{"text": "by proxy"}], "repeat": true}]"#);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        let run = far_away("http").variable(name, &proxy.url()).run(&["proto"], &say("1", "hi"));
+        assert_eq!(run.events().last().unwrap()["msg"]["last_agent_message"], "by proxy", "{name}: {}", run.stdout);
+    }
+    let paths: Vec<String> = proxy.requests().into_iter().map(|request| request.path).collect();
+    assert_eq!(paths, ["http://model.invalid/v1/responses"; 3]);
+    let place = far_away("http").variable("HTTP_PROXY", &proxy.url()).variable("NO_PROXY", "model.invalid");
+    let run = place.run(&["proto"], &say("1", "hi"));
+    assert!(run.stdout.contains("could not get an answer from model.invalid:80"), "{}", run.stdout);
+    assert_eq!(proxy.requests().len(), 3);
+}
+
+#[test]
+fn tls_goes_through_a_tunnel_of_the_proxy() {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let asked = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client comes");
+        let mut line = String::new();
+        BufReader::new(&client).read_line(&mut line).expect("it asks");
+        client.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n").expect("it listens");
+        line
+    });
+    let run = far_away("https").variable("HTTPS_PROXY", &url).run(&["proto"], &say("1", "hi"));
+    assert!(run.stdout.contains("could not get an answer from model.invalid:443"), "{}", run.stdout);
+    assert_eq!(asked.join().expect("the proxy is asked"), "CONNECT model.invalid:443 HTTP/1.1\r\n");
+}

@@ -1,7 +1,9 @@
 //! Logging in and out from the command line, and what requests carry then.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use codex_testkit::{FakeIssuer, FakeModel};
 
@@ -28,7 +30,7 @@ fn open(url: &str) -> String {
 }
 
 /// Everything that lies below a folder, as one text.
-fn everything_below(folder: &std::path::Path) -> String {
+pub(crate) fn everything_below(folder: &std::path::Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
         let path = entry.path();
@@ -138,7 +140,7 @@ fn a_program_says_the_key_of_a_provider() {
 }
 
 /// A client of `codex app-server` that has said hello.
-fn app_server(place: &Place) -> Running {
+pub(crate) fn app_server(place: &Place) -> Running {
     let mut server = place.start(&["app-server"]);
     let hello = json!({"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}});
     server.send(&format!("{hello}\n"));
@@ -147,7 +149,7 @@ fn app_server(place: &Place) -> Running {
 }
 
 /// Sends a request and gives its answer. Messages before it are skipped.
-fn call(server: &mut Running, method: &str, params: Value) -> Value {
+pub(crate) fn call(server: &mut Running, method: &str, params: Value) -> Value {
     server.send(&format!("{}\n", json!({"id": method, "method": method, "params": params})));
     loop {
         let message = server.message();
@@ -158,7 +160,7 @@ fn call(server: &mut Running, method: &str, params: Value) -> Value {
 }
 
 /// Reads up to a notification or request of a method, and gives the whole message.
-fn told(server: &mut Running, method: &str) -> Value {
+pub(crate) fn told(server: &mut Running, method: &str) -> Value {
     loop {
         let message = server.message();
         if message["method"] == method {
@@ -226,4 +228,38 @@ fn a_client_that_has_brought_tokens_is_asked_for_others_when_they_are_refused() 
     let ended = server.finish();
     let shown = ended.stderr + &everything_below(&place.path("home"));
     assert!(!shown.contains("canary") && !place.path("home/auth.json").exists());
+}
+
+#[test]
+fn two_processes_with_fifty_threads_renew_a_login_once() {
+    let issuer = FakeIssuer::serve();
+    let model = FakeModel::start(r#"[{"items": [{"text": "Hi."}], "repeat": true}]"#);
+    let place = Place::new().file("home/config.toml", &format!("chatgpt_base_url = '{}'\n", model.url()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs();
+    // The login is older than 80 % of its hour.
+    issuer.set_now(now - 3000);
+    let login = place.run(&["login", "--device-auth", "--experimental_issuer", issuer.url()], "");
+    assert_eq!((login.code, issuer.renewals()), (Some(0), 0), "{}", login.stderr);
+    issuer.set_now(now);
+
+    let mut servers = [app_server(&place), app_server(&place)];
+    for server in &mut servers {
+        let threads: Vec<_> =
+            (0..25).map(|_| call(server, "thread/start", json!({}))["thread"]["id"].clone()).collect();
+        for (id, thread) in threads.iter().enumerate() {
+            let params = json!({"threadId": thread, "input": [{"type": "text", "text": "hello"}]});
+            server.send(&format!("{}\n", json!({"id": id, "method": "turn/start", "params": params})));
+        }
+    }
+    for server in &mut servers {
+        for _ in 0..25 {
+            assert_eq!(told(server, "turn/completed")["params"]["turn"]["status"], "completed");
+        }
+    }
+    let requests = model.requests();
+    let tokens: BTreeSet<_> = requests.iter().filter_map(|request| request.header("authorization")).collect();
+    assert_eq!((requests.len(), tokens.len(), issuer.renewals()), (50, 1, 1));
+    for server in servers {
+        assert_eq!(server.finish().code, Some(0));
+    }
 }

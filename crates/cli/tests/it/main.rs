@@ -4,6 +4,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
 mod apply_patch;
+mod canaries;
 mod chat;
 mod chat_keys;
 mod chat_trust;
@@ -21,6 +22,7 @@ mod http;
 mod known;
 mod local;
 mod login;
+mod mcp;
 mod mistakes;
 mod names;
 mod never_break;

@@ -160,7 +160,7 @@ fn addresses_that_should_not_be_served_are_refused() {
     for (url, what) in [
         ("ws://0.0.0.0:0", "hint: nothing is encrypted"),
         ("tcp://[::]:0", "can be reached from other machines"),
-        (&occupied, "is there already"),
+        (&occupied, "exists already"),
         ("http://127.0.0.1:1", "is not an address"),
     ] {
         let refused = run(&place, &["--listen", url], "");
@@ -270,11 +270,7 @@ fn a_daemon_that_cannot_start_says_why() {
     std::fs::create_dir_all(place.path("home/run/app-server.sock")).unwrap();
     let failed = run(&place, &["daemon", "start"], "");
     assert_eq!(failed.code, Some(1));
-    assert!(
-        failed.stderr.contains("is there already") && failed.stderr.contains("app-server.log"),
-        "{}",
-        failed.stderr
-    );
+    assert!(failed.stderr.contains("exists already") && failed.stderr.contains("app-server.log"), "{}", failed.stderr);
 }
 
 #[test]

@@ -62,16 +62,15 @@ async fn a_real_provider_is_understood() {
     // A token that has ended is renewed before it is used.
     let claims = codex_config::Claims::of(&third.access_token);
     let life = claims.expires_at.unwrap() - claims.issued_at.unwrap();
-    if life <= 10 {
-        tokio::time::timeout(Duration::from_secs(30), async {
-            while tokens().access_token == third.access_token {
-                all[0].authorize().await.unwrap();
-                tokio::task::yield_now().await;
-            }
-        })
-        .await
-        .unwrap();
-    }
+    assert!(life <= 10, "start the provider with access tokens that live for 5 s: these live for {life} s");
+    tokio::time::timeout(Duration::from_secs(30), async {
+        while tokens().access_token == third.access_token {
+            all[0].authorize().await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
 
     // After a logout there is nothing to renew.
     let now = tokens();

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::calls::{Calls, Piece};
+use super::frame::Frame;
 use crate::answer_tools::AnswerTools;
 use crate::refusal::{failure, shorten};
 use crate::thinking::Thinking;
@@ -31,6 +32,7 @@ pub struct ChatDecoder {
     /// themselves.
     counts: bool,
     id: String,
+    frame: Frame,
     growing: Growing,
     calls: Calls,
     refusal: String,
@@ -57,6 +59,7 @@ impl ChatDecoder {
             thoughts,
             counts,
             id: String::new(),
+            frame: Frame::default(),
             growing: Growing::Nothing,
             calls: Calls::default(),
             refusal: String::new(),
@@ -78,6 +81,10 @@ impl ChatDecoder {
             self.is_finished |= self.calls.is_empty();
             return self.end(events);
         }
+        if let Some(text) = self.frame.text(data) {
+            self.say(text, events);
+            return Ok(());
+        }
         let malformed = |source| ModelError::Malformed { event: format!("{:?}", shorten(data, 80)), source };
         let chunk = serde_json::from_str::<Chunk<'_>>(data).map_err(malformed)?;
         if let Some(error) = chunk.error.filter(|error| error.get() != "null") {
@@ -88,6 +95,7 @@ impl ChatDecoder {
         {
             self.id = serde_json::from_str(id.get()).unwrap_or_default();
         }
+        let only_text = chunk.only_text();
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(delta) = choice.delta.or(choice.message) {
                 self.grow(delta, events).map_err(|error| error.unwrap_or_else(malformed))?;
@@ -98,6 +106,9 @@ impl ChatDecoder {
         }
         if let Some(usage) = chunk.usage.filter(|_| self.counts) {
             self.usage = serde_json::from_str::<Option<Usage>>(usage.get()).ok().flatten().map(TokenUsage::from);
+        }
+        if let Some(text) = only_text {
+            self.frame.learn(data, text.get());
         }
         Ok(())
     }
@@ -247,6 +258,21 @@ struct Chunk<'a> {
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+}
+
+impl<'a> Chunk<'a> {
+    /// The text of a chunk that says nothing else.
+    fn only_text(&self) -> Option<&'a RawValue> {
+        let is_null = |raw: Option<&RawValue>| raw.is_none_or(|raw| raw.get() == "null");
+        let [Choice { index: None | Some(0), delta: Some(delta), message: None, finish_reason: None }] =
+            self.choices.as_deref()?
+        else {
+            return None;
+        };
+        let others = [self.usage, delta.reasoning_content, delta.reasoning, delta.refusal];
+        let is_only = others.into_iter().all(is_null) && delta.tool_calls.is_none();
+        delta.content.filter(|content| is_only && content.get().starts_with('"'))
+    }
 }
 
 #[derive(Deserialize)]

@@ -6,6 +6,7 @@
 mod body;
 mod calls;
 mod decode;
+mod frame;
 mod messages;
 
 pub(crate) use body::request_body;

@@ -310,7 +310,11 @@ fn client(url: &Url, connect_timeout: Duration, own_certificates: Option<&Path>)
 fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
     let failed = |why: String| ModelError::Tls { source: format!("{}: {why}", path.display()).into() };
     let pem = codex_files::read(path, MOST_CERTIFICATES).map_err(|error| failed(error.to_string()))?;
-    Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))
+    let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(failed("it holds no certificates".to_owned()));
+    }
+    Ok(certificates)
 }
 
 /// Redirects are followed on the same host only: elsewhere the key would go to a stranger.

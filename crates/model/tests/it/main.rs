@@ -7,6 +7,7 @@ mod answers;
 mod asking;
 mod credentials;
 mod failures;
+mod network;
 mod requests;
 mod scripted;
 mod stored_answers;

@@ -32,7 +32,7 @@ async fn turn(model: &HttpModel, conversation: &mut Prompt) {
     conversation.input.extend(items);
 }
 
-/// What each request continues, and how many items it has.
+/// The answer that each request continues, and its number of items.
 fn sent(fake: &FakeModel) -> Vec<(Value, usize)> {
     let sent = |body: Value| (body["previous_response_id"].clone(), body["input"].as_array().map_or(0, Vec::len));
     fake.requests().iter().map(|request| sent(request.json())).collect()

@@ -287,7 +287,7 @@ fn result(thread: ThreadId, outcome: &Outcome) -> ToolResult {
     }
 }
 
-/// What a person may want to read while the call runs.
+/// The events that are shown to a person while the call runs.
 fn progress(msg: &EventMsg) -> Option<String> {
     let message = match msg {
         EventMsg::TaskStarted(_) => "Started".to_owned(),

@@ -11,6 +11,7 @@
 
 mod call;
 mod elicitation;
+mod forwarding;
 mod message;
 mod session;
 mod tool;
@@ -20,8 +21,9 @@ use std::time::Duration;
 
 use codex_lines::{LineReader, Outbox};
 use codex_thread::ThreadHost;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
+use self::forwarding::Forwarding;
 use self::session::Session;
 
 /// How long calls may still run when the client has closed its side.
@@ -39,11 +41,17 @@ pub struct Server {
 }
 
 /// Serves one client until it closes its side. Its threads end with it: running turns are interrupted, everything is
-/// written.
+/// written. Requests with the names of the app-server of 2025 are passed to `conversations`, the stream of one, if there is
+/// one.
 ///
 /// # Errors
 /// When input or output fails for another reason than that the client has left.
-pub async fn serve<R, W>(server: Server, input: R, output: W) -> std::io::Result<()>
+pub async fn serve<R, W>(
+    server: Server,
+    conversations: Option<DuplexStream>,
+    input: R,
+    output: W,
+) -> std::io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -53,6 +61,9 @@ where
     let (session, mut all_answered) = Session::new(server);
     let read = async {
         let outbox = Arc::new(outbox);
+        if let Some(stream) = conversations {
+            Forwarding::connect(&session, &outbox, stream);
+        }
         let read = session.read(LineReader::new(input), &outbox).await;
         session.leave();
         drop(session);

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::Server;
 use super::call::Call;
 use super::elicitation;
+use super::forwarding::Forwarding;
 use super::message::{self, INVALID_PARAMS, INVALID_REQUEST, Incoming, Malformed, RpcError};
 use super::tool::{self, ToolCall, ToolResult};
 
@@ -34,6 +35,8 @@ pub(super) struct Session {
     /// The questions that the client has not answered, by the id of the request.
     asked: Mutex<HashMap<i64, Asked>>,
     next_request: AtomicI64,
+    /// The way to an app-server, if there is one.
+    pub(super) forwarding: OnceLock<Forwarding>,
     /// Whether the client has closed its side, and can answer nothing any more.
     has_left: AtomicBool,
     /// Closes when the session and all its calls have ended.
@@ -63,6 +66,7 @@ impl Session {
             calls: Mutex::default(),
             asked: Mutex::default(),
             next_request: AtomicI64::new(0),
+            forwarding: OnceLock::new(),
             has_left: AtomicBool::new(false),
             _alive: alive,
         };
@@ -94,17 +98,37 @@ impl Session {
 
     /// Takes one message. An answer goes to this outbox.
     pub(super) async fn take(self: &Arc<Self>, message: Result<Incoming, Malformed>, outbox: &Arc<Outbox>) {
+        let forwarding = self.forwarding.get();
         let line = match message {
-            Ok(Incoming::Request { id, method, params }) => match self.serve(&id, &method, params, outbox) {
-                Some(Ok(result)) => message::answer(&id, result),
-                Some(Err(error)) => message::refusal(Some(&id), error),
-                None => return,
-            },
+            Ok(Incoming::Request { id, method, params }) if forwarding.is_some() && Forwarding::takes(&method) => {
+                if let Some(forwarding) = forwarding {
+                    forwarding.request(&id, &method, params).await;
+                }
+                return;
+            }
+            Ok(Incoming::Request { id, method, params }) => {
+                self.introduce(&method, &params).await;
+                match self.serve(&id, &method, params, outbox) {
+                    Some(Ok(result)) => message::answer(&id, result),
+                    Some(Err(error)) => message::refusal(Some(&id), error),
+                    None => return,
+                }
+            }
             Ok(Incoming::Notification { method, params }) => return self.notice(&method, &params),
-            Ok(Incoming::Response { id, result }) => return self.answered(&id, result.as_ref()),
+            Ok(Incoming::Response { id, result }) => return self.answered(&id, result.as_ref()).await,
             Err(Malformed { id, error }) => message::refusal(id.as_ref(), error),
         };
         outbox.send_answer(line).await;
+    }
+
+    /// Introduces a new client to the app-server too.
+    async fn introduce(&self, method: &str, params: &Map<String, Value>) {
+        if method == "initialize"
+            && self.client.get().is_none()
+            && let Some(forwarding) = self.forwarding.get()
+        {
+            forwarding.initialize(params.get("clientInfo").cloned().unwrap_or_default()).await;
+        }
     }
 
     /// Serves a request; `None` if its answer comes later.
@@ -207,6 +231,11 @@ impl Session {
         !self.has_left.load(Ordering::Acquire) && self.client.get().is_some_and(|client| client.can_elicit)
     }
 
+    /// The number of the next request to the client.
+    pub(super) fn next_request_id(&self) -> i64 {
+        self.next_request.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Notes a question to the client, and returns the id of its request; `None` if another call of the same thread has
     /// asked it.
     pub(super) fn ask(&self, thread: &Thread, question: &QuestionId) -> Option<i64> {
@@ -214,7 +243,7 @@ impl Session {
         if asked.values().any(|asked| asked.thread.id() == thread.id() && asked.question == *question) {
             return None;
         }
-        let id = self.next_request.fetch_add(1, Ordering::Relaxed);
+        let id = self.next_request_id();
         asked.insert(id, Asked { thread: thread.clone(), question: question.clone() });
         Some(id)
     }
@@ -225,7 +254,12 @@ impl Session {
     }
 
     /// Passes an answer of the client on.
-    fn answered(&self, id: &RequestId, result: Option<&Value>) {
+    async fn answered(&self, id: &RequestId, result: Option<&Value>) {
+        if let Some(forwarding) = self.forwarding.get()
+            && forwarding.answered(id, result).await
+        {
+            return;
+        }
         let RequestId::Integer(id) = id else { return };
         let Some(asked) = lock(&self.asked).remove(id) else { return };
         reply(asked, elicitation::read_answer(result));
@@ -234,6 +268,9 @@ impl Session {
     /// Notes that the client has closed its side: all its questions are answered with a no.
     pub(super) fn leave(&self) {
         self.has_left.store(true, Ordering::Release);
+        if let Some(forwarding) = self.forwarding.get() {
+            forwarding.close();
+        }
         for (_, asked) in lock(&self.asked).drain() {
             reply(asked, Answer::Declined);
         }
@@ -260,7 +297,7 @@ fn reply(asked: Asked, answer: Answer) {
     }));
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is one insertion or removal, so a panic elsewhere cannot have left half of one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -115,7 +115,7 @@ impl McpClient {
     pub(crate) fn connect(place: Place) -> Self {
         let (input, server_input) = duplex(PIPE_BYTES);
         let (server_output, output) = duplex(PIPE_BYTES);
-        let served = tokio::spawn(serve(place.server(), server_input, server_output));
+        let served = tokio::spawn(serve(place.server(), None, server_input, server_output));
         let output = BufReader::new(output).lines();
         Self { place, input: Some(input), output, served, next_id: 0, waiting: VecDeque::new() }
     }

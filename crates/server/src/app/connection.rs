@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::encoded::EVENT_PREFIX;
 use super::host::Host;
-use super::lane::{Job, Lane, LaneRequest, WAITING_REQUESTS};
+use super::lane::{Job, Lane, LaneRequest, QuestionAnswer, WAITING_REQUESTS};
 use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
@@ -276,8 +276,8 @@ impl Connection {
         let Some(asked) = lock(&self.asked).remove(number) else { return };
         let Some(lane) = lock(&self.lanes).get(&asked.thread).cloned() else { return };
         let answer = result.ok().flatten().map(|answer| answer.get().to_owned());
-        let answered = LaneRequest::Answered { number: *number, question: asked.question, answer };
-        let _: Result<(), _> = lane.send(answered).await;
+        let answered = QuestionAnswer { number: *number, question: asked.question, answer };
+        let _: Result<(), _> = lane.send(LaneRequest::Answered(Box::new(answered))).await;
     }
 
     /// Asks the client something that is about no thread. None if it has gone.

@@ -32,19 +32,18 @@ pub(crate) trait Job: Send {
     fn into_unanswered(self: Box<Self>) -> Unanswered;
 }
 
-/// A request to a lane.
+/// A request to a lane. It is two words long, because every lane has room for 32 of them.
 pub(crate) enum LaneRequest {
-    /// A request.
     Serve(Box<dyn Job>),
-    /// An answer of the client to a question; none if it was no answer.
-    Answered {
-        /// The number of the question.
-        number: i64,
-        /// The question.
-        question: QuestionId,
-        /// The answer as JSON.
-        answer: Option<String>,
-    },
+    Answered(Box<QuestionAnswer>),
+}
+
+/// An answer of the client to a question.
+pub(crate) struct QuestionAnswer {
+    pub(crate) number: i64,
+    pub(crate) question: QuestionId,
+    /// The answer as JSON; none if it was no answer.
+    pub(crate) answer: Option<String>,
 }
 
 /// The requests of one client about one thread.
@@ -106,7 +105,8 @@ impl Lane {
         }
         match request {
             LaneRequest::Serve(job) => contained(job.run(self)).await,
-            LaneRequest::Answered { number, question, answer } => {
+            LaneRequest::Answered(answered) => {
+                let QuestionAnswer { number, question, answer } = *answered;
                 if let Some(subscriber) = &mut self.subscriber {
                     contained(subscriber.answered(number, question, answer.as_deref())).await;
                 }

@@ -285,6 +285,17 @@ proptest! {
     }
 
     #[test]
+    fn any_texts_come_out_as_they_are(texts in prop::collection::vec(".{1,20}", 1..8)) {
+        let chunk = |text: &String| delta(&format!(r#"{{"content":{}}}"#, serde_json::to_string(text).unwrap()));
+        let chunks: Vec<String> = texts.iter().map(chunk).chain([STOP.to_owned()]).collect();
+        let read = read(&chunks.iter().map(String::as_str).collect::<Vec<_>>());
+        let pieces: Vec<String> = texts.iter().map(|text| format!("text {text:?}")).collect();
+        let said: Vec<&str> = read.lines().filter(|line| line.starts_with("text ")).collect();
+        prop_assert_eq!(said, pieces);
+        prop_assert!(read.contains(&serde_json::to_string(&texts.concat()).unwrap()), "{}", read);
+    }
+
+    #[test]
     fn any_text_does_no_harm(texts in prop::collection::vec(crate::testing::any_json(), 0..6)) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let _ = read(&texts);

@@ -1,0 +1,209 @@
+//! `codex mcp` and `codex mcp-server`.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::program::{Place, Run, Running};
+
+const SERVERS: &str = r#"# mine
+model = "m" # best
+
+[mcp_servers.full] # trailing
+command = "cmd"
+env_vars = ["HOME"]
+cwd = "/tmp"
+enabled = false
+startup_timeout_sec = 12.5
+tool_timeout_sec = 30
+enabled_tools = ["a"]
+
+[mcp_servers.web]
+url = "http://127.0.0.1:9/mcp"
+bearer_token_env_var = "TOK"
+"#;
+
+#[track_caller]
+fn check(run: &Run, expected: Expect) {
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    expected.assert_eq(&run.stdout);
+}
+
+#[test]
+fn servers_are_added_and_removed_and_comments_stay() {
+    let place = Place::new().file("home/config.toml", SERVERS);
+    let add = ["mcp", "add", "docs", "--env", "B=2", "--env", "A=1", "--", "npx", "-y", "server one"];
+    check(&place.run(&add, ""), expect!["Added global MCP server 'docs'.\n"]);
+    let written = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    assert!(written.starts_with(SERVERS), "{written}");
+    expect![[r#"
+
+        [mcp_servers.docs]
+        command = "npx"
+        args = ["-y", "server one"]
+
+        [mcp_servers.docs.env]
+        A = "1"
+        B = "2"
+    "#]]
+    .assert_eq(&written[SERVERS.len()..]);
+    check(
+        &place.run(&["mcp", "get", "docs"], ""),
+        expect![[r#"
+            docs
+              enabled: true
+              transport: stdio
+              command: npx
+              args: -y server one
+              cwd: -
+              env: A=*****, B=*****
+              remove: codex mcp remove docs
+        "#]],
+    );
+    check(&place.run(&["mcp", "remove", "docs"], ""), expect!["Removed global MCP server 'docs'.\n"]);
+    let written = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    assert_eq!(written.trim_end(), SERVERS.trim_end());
+    check(&place.run(&["mcp", "remove", "docs"], ""), expect!["No MCP server named 'docs' found.\n"]);
+}
+
+#[test]
+fn servers_are_listed_for_people() {
+    check(
+        &Place::new().run(&["mcp", "list"], ""),
+        expect!["No MCP servers configured yet. Try `codex mcp add my-tool -- my-command`.\n"],
+    );
+    let place = Place::new().file("home/config.toml", SERVERS);
+    let run = place.run(&["mcp", "list"], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "Name  Command  Args  Env         Cwd   Status    Auth       ",
+            "full  cmd      -     HOME=*****  /tmp  disabled  Unsupported",
+            "",
+            "Name  Url                     Bearer Token Env Var  Status   Auth        ",
+            "web   http://127.0.0.1:9/mcp  TOK                   enabled  Bearer token",
+        ]
+    );
+    check(&place.run(&["mcp", "get", "full"], ""), expect!["full (disabled)\n"]);
+}
+
+#[test]
+fn servers_are_listed_for_programs() {
+    let place = Place::new().file("home/config.toml", SERVERS);
+    let read = |args: &[&str]| serde_json::from_str::<Value>(&place.run(args, "").stdout).expect("it is JSON");
+    let full = json!({
+        "name": "full", "enabled": false,
+        "transport": {
+            "type": "stdio", "command": "cmd", "args": [], "env": null, "env_vars": ["HOME"], "cwd": "/tmp",
+        },
+        "startup_timeout_sec": 12.5, "tool_timeout_sec": 30.0, "auth_status": "unsupported",
+    });
+    let web = json!({
+        "name": "web", "enabled": true,
+        "transport": {
+            "type": "streamable_http", "url": "http://127.0.0.1:9/mcp", "bearer_token_env_var": "TOK",
+            "http_headers": null, "env_http_headers": null,
+        },
+        "startup_timeout_sec": null, "tool_timeout_sec": null, "auth_status": "bearer_token",
+    });
+    assert_eq!(read(&["mcp", "list", "--json"]), json!([full, web]));
+    let mut full = full;
+    full.as_object_mut().expect("it is an object").remove("auth_status");
+    full["enabled_tools"] = json!(["a"]);
+    full["disabled_tools"] = json!(null);
+    assert_eq!(read(&["mcp", "get", "full", "--json"]), full);
+}
+
+#[test]
+fn mistakes_change_nothing() {
+    let place = Place::new().file("home/config.toml", SERVERS);
+    for (args, code, why) in [
+        (&["mcp", "get", "nope"][..], 1, "No MCP server named 'nope' found."),
+        (&["mcp", "add", "bad name", "--", "x"], 1, "invalid server name 'bad name'"),
+        (&["mcp", "add", "x"], 2, "required"),
+        (&["mcp", "add", "y", "--env", "FOO", "--", "z"], 2, "KEY=VALUE form"),
+        (&["mcp", "add", "y", "--url", "http://x", "--env", "A=1"], 2, "cannot be used with"),
+        (&["mcp", "add", "y", "--bearer-token-env-var", "T", "--", "z"], 2, "cannot be used with"),
+    ] {
+        let run = place.run(args, "");
+        assert_eq!(run.code, Some(code), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(why), "{why} in {}", run.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(place.path("home/config.toml")).expect("it is there"), SERVERS);
+}
+
+/// Reads up to the first message that is wanted.
+fn until(codex: &mut Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let message = codex.message();
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        if is_wanted(&message) {
+            return message;
+        }
+    }
+}
+
+fn ask(codex: &mut Running, id: i64, method: &str, params: &Value) -> Value {
+    codex.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+    until(codex, |message| message["id"] == json!(id) && message.get("method").is_none())
+}
+
+/// The parameters of MCP's `initialize`.
+fn hello() -> Value {
+    let info = json!({"name": "test", "title": null, "version": "1"});
+    json!({"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": info})
+}
+
+#[test]
+fn a_pipe_is_served_with_the_conversations_of_2025() {
+    let script =
+        r#"[{"items": [{"call": "shell", "args": {"command": ["touch", "out"]}}]}, {"items": [{"text": "Done."}]}]"#;
+    let place = Place::new().file("home/answers.json", script).file(
+        "home/config.toml",
+        "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'\nmodel_provider = 'scripted'\n\
+         [model_providers.scripted]\nscript = 'answers.json'\n",
+    );
+    let mut codex = place.start(&["mcp"]);
+    let initialized = ask(&mut codex, 1, "initialize", &hello());
+    assert_eq!(initialized["result"]["serverInfo"]["name"], "codex-mcp-server");
+    let opened = ask(&mut codex, 2, "newConversation", &json!({}));
+    let conversation = &opened["result"]["conversationId"];
+    ask(&mut codex, 3, "addConversationListener", &json!({"conversationId": conversation}));
+    let items = json!([{"type": "text", "data": {"text": "Go."}}]);
+    ask(&mut codex, 4, "sendUserMessage", &json!({"conversationId": conversation, "items": items}));
+    let asked = until(&mut codex, |message| message["method"] == "execCommandApproval");
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "approved"}});
+    codex.send(&format!("{answer}\n"));
+    let ended = until(&mut codex, |message| message["method"] == "codex/event/task_complete");
+    assert_eq!(ended["params"]["msg"]["last_agent_message"], "Done.");
+    assert!(place.path("project/out").exists());
+    // Tools are served on the same stream, and their questions do not get the ids of others.
+    let called = json!({"name": "codex", "arguments": {"prompt": "Go."}});
+    codex.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": called})));
+    let again = until(&mut codex, |message| message["method"] == "elicitation/create");
+    assert_ne!(again["id"], asked["id"]);
+    codex.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": again["id"], "result": {"action": "accept"}})));
+    let result = until(&mut codex, |message| message["id"] == 5 && message.get("method").is_none());
+    assert_eq!(result["result"]["content"][0]["text"], "Done.");
+    assert_eq!(ask(&mut codex, 6, "no/such", &json!({}))["error"]["code"], -32601);
+    let run = codex.finish();
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_server_after_the_last_answer() {
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello()}),
+        json!({
+            "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "codex", "arguments": {"prompt": "hello"}},
+        }),
+    ];
+    let input = lines.map(|line| format!("{line}\n")).concat();
+    let run = Place::new().run(&["mcp-server", "-c", "model_provider=scripted"], &input);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let last: Value = serde_json::from_str(run.stdout.lines().last().expect("a line")).expect("it is JSON");
+    let said = last["result"]["content"][0]["text"].as_str().expect("it is a text");
+    assert!(last["id"] == 2 && said.starts_with("Hello! I am the built-in offline model"), "{last}");
+}
