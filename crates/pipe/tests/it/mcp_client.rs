@@ -58,7 +58,7 @@ impl Place {
         Self { folder, threads }
     }
 
-    /// The same folders after the server was started anew.
+    /// The same folders after the server was restarted.
     pub(crate) fn again(self) -> Self {
         let threads = threads(&self.folder);
         Self { threads, ..self }
