@@ -626,6 +626,18 @@ export type ClientRequest =
     method: "mcpServerStatus/list" | "mcpServers/list";
     params?: v2.ListMcpServerStatusParams;
   }
+  /** Calls a tool of an MCP server of a thread. The model does not see it. */
+  | {
+    id: RequestId;
+    method: "mcpServer/tool/call";
+    params: v2.McpServerToolCallParams;
+  }
+  /** Reads a resource of an MCP server. */
+  | {
+    id: RequestId;
+    method: "mcpServer/resource/read";
+    params: v2.McpResourceReadParams;
+  }
   /** Lists skills. */
   | {
     id: RequestId;
@@ -912,6 +924,8 @@ export type ClientRequestMethods = {
   "permissionProfile/list": { params: v2.PermissionProfileListParams; response: v2.PermissionProfileListResponse };
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
+  "mcpServer/tool/call": { params: v2.McpServerToolCallParams; response: v2.McpServerToolCallResponse };
+  "mcpServer/resource/read": { params: v2.McpResourceReadParams; response: v2.McpResourceReadResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
   "skills/config/write": { params: v2.SkillsConfigWriteParams; response: v2.SkillsConfigWriteResponse };
   "skills/extraRoots/set": { params: v2.SkillsExtraRootsSetParams; response: v2.SkillsExtraRootsSetResponse };
@@ -3023,6 +3037,24 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
+  /** An MCP server is further in starting up, or has ended. */
+  | {
+    method: "mcpServer/startupStatus/updated";
+    params: v2.McpServerStatusUpdatedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** The tool of an MCP server tells how far a call is. */
+  | {
+    method: "item/mcpToolCall/progress";
+    params: v2.McpToolCallProgressNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
   /** A warning about the configuration. */
   | {
     method: "configWarning";
@@ -3167,6 +3199,12 @@ export type ServerRequest =
     method: "applyPatchApproval";
     params: ApplyPatchApprovalParams;
   }
+  /** An MCP server wants to know something, or a tool of it is about to be called. */
+  | {
+    id: RequestId;
+    method: "mcpServer/elicitation/request";
+    params: v2.McpServerElicitationRequestParams;
+  }
   /** Requests new tokens from the client, because its own were refused. */
   | {
     id: RequestId;
@@ -3180,6 +3218,7 @@ export type ServerRequestMethods = {
   "item/fileChange/requestApproval": { params: v2.FileChangeRequestApprovalParams; response: v2.FileChangeRequestApprovalResponse };
   "execCommandApproval": { params: ExecCommandApprovalParams; response: ExecCommandApprovalResponse };
   "applyPatchApproval": { params: ApplyPatchApprovalParams; response: ApplyPatchApprovalResponse };
+  "mcpServer/elicitation/request": { params: v2.McpServerElicitationRequestParams; response: v2.McpServerElicitationRequestResponse };
   "account/chatgptAuthTokens/refresh": { params: v2.ChatgptAuthTokensRefreshParams; response: v2.ChatgptAuthTokensRefreshResponse };
 };
 
@@ -4631,6 +4670,13 @@ export namespace v2 {
     /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
 
+  /** How a question of an MCP server is answered. */
+  export type ElicitationMode =
+    /** By an object. */
+    | "form"
+    /** By opening an address. */
+    | "url";
+
   /** An error in a turn. */
   export type ErrorNotification = {
     error: v2.TurnError;
@@ -5269,9 +5315,63 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
+  /** The parameters of `mcpServer/resource/read`. */
+  export type McpResourceReadParams = {
+    /** The thread whose server is meant; the configured server if unset. */
+    threadId?: string | null;
+    /** The server. */
+    server: string;
+    /** The address of the resource. */
+    uri: string;
+  };
+
+  /** The answer of `mcpServer/resource/read`. */
+  export type McpResourceReadResponse = {
+    /** The contents. */
+    contents: Array<unknown>;
+  };
+
   /** The state of the connection to an MCP server. */
   export type McpServerConnectionStatus =
     | "notStarted" | "starting" | "connected" | "authenticationRequired" | "failed" | "cancelled" | "disabled"
+    /** A word this release does not know, passed through. */
+    | (string & {});
+
+  /** `mcpServer/elicitation/request`. */
+  export type McpServerElicitationRequestParams = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string | null;
+    /** The server. */
+    serverName: string;
+    /** How it is answered. */
+    mode: v2.ElicitationMode;
+    /** More about the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called. */
+    _meta: unknown;
+    /** The question. */
+    message: string;
+    /** The JSON Schema of the answer, in the mode `form`. */
+    requestedSchema?: unknown;
+    /** The address to open, in the mode `url`. */
+    url?: string | null;
+    /** The server's name for what happens at that address. */
+    elicitationId?: string | null;
+  };
+
+  /** The answer to `mcpServer/elicitation/request`. */
+  export type McpServerElicitationRequestResponse = {
+    /** Whether it is answered. */
+    action: ElicitationDecision;
+    /** The answer itself. */
+    content?: unknown;
+    /** More about the answer; `persist: "session"` allows a tool for the rest of the session. */
+    _meta?: unknown;
+  };
+
+  /** How far an MCP server is in starting up. */
+  export type McpServerStartupState =
+    | "starting" | "ready" | "failed" | "cancelled"
     /** A word this release does not know, passed through. */
     | (string & {});
 
@@ -5300,6 +5400,46 @@ export namespace v2 {
     /** A word this release does not know, passed through. */
     | (string & {});
 
+  /** `mcpServer/startupStatus/updated`. */
+  export type McpServerStatusUpdatedNotification = {
+    /** The thread that uses the server. */
+    threadId: string | null;
+    /** The server. */
+    name: string;
+    /** How far it is. */
+    status: v2.McpServerStartupState;
+    /** Why it did not start. */
+    error: string | null;
+    /** The kind of failure, if a client can do something about it. */
+    failureReason: string | null;
+  };
+
+  /** The parameters of `mcpServer/tool/call`. */
+  export type McpServerToolCallParams = {
+    /** The thread whose server is meant. */
+    threadId: string;
+    /** The server. */
+    server: string;
+    /** The tool. */
+    tool: string;
+    /** The arguments. */
+    arguments?: unknown;
+    /** Passed on to the server. */
+    _meta?: unknown;
+  };
+
+  /** The answer of `mcpServer/tool/call`. */
+  export type McpServerToolCallResponse = {
+    /** The parts of the result, in order. */
+    content: Array<unknown>;
+    /** The same as data, from servers that give it. */
+    structuredContent: unknown;
+    /** Whether the tool says that it failed. */
+    isError: boolean | null;
+    /** More about the result. */
+    _meta: unknown;
+  };
+
   /** A call of a tool of an MCP server. */
   export type McpToolCall = {
     /** Its name: the id of the model's call. */
@@ -5316,6 +5456,22 @@ export namespace v2 {
     error: unknown;
     /** Its duration. */
     durationMs: number | null;
+    appContext?: unknown;
+    mcpAppUi?: unknown;
+    pluginId?: string | null;
+    readOnlyHint?: boolean | null;
+  };
+
+  /** `item/mcpToolCall/progress`. */
+  export type McpToolCallProgressNotification = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string;
+    /** The call. */
+    itemId: string;
+    /** How far it is, in the words of the tool. */
+    message: string;
   };
 
   /** How to combine a new value with an existing one. */
@@ -7256,6 +7412,19 @@ export namespace exec {
         kind: "file_change";
         /** Which files it changes. */
         changes: Array<exec.UpdatedFile>;
+      }
+      /** A call of a tool of an MCP server. */
+      | {
+        kind: "mcp_tool";
+        server: string;
+        tool: string;
+        arguments: unknown;
+      }
+      /** Something that an MCP server wants to know. Only a no can be given here. */
+      | {
+        kind: "elicitation";
+        server: string;
+        message: string;
       })
     /** An error after which the turn may continue. */
     | {

@@ -108,6 +108,7 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
         base_instructions: None,
         initial_history: InitialHistory::New,
         recent_bytes: 0,
+        servers: None,
     })
 }
 

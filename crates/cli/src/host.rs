@@ -7,8 +7,10 @@ use codex_config::{ConfigSource, Env, Home};
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_log::store::ThreadStore;
 use codex_login::Accounts;
+use codex_mcp::McpServers;
 use codex_server::app::Start;
 use codex_store::FileStore;
+use codex_tools::servers::{ServerAccess, ToolServers};
 use codex_wire::rollout::SessionSource;
 
 use crate::apply_patch;
@@ -21,6 +23,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
     let programs = apply_patch::install(config.home());
     let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
+    let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(config.env().clone()));
     let accounts = Accounts::new(config.home(), config.env());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
@@ -31,6 +34,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         source,
         recent_bytes,
         store: Arc::clone(&store),
+        servers: Some(Arc::clone(&servers)),
     });
     let accounts = Arc::new(accounts);
     Start {
@@ -41,9 +45,15 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         cwd,
         programs,
         originator,
+        servers: Some(servers),
         release: None,
         dialect: None,
     }
+}
+
+/// The MCP servers of a program with one thread.
+pub(crate) fn servers(env: &Env) -> ServerAccess {
+    ServerAccess { servers: Arc::new(McpServers::new(env.clone())), reload: None }
 }
 
 /// The credentials of requests: keys, and the login of this process, which all its threads share.

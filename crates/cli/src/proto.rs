@@ -77,6 +77,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
         base_instructions: None,
         initial_history: InitialHistory::New,
         recent_bytes: 0,
+        servers: Some(host::servers(env)),
         cwd,
     })
 }

@@ -86,6 +86,9 @@ impl<W: Write> Terminal<W> {
             | Body::ReviewExited(_)
             | Body::WentBack { .. }
             | Body::RolledBack(_)
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -194,6 +197,11 @@ impl<W: Write> Terminal<W> {
         let what = match kind {
             QuestionKind::Command { argv, .. } => argv.join(" "),
             QuestionKind::Patch { changes, .. } => format!("a patch of {} files", changes.len()),
+            QuestionKind::Tool { invocation, .. } => {
+                let arguments = invocation.arguments.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("MCP tool {}.{} {arguments}", invocation.server, invocation.tool)
+            }
+            QuestionKind::Elicitation(asked) => format!("MCP server {}: {}", asked.server, asked.message),
         };
         self.transcript.note(Style::Yellow, "approval needed", &what)
     }

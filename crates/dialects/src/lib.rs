@@ -5,6 +5,7 @@
 pub mod eq;
 pub mod exec;
 pub mod git_diff;
+mod mcp_tool;
 mod protocol_release;
 pub mod replay;
 pub mod v1;

@@ -12,6 +12,7 @@ use codex_log::store::ThreadStore;
 use codex_thread::{
     BoxFuture, Fault, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread, ThreadHost,
 };
+use codex_tools::servers::{Reload, ServerAccess, ToolServers};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 use tokio::time::timeout;
@@ -43,6 +44,8 @@ pub struct HostOptions {
     pub credentials: CredentialsSource,
     /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
+    /// The servers whose tools threads have.
+    pub servers: Option<Arc<dyn ToolServers>>,
 }
 
 /// Runs threads in this process.
@@ -136,6 +139,12 @@ impl Shared {
             return Err(StartError::new(Fault::Request, why));
         }
         let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let servers = self.options.servers.as_ref().map(|servers| {
+            let (source, overrides, cwd) = (Arc::clone(source), overrides.clone(), cwd.clone());
+            let reload: Reload =
+                Arc::new(move || source.config_for(overrides.clone(), &cwd).map_err(|error| error.to_string()));
+            ServerAccess { servers: Arc::clone(servers), reload: Some(reload) }
+        });
         let config = source.config_for(overrides, &cwd).map_err(|error| {
             let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
             StartError::new(Fault::Request, format!("failed to load configuration: {error}{hint}"))
@@ -156,6 +165,7 @@ impl Shared {
             store: Arc::clone(&self.options.store),
             profile,
             cwd,
+            servers,
         })
     }
 }

@@ -7,6 +7,7 @@ use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
 use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread};
+use codex_tools::servers::ServerAccess;
 use codex_wire::rollout::SessionSource;
 
 use crate::session::Session;
@@ -39,6 +40,8 @@ pub struct Setup {
     pub initial_history: InitialHistory,
     /// How many bytes of what it said last are kept for readers that were cut off; see [`Thread::subscribe_after`].
     pub recent_bytes: usize,
+    /// The servers whose tools it has.
+    pub servers: Option<ServerAccess>,
 }
 
 impl Setup {

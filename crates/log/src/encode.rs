@@ -96,6 +96,9 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         | Body::PlanUpdated(_)
         | Body::AnswerRetried { .. }
         | Body::Warning { .. }
+        | Body::ServerChanged(_)
+        | Body::ServersStarted(_)
+        | Body::CallProgressed { .. }
         | Body::Unread(_) => Ok(()),
     }
 }

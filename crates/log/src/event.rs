@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::error_info::CodexErrorInfo;
+use codex_wire::event::{McpStartupCompleteEvent, McpStartupUpdateEvent};
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
 use codex_wire::name::Name;
@@ -163,6 +164,17 @@ pub enum Body {
     },
     /// Something the user should know; work goes on.
     Warning { message: String },
+    /// An MCP server is further in starting up, or has ended.
+    ServerChanged(Arc<McpStartupUpdateEvent>),
+    /// All MCP servers have started or failed to.
+    ServersStarted(Arc<McpStartupCompleteEvent>),
+    /// The tool of an MCP server tells how far a call is.
+    CallProgressed {
+        /// The call.
+        item: ItemId,
+        /// How far it is, in the words of the tool.
+        message: String,
+    },
     /// The turn that is about to end has left something to read, and this is what the user has not read by now.
     Unread(Arc<ReadState>),
     /// The turn is over. Every started turn has exactly one of these.
@@ -313,6 +325,9 @@ impl Body {
             | Self::DiffChanged(_)
             | Self::AnswerRetried { .. }
             | Self::Warning { .. }
+            | Self::ServerChanged(_)
+            | Self::ServersStarted(_)
+            | Self::CallProgressed { .. }
             | Self::Unread(_) => Class::Passing,
         }
     }

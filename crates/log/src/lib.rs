@@ -38,6 +38,6 @@ pub use item::{
     AgentMessage, CommandEnd, CommandItem, CommandStatus, Item, ItemId, PatchEnd, PatchItem, PatchStatus, Reasoning,
     Status, StoredItem, UserMessage, WebSearch,
 };
-pub use question::{Answer, Question, QuestionId, QuestionKind};
+pub use question::{Answer, Elicitation, ElicitationForm, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};
 pub use seq::{LogName, MOST_WITHOUT_LINE, Seq};

@@ -44,6 +44,9 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::AnswerRetried { .. }
         | Body::LimitReached { .. }
         | Body::Warning { .. }
+        | Body::ServerChanged(_)
+        | Body::ServersStarted(_)
+        | Body::CallProgressed { .. }
         | Body::Unread(_) => {}
     }
 }

@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
-use codex_wire::decision::ReviewDecision;
+use codex_wire::decision::{ElicitationDecision, ReviewDecision};
+use codex_wire::ids::RequestId;
+use codex_wire::mcp::McpInvocation;
+use serde_json::Value;
 
 use crate::ItemId;
 
@@ -92,6 +95,42 @@ pub enum QuestionKind {
         /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
         grant_root: Option<PathBuf>,
     },
+    /// A call of a tool of an MCP server.
+    Tool {
+        /// The tool and its arguments.
+        invocation: McpInvocation,
+        /// The tool's description of itself.
+        description: Option<String>,
+    },
+    /// Something that an MCP server wants to know while a call runs.
+    Elicitation(Elicitation),
+}
+
+/// A question of an MCP server to the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elicitation {
+    /// The server.
+    pub server: String,
+    /// The server's own name for the question.
+    pub id: RequestId,
+    /// The question.
+    pub message: String,
+    /// How it is answered.
+    pub form: ElicitationForm,
+}
+
+/// How a question of an MCP server is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElicitationForm {
+    /// By an object that follows this schema.
+    Schema(Value),
+    /// By opening this address; a yes is consent to do so.
+    Url {
+        /// The address.
+        url: String,
+        /// The server's name for what happens there.
+        id: String,
+    },
 }
 
 impl QuestionKind {
@@ -101,6 +140,8 @@ impl QuestionKind {
         match self {
             Self::Command { .. } => "command",
             Self::Patch { .. } => "patch",
+            Self::Tool { .. } => "tool call",
+            Self::Elicitation(_) => "question of an MCP server",
         }
     }
 }
@@ -108,8 +149,15 @@ impl QuestionKind {
 /// An answer to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A decision about a command or a patch.
+    /// A decision about a command, a patch or a tool.
     Decision(ReviewDecision),
+    /// The answer to a question of an MCP server.
+    Given {
+        /// Whether it is answered at all.
+        action: ElicitationDecision,
+        /// The answer itself.
+        content: Option<Value>,
+    },
     /// A no: what came was no answer to the question.
     Declined,
 }
@@ -120,6 +168,9 @@ impl Answer {
     pub fn decision(&self) -> ReviewDecision {
         match self {
             Self::Decision(decision) => decision.clone(),
+            Self::Given { action: ElicitationDecision::Accept, .. } => ReviewDecision::Approved,
+            Self::Given { action: ElicitationDecision::Decline, .. } => ReviewDecision::Denied,
+            Self::Given { action: ElicitationDecision::Cancel, .. } => ReviewDecision::Abort,
             Self::Declined => ReviewDecision::Denied,
         }
     }
@@ -127,10 +178,7 @@ impl Answer {
     /// Whether what was asked about may be done.
     #[must_use]
     pub fn allows(&self) -> bool {
-        match self {
-            Self::Decision(decision) => decision.allows(),
-            Self::Declined => false,
-        }
+        self.decision().allows()
     }
 }
 

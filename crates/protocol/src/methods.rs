@@ -59,7 +59,10 @@ use crate::v2::goal::{
 };
 use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
-use crate::v2::mcp_status::{ListMcpServerStatusParams, ListMcpServerStatusResponse};
+use crate::v2::mcp_status::{
+    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpResourceReadParams, McpResourceReadResponse,
+    McpServerToolCallParams, McpServerToolCallResponse,
+};
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
@@ -334,7 +337,11 @@ methods! { $
     /// Lists permission profiles.
     PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
     /// Lists MCP servers.
-    McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Connection, "0.65";
+    McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Process, "0.65";
+    /// Calls a tool of an MCP server of a thread. The model does not see it.
+    McpServerToolCall = "mcpServer/tool/call" (McpServerToolCallParams) -> McpServerToolCallResponse, Process, "0.105";
+    /// Reads a resource of an MCP server.
+    McpResourceRead = "mcpServer/resource/read" (McpResourceReadParams) -> McpResourceReadResponse, Process, "0.105";
     /// Lists skills.
     SkillsList = "skills/list" (SkillsListParams) -> SkillsListResponse, Process, "0.75";
     /// Enables or disables a skill.

@@ -118,6 +118,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
     let accounts = Accounts::new(config.home(), config.env());
     let logins = Arc::new(accounts.clone());
     let threads = LocalHost::new(HostOptions {
+        servers: None,
         config: Arc::clone(&config),
         store: store.clone(),
         cwd: root.to_owned(),
@@ -128,6 +129,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
         recent_bytes: 0,
     });
     AppServer::new(Start {
+        servers: None,
         threads: Arc::new(threads),
         accounts: logins,
         store,

@@ -1,4 +1,5 @@
-//! Shared test code: a fake model that serves scripts over real HTTP, and a fake login issuer.
+//! Shared test code: a fake model that serves scripts over real HTTP, a fake login issuer, and an MCP
+//! server.
 //!
 //! Invariant: used by tests only, so it panics where a test could not continue.
 
@@ -6,6 +7,7 @@ mod answer_wire;
 mod fake_issuer;
 mod fake_model;
 mod http;
+pub mod mcp_server;
 
 pub use fake_issuer::{FakeIssuer, IssuerAnswer};
 pub use fake_model::{FakeModel, Options, Request};

@@ -6,10 +6,14 @@ use std::time::Duration;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
+use codex_wire::event::McpListToolsResponseEvent;
+use codex_wire::ids::RequestId;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use codex_wire::mcp::{CallToolResult, McpInvocation};
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::request::{Closed, OpenQuestions, QuestionName, RewindOutcome, ThreadRequest, TurnInput, TurnStart};
@@ -149,6 +153,15 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
     }
 
+    /// Answers a question of an MCP server; false if it is not open.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn answer_server(&self, server: String, id: RequestId, answer: Answer) -> Result<bool, Closed> {
+        let question = QuestionName::Elicitation { server, id };
+        self.ask(|reply| ThreadRequest::Answer { question, answer, reply }).await
+    }
+
     /// Answers the question about a call, named by the call, or by its turn if that has only one open question; false
     /// if no such question is open.
     ///
@@ -207,6 +220,31 @@ impl Thread {
     /// When the thread has ended.
     pub async fn subscribe_after(&self, after: Cursor) -> Result<Subscription, Closed> {
         self.ask(|reply| ThreadRequest::Subscribe { after: Some(after), reply }).await
+    }
+
+    /// What the MCP servers of the thread offer. Waits until each has started or failed to.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn list_servers(&self) -> Result<McpListToolsResponseEvent, Closed> {
+        self.ask(|reply| ThreadRequest::ListServers { reply }).await
+    }
+
+    /// Calls a tool of an MCP server for a client. The model does not see it.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn call_tool(&self, invocation: McpInvocation) -> Result<Result<CallToolResult, String>, Closed> {
+        let invocation = Box::new(invocation);
+        self.ask(|reply| ThreadRequest::CallTool { invocation, reply }).await
+    }
+
+    /// Reads a resource of an MCP server for a client.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn read_resource(&self, server: String, uri: String) -> Result<Result<Vec<Value>, String>, Closed> {
+        self.ask(|reply| ThreadRequest::ReadResource { server, uri, reply }).await
     }
 
     /// The number of subscribers.

@@ -6,10 +6,14 @@ use std::time::Duration;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
+use codex_wire::event::McpListToolsResponseEvent;
 use codex_wire::goal::Goal;
+use codex_wire::ids::RequestId;
 use codex_wire::input::UserInput;
+use codex_wire::mcp::{CallToolResult, McpInvocation};
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::goal::{GoalChange, GoalError};
@@ -69,6 +73,11 @@ pub enum QuestionName {
     Id(QuestionId),
     /// By its call, or by its turn if that has only one open question.
     CallOrTurn(String),
+    /// By the MCP server that asks, and its own name for the question.
+    Elicitation {
+        server: String,
+        id: RequestId,
+    },
 }
 
 /// A request from a [`Thread`](crate::Thread) to the task that owns it. The methods of the handle document each. A
@@ -92,6 +101,9 @@ pub enum ThreadRequest {
     Running { reply: oneshot::Sender<Option<TurnId>> },
     State { reply: oneshot::Sender<Option<Box<ThreadState>>> },
     Subscribe { after: Option<Cursor>, reply: oneshot::Sender<Subscription> },
+    ListServers { reply: oneshot::Sender<McpListToolsResponseEvent> },
+    CallTool { invocation: Box<McpInvocation>, reply: oneshot::Sender<Result<CallToolResult, String>> },
+    ReadResource { server: String, uri: String, reply: oneshot::Sender<Result<Vec<Value>, String>> },
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

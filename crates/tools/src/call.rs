@@ -46,7 +46,11 @@ pub fn call_of(item: &ResponseItem) -> Option<ToolCall> {
     let call = |id: &str, tool: &str, input| ToolCall { id: ItemId::new(id), tool: tool.to_owned(), input };
     match item {
         ResponseItem::FunctionCall(made) => {
-            Some(call(&made.call_id, &made.name, ToolInput::Function(made.arguments.clone())))
+            let name = match &made.namespace {
+                Some(namespace) => format!("{namespace}__{}", made.name),
+                None => made.name.clone(),
+            };
+            Some(call(&made.call_id, &name, ToolInput::Function(made.arguments.clone())))
         }
         ResponseItem::CustomToolCall(made) => {
             Some(call(&made.call_id, &made.name, ToolInput::Custom(made.input.clone())))

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use codex_config::{Config, Home, Runner};
 use codex_log::Body;
@@ -163,14 +164,16 @@ impl ToolContext {
     }
 
     /// The reason why nobody can be asked, if the reviewer is not the user.
-    pub(crate) fn absent_reviewer(&self) -> Option<String> {
+    #[must_use]
+    pub fn absent_reviewer(&self) -> Option<String> {
         let reviewer = &self.settings.reviewer;
         (*reviewer != ApprovalsReviewer::User)
             .then(|| format!("the reviewer `{}` does not exist here", reviewer.as_str()))
     }
 
     /// The warning, given once, that requests for approval are declined.
-    pub(crate) fn tell_of_nobody(&self) -> Option<Body> {
+    #[must_use]
+    pub fn tell_of_nobody(&self) -> Option<Body> {
         let absent = self.absent_reviewer()?;
         let is_told = self.thread.is_told_of_nobody.swap(true, Ordering::Relaxed);
         let message = format!("{absent}, so nobody is asked and everything that needs an approval is declined");
@@ -187,5 +190,23 @@ impl ToolContext {
 
     pub(crate) fn cwd(&self) -> &PathBuf {
         &self.settings.cwd
+    }
+
+    /// How long a request for approval waits.
+    #[must_use]
+    pub fn answer_within(&self) -> Option<Duration> {
+        self.limits.answer_within
+    }
+
+    /// How many bytes of the output of a call the model gets.
+    #[must_use]
+    pub fn output_bytes(&self) -> usize {
+        self.limits.output_bytes
+    }
+
+    /// Whether the model knows tools whose output begins with the time that they took.
+    #[must_use]
+    pub fn tells_time(&self) -> bool {
+        self.is_verbatim
     }
 }

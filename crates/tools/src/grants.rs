@@ -25,6 +25,8 @@ pub enum Grant {
         /// The runs that the rule allows.
         scope: Scope,
     },
+    /// A tool of a server, as long as neither it nor its server changes: the digest of both.
+    Tool(Box<str>),
     /// Patches below a folder, as long as the policy stays the same.
     Folder { policy: SandboxPolicy, root: PathBuf },
 }
@@ -64,6 +66,8 @@ pub enum Background {
 pub struct Grants {
     pub(crate) rules: Rules,
     approved: HashSet<Approved>,
+    /// Tools of servers that may run, by the digest of the tool and its server.
+    tools: HashSet<Box<str>>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
     roots: Vec<(SandboxPolicy, PathBuf)>,
     /// The open terminals, by the number that the model uses.
@@ -74,12 +78,18 @@ impl Grants {
     /// The initial state, with only the rules.
     #[must_use]
     pub fn by(rules: Rules) -> Self {
-        Self { rules, approved: HashSet::new(), roots: Vec::new(), terminals: BTreeMap::new() }
+        Self { rules, approved: HashSet::new(), tools: HashSet::new(), roots: Vec::new(), terminals: BTreeMap::new() }
     }
 
     /// Whether a person has already allowed exactly this.
     pub(crate) fn allows(&self, approved: &Approved) -> bool {
         self.approved.contains(approved)
+    }
+
+    /// Whether a person has already allowed this tool.
+    #[must_use]
+    pub fn allows_tool(&self, digest: &str) -> bool {
+        self.tools.contains(digest)
     }
 
     /// The folders that people have granted under a policy.
@@ -98,6 +108,9 @@ impl Grants {
                 if let Some(open) = self.terminals.get_mut(&process) {
                     open.vouch();
                 }
+            }
+            Grant::Tool(digest) => {
+                self.tools.insert(digest);
             }
             Grant::Folder { policy, root } => self.roots.push((policy, root)),
             Grant::Rule { prefix, scope } => return self.amend(&prefix, scope, home),

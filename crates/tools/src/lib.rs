@@ -16,6 +16,7 @@ mod patching;
 mod plain;
 pub mod registry;
 pub mod rules;
+pub mod servers;
 mod specs;
 
 /// An error with its causes on one line, for clients.

@@ -42,7 +42,7 @@ impl Answer {
                 *command == codex_wire::command_line::join(argv)
                     || matches!(argv.as_slice(), [_, _, script] if script == command)
             }
-            (Some(_), QuestionKind::Patch { .. }) => false,
+            (Some(_), QuestionKind::Patch { .. } | QuestionKind::Tool { .. } | QuestionKind::Elicitation(_)) => false,
         }
     }
 }

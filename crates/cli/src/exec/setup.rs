@@ -43,6 +43,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
         if args.options.ephemeral { InitialHistory::Unsaved(Box::new(initial_history)) } else { initial_history };
     Ok(Setup {
         recent_bytes: 0,
+        servers: Some(host::servers(env)),
         config: Arc::new(config),
         programs: apply_patch::install(&home),
         store: Arc::new(store),

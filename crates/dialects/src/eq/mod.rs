@@ -4,15 +4,18 @@
 
 mod items;
 
+use std::path::PathBuf;
+
 use codex_log::messages;
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningRawContentDeltaEvent, AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent,
-    BackgroundEventEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandOutputDeltaEvent, RawResponseItemEvent,
-    ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent, StreamErrorEvent,
-    TerminalInteractionEvent, TurnDiffEvent, ViewImageToolCallEvent, WarningEvent,
+    BackgroundEventEvent, ElicitationRequestEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandOutputDeltaEvent,
+    RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent,
+    StreamErrorEvent, TerminalInteractionEvent, TurnDiffEvent, ViewImageToolCallEvent, WarningEvent,
 };
 use codex_wire::ids::ThreadId;
+use codex_wire::mcp::McpInvocation;
 
 use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted, limit_words};
 
@@ -36,6 +39,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::ItemInterrupted(_)
         | Body::WentBack { .. }
         | Body::RolledBack(_)
+        | Body::CallProgressed { .. }
         | Body::Unread(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared => {}
@@ -70,6 +74,8 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
             let codex_error_info = Some(failure.info.clone());
             out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
         }
+        Body::ServerChanged(changed) => out.push(EventMsg::McpStartupUpdate((**changed).clone())),
+        Body::ServersStarted(started) => out.push(EventMsg::McpStartupComplete((**started).clone())),
         Body::LimitReached { failure, until_ms, .. } => {
             let (message, codex_error_info) = (limit_words(failure, *until_ms), Some(failure.info.clone()));
             out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
@@ -157,7 +163,26 @@ impl View<'_> {
                     grant_root,
                 })
             }
+            QuestionKind::Tool { invocation, .. } => self.asked_about_tool(question, invocation),
+            QuestionKind::Elicitation(asked) => EventMsg::ElicitationRequest(ElicitationRequestEvent {
+                server_name: asked.server.clone(),
+                id: asked.id.clone(),
+                message: asked.message.clone(),
+            }),
         }
+    }
+
+    /// A call of an MCP tool is asked about like a command, which all clients of the queue know how to answer.
+    fn asked_about_tool(&self, question: &Question, invocation: &McpInvocation) -> EventMsg {
+        EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
+            call_id: question.item().as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: crate::mcp_tool::argv(invocation),
+            cwd: PathBuf::new(),
+            reason: question.reason.clone(),
+            proposed_execpolicy_amendment: None,
+            parsed_cmd: crate::mcp_tool::parsed(invocation),
+        })
     }
 
     fn item_delta(&self, item: &ItemId, delta: &Delta, out: &mut Vec<EventMsg>) {

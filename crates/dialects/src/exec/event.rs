@@ -259,4 +259,8 @@ pub enum Subject {
         /// Which files it changes.
         changes: Vec<UpdatedFile>,
     },
+    /// A call of a tool of an MCP server.
+    McpTool { server: String, tool: String, arguments: Option<Value> },
+    /// Something that an MCP server wants to know. Only a no can be given here.
+    Elicitation { server: String, message: String },
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status, limit_words};
+use codex_wire::mcp::McpInvocation;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo, add_costs};
 
@@ -107,6 +108,9 @@ impl Projector {
             | Body::Compacted(_)
             | Body::WentBack { .. }
             | Body::RolledBack(_)
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared => {}
@@ -134,6 +138,13 @@ impl Projector {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
             QuestionKind::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
+            QuestionKind::Tool { invocation, .. } => {
+                let McpInvocation { server, tool, arguments } = invocation.clone();
+                Subject::McpTool { server, tool, arguments }
+            }
+            QuestionKind::Elicitation(asked) => {
+                Subject::Elicitation { server: asked.server.clone(), message: asked.message.clone() }
+            }
         };
         let request =
             ApprovalRequest { id: question.item().as_str().to_owned(), reason: question.reason.clone(), subject };

@@ -1,9 +1,13 @@
 //! Questions in the words of the first version.
 
+use std::path::PathBuf;
+
 use codex_log::{Question, QuestionKind};
 use codex_protocol::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_protocol::v2::request::ServerRequest;
 use codex_wire::ids::ThreadId;
+
+use crate::{mcp_tool, v2};
 
 /// A question.
 #[must_use]
@@ -27,5 +31,15 @@ pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
             reason,
             grant_root: grant_root.clone(),
         }),
+        QuestionKind::Tool { invocation, .. } => ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
+            conversation_id,
+            call_id,
+            command: mcp_tool::argv(invocation),
+            cwd: PathBuf::new(),
+            reason,
+            parsed_cmd: mcp_tool::parsed(invocation),
+        }),
+        // Clients of 2025 cannot answer it; they refuse a request that they do not know.
+        QuestionKind::Elicitation(elicitation) => v2::elicitation(conversation_id, "", elicitation),
     }
 }

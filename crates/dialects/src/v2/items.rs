@@ -9,11 +9,12 @@ use codex_log::{CommandItem, Item, PatchItem, Status};
 use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::item::{
     CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, McpToolCall,
-    PatchChangeKind, ThreadItem,
+    McpToolCallContext, PatchChangeKind, ThreadItem,
 };
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
-use serde_json::json;
+use codex_wire::mcp::CallToolResult;
+use serde_json::{Value, json};
 
 use crate::ProtocolRelease;
 
@@ -33,7 +34,7 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
         Item::WebSearch(search) => ThreadItem::WebSearch { id, query: search.query.clone(), action: None },
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, release))),
         Item::Patch(patch) => file_change(patch),
-        Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call))),
+        Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call, release))),
     }
 }
 
@@ -134,7 +135,8 @@ fn file_change(patch: &PatchItem) -> ThreadItem {
     }
 }
 
-fn mcp_tool_call(call: &McpCall) -> McpToolCall {
+fn mcp_tool_call(call: &McpCall, release: ProtocolRelease) -> McpToolCall {
+    let is_newer = release == ProtocolRelease::V0166;
     let result = call.end.as_ref().map(|end| &end.result);
     McpToolCall {
         id: call.id.as_str().to_owned(),
@@ -142,12 +144,19 @@ fn mcp_tool_call(call: &McpCall) -> McpToolCall {
         tool: call.invocation.tool.clone(),
         status: call_status(call.status),
         arguments: call.invocation.arguments.clone().unwrap_or_default(),
-        result: result
-            .and_then(|result| result.as_ref().ok())
-            .map(|result| json!({"content": result.content, "structuredContent": result.structured_content})),
+        result: result.and_then(|result| result.as_ref().ok()).map(|result| result_of(result, is_newer)),
         error: result.and_then(|result| result.as_ref().err()).map(|message| json!({"message": message})),
         duration_ms: call.end.as_ref().map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),
+        newer: is_newer.then(McpToolCallContext::default),
     }
+}
+
+fn result_of(result: &CallToolResult, is_newer: bool) -> Value {
+    let mut shown = json!({"content": result.content, "structuredContent": result.structured_content});
+    if is_newer {
+        shown["_meta"] = Value::Null;
+    }
+    shown
 }
 
 fn call_status(status: Status) -> CallStatus {

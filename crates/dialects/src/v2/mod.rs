@@ -3,6 +3,7 @@
 mod created;
 mod history;
 mod items;
+mod mcp;
 pub mod project;
 mod read_state;
 mod request;
@@ -12,6 +13,7 @@ mod torn;
 pub use created::CreatedItems;
 pub use history::TurnReader;
 pub use items::thread_item;
+pub use mcp::elicitation;
 pub use project::{ProjectionOptions, Projector};
 pub use read_state::{read_state, read_state_changed};
 pub use request::question;

@@ -22,8 +22,10 @@ use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use codex_protocol::v2::warning::Warning;
 use codex_wire::name::Name;
 use codex_wire::text::Text;
+use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use super::items::thread_item;
+use super::mcp;
 use super::read_state::read_state_changed;
 use super::torn::complete_length;
 use crate::ProtocolRelease;
@@ -113,6 +115,9 @@ impl Projector {
             | Body::WentBack { .. }
             | Body::ItemInterrupted(_)
             | Body::RolledBack(_)
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -174,7 +179,11 @@ impl Projector {
             | Body::ModelAsked(_)
             | Body::Asked(_)
             | Body::WentBack { .. }
+            | Body::ServersStarted(_)
             | Body::ItemInterrupted(_) => {}
+            Body::ServerChanged(_) | Body::CallProgressed { .. } => {
+                out.extend(mcp::told(self.release, &self.thread, turn, &event.body));
+            }
             Body::RolledBack(_) => {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
@@ -183,9 +192,9 @@ impl Projector {
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
-                // Clients know these orders: a command waits before it is there, a patch is there before it waits.
+                // Clients know these orders: a command waits before it is there, others are there before they wait.
                 let status = is_asked_about(item).then(|| self.active(self.waiting + 1));
-                let (before, after) = if item.patch().is_some() { (None, status) } else { (status, None) };
+                let (before, after) = if item.command().is_some() { (status, None) } else { (None, status) };
                 out.extend(before);
                 self.push_started(event, turn, thread_item(item, self.release), out);
                 out.extend(after);
@@ -205,17 +214,7 @@ impl Projector {
                 self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
             }
             Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
-            Body::TokensCounted { info, rate_limits } => {
-                if let Some(info) = info {
-                    let (thread_id, turn_id) = self.names(turn);
-                    let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
-                    out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
-                }
-                if let Some(limits) = rate_limits {
-                    let updated = AccountRateLimitsUpdatedNotification { rate_limits: (**limits).clone().into() };
-                    out.push(ServerNotification::AccountRateLimitsUpdated(updated));
-                }
-            }
+            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits.as_deref(), out),
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
             Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
             Body::Warning { message } => {
@@ -223,6 +222,18 @@ impl Projector {
                 out.push(ServerNotification::Warning(Warning { thread_id, message }));
             }
             Body::TurnEnded(outcome) => self.turn_ended(event, turn, outcome, out),
+        }
+    }
+
+    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, limits: Option<&RateLimitSnapshot>, out: Out<'_>) {
+        if let Some(info) = info {
+            let (thread_id, turn_id) = self.names(turn);
+            let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
+            out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
+        }
+        if let Some(limits) = limits {
+            let updated = AccountRateLimitsUpdatedNotification { rate_limits: limits.clone().into() };
+            out.push(ServerNotification::AccountRateLimitsUpdated(updated));
         }
     }
 

@@ -1,12 +1,15 @@
 //! Questions in the words of the second version.
 
+use std::path::PathBuf;
+
 use codex_log::{Question, QuestionKind};
 use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
 use super::items::{actions, command_line};
-use crate::ProtocolRelease;
+use super::mcp;
+use crate::{ProtocolRelease, mcp_tool};
 
 /// A question.
 #[must_use]
@@ -39,6 +42,28 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
             reason: reason.filter(|_| release != ProtocolRelease::V0166),
             grant_root: grant_root.clone().filter(|_| release != ProtocolRelease::V0166),
         }),
+        QuestionKind::Tool { invocation, description } if release == ProtocolRelease::V0166 => {
+            mcp::approval(thread_id, turn_id, invocation, description.as_deref())
+        }
+        // Earlier clients know how to answer questions about commands.
+        QuestionKind::Tool { invocation, .. } => {
+            let argv = mcp_tool::argv(invocation);
+            ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
+                kind: "command",
+                thread_id,
+                turn_id,
+                item_id,
+                started_at_ms: at_ms,
+                environment_id: "local",
+                reason,
+                command: command_line(&argv),
+                cwd: PathBuf::new(),
+                command_actions: actions(&argv, &mcp_tool::parsed(invocation), release),
+                proposed_execpolicy_amendment: None,
+                available_decisions: available_decisions(None),
+            })
+        }
+        QuestionKind::Elicitation(asked) => mcp::elicitation(thread, turn, asked),
     }
 }
 

@@ -4,19 +4,29 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_log::settings::Settings;
-use codex_log::{Question, TurnId};
-use codex_thread::QuestionName;
+use codex_log::{Body, ItemId, Question, QuestionKind, TurnId};
+use codex_thread::{QuestionName, ThreadRequest};
+use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::context::{ToolContext, ToolSetup};
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::{Lifecycle, OpenGate};
+use codex_tools::registry::{BuiltIn, Registry, ToolSource};
 use codex_tools::rules::Rules;
+use codex_tools::servers::{ServerScope, ThreadServers, offered};
+use codex_wire::ids::ThreadId;
+use codex_wire::mcp::McpInvocation;
 use codex_wire::policy::SandboxPolicy;
+use tokio::sync::oneshot;
 
 use super::profile::Profile;
 use super::running::RunningTurn;
 use crate::setup::Setup;
+
+/// How long a command of the user's may take when nothing else is said.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The calls of a thread.
 pub(super) struct Calls {
@@ -24,13 +34,60 @@ pub(super) struct Calls {
     pub(super) lifecycle: Lifecycle,
     /// The settings whose folders are held.
     profile_key: Option<(PathBuf, SandboxPolicy)>,
+    /// The servers whose tools it has.
+    pub(super) servers: Option<Arc<dyn ThreadServers>>,
 }
 
 impl Calls {
     /// No calls yet, of which some may run by these rules.
-    pub(super) fn new(rules: Rules) -> Self {
-        let lifecycle = Lifecycle::new(Arc::default(), Arc::new(OpenGate), Grants::by(rules));
-        Self { lifecycle, profile_key: None }
+    pub(super) fn new(rules: Rules, setup: &Setup) -> Self {
+        let servers = setup.servers.as_ref().map(|access| {
+            access.servers.open(ServerScope {
+                config: Arc::clone(&setup.config),
+                home: setup.home.clone(),
+                cwd: setup.cwd.clone(),
+                reload: access.reload.clone(),
+            })
+        });
+        let registry = match &servers {
+            Some(servers) => Registry::new(vec![Arc::new(BuiltIn), Arc::clone(servers) as Arc<dyn ToolSource>]),
+            None => Registry::default(),
+        };
+        let lifecycle = Lifecycle::new(Arc::new(registry), Arc::new(OpenGate), Grants::by(rules));
+        Self { lifecycle, profile_key: None, servers }
+    }
+
+    /// Serves a request about the servers, while the thread goes on.
+    pub(super) fn serve(&self, request: ThreadRequest) {
+        const NONE: &str = "this thread has no MCP servers";
+        match (request, &self.servers) {
+            (ThreadRequest::ListServers { reply }, Some(servers)) => {
+                let listing = servers.list();
+                tokio::spawn(async move { give(reply, offered(listing.await)) });
+            }
+            (ThreadRequest::ListServers { reply }, None) => give(reply, offered(Vec::new())),
+            (ThreadRequest::CallTool { invocation, reply }, Some(servers)) => {
+                let McpInvocation { server, tool, arguments } = *invocation;
+                let calling = servers.call(server, tool, arguments);
+                tokio::spawn(async move { give(reply, calling.await) });
+            }
+            (ThreadRequest::CallTool { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
+            (ThreadRequest::ReadResource { server, uri, reply }, Some(servers)) => {
+                let reading = servers.read_resource(server, uri);
+                tokio::spawn(async move { give(reply, reading.await) });
+            }
+            (ThreadRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
+            // Others are not about servers.
+            (_, _) => {}
+        }
+    }
+
+    /// Waits for the next event of a server. Cancel safe.
+    pub(super) async fn next_server_event(servers: Option<&Arc<dyn ThreadServers>>) -> Body {
+        match servers {
+            Some(servers) => servers.next_event().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// The context of the calls of a turn, fixed when the first of them starts.
@@ -76,10 +133,28 @@ pub(super) fn meant<'a>(
 ) -> Option<&'a Arc<Question>> {
     match name {
         QuestionName::Id(id) => asked.iter().find(|asked| asked.id == *id),
+        QuestionName::Elicitation { server, id } => asked.iter().find(|asked| match &asked.kind {
+            QuestionKind::Elicitation(asked) => asked.server == *server && asked.id == *id,
+            _ => false,
+        }),
         QuestionName::CallOrTurn(name) => {
             let is_turn = turn.is_some_and(|turn| turn.as_str() == name);
             let about_call = asked.iter().rfind(|asked| asked.item().as_str() == name);
             about_call.or_else(|| asked.first().filter(|_| asked.len() == 1 && is_turn))
         }
     }
+}
+
+/// A command of the user's, as a call.
+pub(super) fn user_shell(command: String, timeout: Option<Duration>) -> ToolCall {
+    ToolCall {
+        id: ItemId::new(ThreadId::fresh().to_string()),
+        tool: "user_shell".to_owned(),
+        input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
+    }
+}
+
+/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
+pub(super) fn give<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _: Result<(), T> = reply.send(answer);
 }

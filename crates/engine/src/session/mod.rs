@@ -17,24 +17,22 @@ use std::time::Duration;
 use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::{ThreadState, Tokens};
-use codex_log::{Abort, Body, ItemId, Record, ReviewEntered, ThreadStarted, TurnId};
+use codex_log::{Abort, Body, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
     Cursor, Feed, FeedStart, HistoryMode, InitialHistory, RewindOutcome, Subscription, Thread, ThreadRequest,
     TurnInput, TurnStart,
 };
-use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::images::read_blocking;
 use codex_tools::lifecycle::CallEvent;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
-use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::review::ReviewRequest;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use self::calls::Calls;
+use self::calls::{Calls, give};
 use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
@@ -47,13 +45,10 @@ use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_unde
 use crate::resume::UnfinishedCalls;
 use crate::review;
 use crate::setup::Setup;
-use crate::turn::{Input, Turn};
+use crate::turn::{Effect, Input, Turn};
 
 /// How many things a session does before it lets others run, should it never have to wait.
 const STEPS_AT_ONCE: u32 = 512;
-
-/// How long a command of the user's may take when nothing else is said.
-const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The state of one thread.
 pub(crate) struct Session {
@@ -79,6 +74,10 @@ enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
     Called(Vec<CallEvent>),
+    /// A server has something to tell.
+    Server(Body),
+    /// The wait for servers is over.
+    ToolsReady,
     /// It is time to keep what has grown.
     DraftDue,
     /// Nothing runs, nobody has said anything, and the goal is not reached.
@@ -109,13 +108,14 @@ impl Session {
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
+        let calls = Calls::new(rules, &setup);
         let mut session = Self {
             profile: Profile { settings, environment, instructions, skills, models },
             setup,
             started,
             state,
             conversations: Conversations::default(),
-            calls: Calls::new(rules),
+            calls,
             goals: Goals::default(),
             is_finishing: false,
             journal,
@@ -198,6 +198,8 @@ impl Session {
             match self.wake().await {
                 Wake::Arrived(input) => self.step(input).await,
                 Wake::Called(events) => Box::pin(self.called(events)).await,
+                Wake::Server(body) => self.tell_of_server(body).await,
+                Wake::ToolsReady => Box::pin(self.perform(vec![Effect::AskModel])).await,
                 Wake::DraftDue => self.journal.write_draft(),
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
@@ -245,7 +247,9 @@ impl Session {
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 () = self.journal.draft_due(), if self.journal.has_draft() => Wake::DraftDue,
                 arrived = turn.work.next() => Wake::Arrived(arrived),
+                () = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady,
                 events = self.calls.lifecycle.next() => Wake::Called(events),
+                body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },
             // Requests that have arrived in the meantime go first.
             None if self.goals.goal.is_due() => match self.inbox.try_recv() {
@@ -253,7 +257,11 @@ impl Session {
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
                 Err(mpsc::error::TryRecvError::Disconnected) => Wake::Request(None),
             },
-            None => Wake::Request(self.inbox.recv().await.map(|request| *request)),
+            None => tokio::select! {
+                biased;
+                request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
+                body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
+            },
         }
     }
 
@@ -299,6 +307,9 @@ impl Session {
             ThreadRequest::ClearGoal { reply } => give(reply, self.clear_goal().await),
             ThreadRequest::Goal { reply } => give(reply, self.goals.goal.goal().cloned()),
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
+            request @ (ThreadRequest::ListServers { .. }
+            | ThreadRequest::CallTool { .. }
+            | ThreadRequest::ReadResource { .. }) => self.calls.serve(request),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {
@@ -402,11 +413,7 @@ impl Session {
         if self.turn.is_some() {
             return false;
         }
-        let call = ToolCall {
-            id: ItemId::new(ThreadId::fresh().to_string()),
-            tool: "user_shell".to_owned(),
-            input: ToolInput::UserShell { command, timeout: timeout.unwrap_or(LONGEST) },
-        };
+        let call = calls::user_shell(command, timeout);
         let (machine, effects) = Turn::user_shell(&turn, call, self.window(), self.turn_policy(&self.profile.settings));
         self.begin(turn, machine, None);
         self.perform(effects).await;
@@ -489,9 +496,4 @@ impl Session {
         self.publish().await;
         RewindOutcome::Gone
     }
-}
-
-/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
-fn give<T>(reply: oneshot::Sender<T>, answer: T) {
-    let _: Result<(), T> = reply.send(answer);
 }

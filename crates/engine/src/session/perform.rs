@@ -7,14 +7,12 @@ use std::time::SystemTime;
 use codex_log::settings::Settings;
 use codex_log::state::Tokens;
 use codex_log::store::StoreError;
-use codex_log::{Abort, Answer, Body, Failure, ItemId, Outcome, Record, TurnId};
+use codex_log::{Abort, Answer, Body, ItemId, Outcome, Record, TurnId};
 use codex_model::Prompt;
 use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
 use codex_tools::call::ToolCall;
-use codex_tools::full_message;
 use codex_tools::lifecycle::{CallEvent, ToolOutput};
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::{Message, ResponseItem};
@@ -23,16 +21,12 @@ use codex_wire::tool_spec::ToolList;
 use serde_json::Value;
 
 use super::calls::meant;
-use super::running::RunningTurn;
+use super::running::{INTERRUPTED, RunningTurn, unsaved};
 use super::{Session, tokens};
 use crate::prepared_thread::asks_first;
 use crate::review;
 use crate::turn::{Effect, Input, Limit, Turn, TurnPolicy, UserMessage, Window};
 use crate::work::{Work, unix_ms};
-
-/// The message for the model after an interrupted turn.
-const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
-                           work; look before you do it again.\n</turn_aborted>";
 
 impl Session {
     pub(super) fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
@@ -90,7 +84,14 @@ impl Session {
     fn work(&mut self, work: Work) {
         if let Some(running) = &mut self.turn {
             running.work = work;
+            running.wait = None;
         }
+    }
+
+    /// Tells of a server. That belongs to no turn.
+    pub(super) async fn tell_of_server(&mut self, body: Body) {
+        self.state.apply(self.journal.append(None, body));
+        self.publish().await;
     }
 
     /// Waits until the account allows something again, and says until when.
@@ -174,6 +175,11 @@ impl Session {
 
     /// Asks the model to go on, with all tools that it has.
     fn ask_model(&mut self) {
+        let wait = self.calls.servers.as_ref().and_then(|servers| servers.before_turn());
+        if let (Some(wait), Some(turn)) = (wait, &mut self.turn) {
+            turn.wait = Some(wait);
+            return;
+        }
         if !self.conversations.is_review()
             && let Some(text) = self.goals.goal.note()
         {
@@ -489,11 +495,4 @@ impl Session {
             (outcome, _) => outcome,
         }
     }
-}
-
-/// How a turn ends that cannot be saved.
-fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
-    let error = saved.err()?;
-    let message = format!("this thread could not be saved: {}", full_message(&error));
-    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }

@@ -3,17 +3,25 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Outcome, TurnId};
+use codex_log::store::StoreError;
+use codex_log::{Failure, Outcome, TurnId};
 use codex_model::{Model, Prompt};
 use codex_tools::context::ToolContext;
+use codex_tools::full_message;
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::notify::{Notice, notify};
 use crate::setup::Setup;
 use crate::turn::Turn;
 use crate::work::Work;
+
+/// The message for the model after an interrupted turn.
+pub(super) const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped this turn. What was running may have done part of its \
+                                      work; look before you do it again.\n</turn_aborted>";
 
 /// The running turn.
 pub(super) struct RunningTurn {
@@ -31,13 +39,26 @@ pub(super) struct RunningTurn {
     pub(super) tool_context: Option<Arc<ToolContext>>,
     /// The user's messages in it.
     said: Vec<String>,
+    /// The wait for servers before the model is asked.
+    pub(super) wait: Option<BoxFuture<'static, ()>>,
 }
 
 impl RunningTurn {
     /// A turn that has just begun.
     pub(super) fn new(id: TurnId, settings: Arc<Settings>, machine: Turn, output_schema: Option<Value>) -> Self {
         let (work, said) = (Work::Nothing, Vec::new());
-        Self { id, settings, machine, work, prompt: None, output_schema, is_counted: false, tool_context: None, said }
+        Self {
+            id,
+            settings,
+            machine,
+            work,
+            prompt: None,
+            output_schema,
+            is_counted: false,
+            tool_context: None,
+            said,
+            wait: None,
+        }
     }
 
     /// Asks the model, or asks again what it was asked last.
@@ -47,6 +68,17 @@ impl RunningTurn {
         }
         if let Some(prompt) = &self.prompt {
             self.work = Work::Answer(model.ask(prompt.clone()));
+        }
+    }
+
+    /// Waits until the model can be asked. Cancel safe.
+    pub(super) async fn tools_ready(wait: &mut Option<BoxFuture<'static, ()>>) {
+        match wait {
+            Some(waiting) => {
+                waiting.await;
+                *wait = None;
+            }
+            None => std::future::pending().await,
         }
     }
 
@@ -73,4 +105,11 @@ impl RunningTurn {
             },
         );
     }
+}
+
+/// How a turn ends that cannot be saved.
+pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
+    let error = saved.err()?;
+    let message = format!("this thread could not be saved: {}", full_message(&error));
+    Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }

@@ -54,7 +54,7 @@ fn questions(events: &[Arc<Event>]) -> Vec<Arc<Question>> {
 fn asked(events: &[Arc<Event>]) -> Vec<String> {
     let line = |question: &Arc<Question>| match &question.kind {
         QuestionKind::Command { argv, .. } => argv.join(" "),
-        QuestionKind::Patch { .. } => "a patch".to_owned(),
+        other => format!("a {}", other.noun()),
     };
     questions(events).iter().map(line).collect()
 }
@@ -148,7 +148,7 @@ async fn git_is_asked_about_in_another_checkout() {
         .iter()
         .map(|question| match &question.kind {
             QuestionKind::Command { cwd, .. } => cwd.file_name().map(|name| name.to_string_lossy().into_owned()),
-            QuestionKind::Patch { .. } => None,
+            _ => None,
         })
         .collect();
     assert_eq!(folders, [Some("nested".to_owned()), Some("elsewhere".to_owned())]);

@@ -79,6 +79,7 @@ impl World {
             base_instructions: None,
             initial_history: InitialHistory::New,
             recent_bytes: 0,
+            servers: None,
         };
         (setup, prompts)
     }

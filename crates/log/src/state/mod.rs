@@ -174,6 +174,9 @@ impl ThreadState {
             | Body::ReviewEntered(_)
             | Body::AnswerRetried { .. }
             | Body::Warning { .. }
+            | Body::ServerChanged(_)
+            | Body::ServersStarted(_)
+            | Body::CallProgressed { .. }
             | Body::Unread(_) => {}
         }
     }

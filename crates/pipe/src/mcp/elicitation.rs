@@ -1,9 +1,10 @@
 //! Approvals as elicitations: in the form of 0.77, which is also a standard one.
 
-use codex_log::{Answer, Question, QuestionKind};
+use codex_log::{Answer, ElicitationForm, Question, QuestionKind};
 use codex_wire::command_line::display;
-use codex_wire::decision::ReviewDecision;
+use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::mcp::McpInvocation;
 use serde_json::{Map, Value, json};
 
 /// The origin of a question.
@@ -45,6 +46,27 @@ pub(super) fn params(origin: Origin<'_>, question: &Question) -> Value {
                 put("codex_grant_root", root.to_string_lossy().into());
             }
         }
+        QuestionKind::Tool { invocation, description } => {
+            let McpInvocation { server, tool, arguments } = invocation;
+            put("message", format!("Allow Codex to call the tool `{tool}` of the MCP server `{server}`?").into());
+            put("codex_elicitation", "mcp-tool-approval".into());
+            put("codex_mcp_server", server.as_str().into());
+            put("codex_mcp_tool", tool.as_str().into());
+            put("codex_mcp_tool_description", json!(description));
+            put("codex_mcp_arguments", json!(arguments));
+        }
+        QuestionKind::Elicitation(asked) => {
+            put("message", format!("{}: {}", asked.server, asked.message).into());
+            put("codex_elicitation", "mcp-server-question".into());
+            match &asked.form {
+                ElicitationForm::Schema(schema) => put("requestedSchema", schema.clone()),
+                ElicitationForm::Url { url, id } => {
+                    put("mode", "url".into());
+                    put("url", url.as_str().into());
+                    put("elicitationId", id.as_str().into());
+                }
+            }
+        }
     }
     Value::Object(params)
 }
@@ -60,6 +82,10 @@ pub(super) fn read_answer(result: Option<&Value>) -> Answer {
     match result.get("action").and_then(Value::as_str) {
         Some("accept") => match result.pointer("/content/decision") {
             Some(decided) => decision(decided).map_or(Answer::Declined, Answer::Decision),
+            // The answer to a question of another server, which asks for more than a decision.
+            None if result["content"].as_object().is_some_and(|content| !content.is_empty()) => {
+                Answer::Given { action: ElicitationDecision::Accept, content: Some(result["content"].clone()) }
+            }
             None => Answer::Decision(ReviewDecision::Approved),
         },
         Some("decline") => Answer::Decision(ReviewDecision::Denied),

@@ -9,12 +9,12 @@ use codex_log::settings::SettingsChange;
 use codex_thread::{Closed, RewindOutcome, Thread};
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
-    ListSkillsResponseEvent, McpListToolsResponseEvent, TaskCompleteEvent, WarningEvent,
+    ListSkillsResponseEvent, TaskCompleteEvent, WarningEvent,
 };
 use codex_wire::input::UserInput;
 use codex_wire::op::{
-    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, ListSkills, Op, Submission, TurnContextOverride, UserInputOp,
-    UserTurn,
+    AddToHistory, ApprovalAnswer, GetHistoryEntryRequest, ListSkills, Op, ResolveElicitation, Submission,
+    TurnContextOverride, UserInputOp, UserTurn,
 };
 use serde_json::Value;
 use tokio::io::AsyncRead;
@@ -120,12 +120,10 @@ impl Reader {
             Op::ListSkills(request) => self.list_skills(id, request).await,
             Op::Review(review) => self.thread.review(TurnId::new(id), review.review_request).await,
             Op::Compact => self.thread.compact(TurnId::new(id)).await,
-            Op::ListMcpTools if self.user.config.tree.get(&["mcp_servers"]).is_none() => {
-                self.answer(id, EventMsg::McpListToolsResponse(McpListToolsResponseEvent::default())).await;
-                Ok(())
-            }
+            Op::ListMcpTools => self.list_mcp_tools(id).await,
+            Op::ResolveElicitation(answer) => self.resolve(id, answer).await,
             Op::RunUserShellCommand(shell) => self.run_user_shell(id, shell.command).await,
-            Op::ResolveElicitation(_) | Op::ListMcpTools | Op::Undo | Op::ListModels => {
+            Op::Undo | Op::ListModels => {
                 self.warn(id, format!("`{}` is not supported by this release", op.kind())).await;
                 Ok(())
             }
@@ -184,6 +182,25 @@ impl Reader {
             )
             .await;
         }
+        Ok(())
+    }
+
+    /// Answers a question of an MCP server.
+    async fn resolve(&self, id: String, answer: ResolveElicitation) -> Result<(), Closed> {
+        let ResolveElicitation { server_name, request_id, decision: action } = answer;
+        let given = codex_log::Answer::Given { action, content: None };
+        if !self.thread.answer_server(server_name.clone(), request_id, given).await? {
+            self.warn(id, format!("the MCP server {server_name:?} waits for no such answer")).await;
+        }
+        Ok(())
+    }
+
+    /// Lists the tools of MCP servers, by the names that clients of the queue know.
+    async fn list_mcp_tools(&self, id: String) -> Result<(), Closed> {
+        let mut offered = self.thread.list_servers().await?;
+        let named = std::mem::take(&mut offered.tools).into_iter();
+        offered.tools = named.map(|(name, tool)| (name.trim_start_matches("mcp__").to_owned(), tool)).collect();
+        self.answer(id, EventMsg::McpListToolsResponse(offered)).await;
         Ok(())
     }
 

@@ -99,6 +99,7 @@ impl Client {
             base_instructions: None,
             initial_history: InitialHistory::New,
             recent_bytes: 0,
+            servers: None,
         };
         let config = Arc::clone(&setup.config);
         let (thread, feed) = setup.start().await.expect("the thread starts");

@@ -35,6 +35,27 @@ async fn a_call_tells_its_events_and_answers_with_the_last_message() {
 }
 
 #[tokio::test]
+async fn the_arguments_of_a_call_set_its_thread_up() {
+    let mut client = McpClient::start(ASKS, &json!([text("Hi.")])).await;
+    std::fs::create_dir(client.place.work("sub")).expect("a folder can be made");
+    let arguments = json!({
+        "prompt": "hi", "cwd": "sub", "model": "m2", "approval-policy": "never", "sandbox": "read-only",
+        "developer-instructions": "Be a fern.", "config": {"model_reasoning_effort": "low"},
+    });
+    client.result("codex", arguments).await;
+    let configured = client.event("session_configured").await["msg"].clone();
+    assert_eq!((&configured["model"], &configured["approval_policy"]), (&json!("m2"), &json!("never")));
+    assert_eq!(configured["sandbox_policy"], json!({"type": "read-only"}));
+    assert_eq!(
+        (&configured["cwd"], &configured["reasoning_effort"]),
+        (&json!(client.place.work("sub")), &json!("low"))
+    );
+    let file = configured["rollout_path"].as_str().expect("a thread has a file");
+    assert!(std::fs::read_to_string(file).expect("it can be read").contains("Be a fern."));
+    client.end().await;
+}
+
+#[tokio::test]
 async fn a_reply_continues_a_thread_even_after_a_restart() {
     let script = json!([text("One."), text("Two."), text("Three.")]);
     let mut client = McpClient::start("", &script).await;

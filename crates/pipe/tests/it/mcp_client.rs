@@ -58,7 +58,7 @@ impl Place {
         Self { folder, threads }
     }
 
-    /// The same folders after the server was started anew.
+    /// The same folders after the server was restarted.
     pub(crate) fn again(self) -> Self {
         let threads = threads(&self.folder);
         Self { threads, ..self }
@@ -80,6 +80,7 @@ fn threads(folder: &TempDir) -> Arc<dyn ThreadHost> {
     let store = Arc::new(FileStore::of(home.path()));
     let config = Arc::new(ConfigSource::new(home, Env::from_iter([("TERM", "dumb")]), Overrides::default()));
     Arc::new(LocalHost::new(HostOptions {
+        servers: None,
         config,
         store,
         cwd: root.join("work"),

@@ -24,7 +24,7 @@ const CLOUD: &[(&str, &str)] = &[
 
 /// Beginnings of methods that other releases have and this one has not.
 const ABSENT: &[(&str, &str)] = &[
-    ("mcpServer/", "this release lists MCP servers but does not connect to them"),
+    ("mcpServer/", "this release knows tools and resources of MCP servers, and no logins or events"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),

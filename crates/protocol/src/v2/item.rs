@@ -329,6 +329,24 @@ pub struct McpToolCall {
     /// Its duration.
     #[serde(default)]
     pub duration_ms: Option<i64>,
+    /// Members that newer clients insist on.
+    #[serde(flatten, default)]
+    pub newer: Option<McpToolCallContext>,
+}
+
+/// Members of [`McpToolCall`] since 0.166. They are always `null` here.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpToolCallContext {
+    #[serde(default)]
+    pub app_context: Option<Value>,
+    #[serde(default)]
+    pub mcp_app_ui: Option<Value>,
+    #[serde(default)]
+    pub plugin_id: Option<String>,
+    #[serde(default)]
+    pub read_only_hint: Option<bool>,
 }
 
 /// One piece of user input as clients are shown it.

@@ -141,3 +141,108 @@ pub struct McpServerOauthLoginCompletedNotification {
     #[serde(default)]
     pub error: Option<String>,
 }
+
+spelled! {
+    /// How far an MCP server is in starting up.
+    pub open enum McpServerStartupState {
+        "starting" => Starting,
+        "ready" => Ready,
+        "failed" => Failed,
+        "cancelled" => Cancelled,
+    }
+}
+
+/// `mcpServer/startupStatus/updated`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerStatusUpdatedNotification {
+    /// The thread that uses the server.
+    #[serde(default)]
+    pub thread_id: Option<String>,
+    /// The server.
+    pub name: String,
+    /// How far it is.
+    pub status: McpServerStartupState,
+    /// Why it did not start.
+    #[serde(default)]
+    pub error: Option<String>,
+    /// The kind of failure, if a client can do something about it.
+    #[serde(default)]
+    pub failure_reason: Option<String>,
+}
+
+/// `item/mcpToolCall/progress`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpToolCallProgressNotification {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: String,
+    /// The call.
+    pub item_id: String,
+    /// How far it is, in the words of the tool.
+    pub message: String,
+}
+
+/// The parameters of `mcpServer/tool/call`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerToolCallParams {
+    /// The thread whose server is meant.
+    pub thread_id: String,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments.
+    #[serde(default)]
+    pub arguments: Option<Value>,
+    /// Passed on to the server.
+    #[serde(default, rename = "_meta")]
+    pub meta: Option<Value>,
+}
+
+/// The answer of `mcpServer/tool/call`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerToolCallResponse {
+    /// The parts of the result, in order.
+    pub content: Vec<Value>,
+    /// The same as data, from servers that give it.
+    #[serde(default)]
+    pub structured_content: Option<Value>,
+    /// Whether the tool says that it failed.
+    #[serde(default)]
+    pub is_error: Option<bool>,
+    /// More about the result.
+    #[serde(default, rename = "_meta")]
+    pub meta: Option<Value>,
+}
+
+/// The parameters of `mcpServer/resource/read`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpResourceReadParams {
+    /// The thread whose server is meant; the configured server if unset.
+    #[serde(default)]
+    pub thread_id: Option<String>,
+    /// The server.
+    pub server: String,
+    /// The address of the resource.
+    pub uri: String,
+}
+
+/// The answer of `mcpServer/resource/read`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpResourceReadResponse {
+    /// The contents.
+    pub contents: Vec<Value>,
+}

@@ -17,6 +17,7 @@ use super::empty::Empty;
 use super::fs::FsChangedNotification;
 use super::goal::ThreadGoalUpdated;
 use super::item::{FileUpdateChange, TimedItem};
+use super::mcp_status::{McpServerStatusUpdatedNotification, McpToolCallProgressNotification};
 use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
@@ -130,6 +131,10 @@ notifications! {
     "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification),
     /// A warning for the user.
     "warning" => Warning(Warning),
+    /// An MCP server is further in starting up, or has ended.
+    "mcpServer/startupStatus/updated" => McpServerStartupStatusUpdated(McpServerStatusUpdatedNotification),
+    /// The tool of an MCP server tells how far a call is.
+    "item/mcpToolCall/progress" => McpToolCallProgress(McpToolCallProgressNotification),
     /// A warning about the configuration.
     "configWarning" => ConfigWarning(ConfigWarning),
     /// A deprecated feature that the client uses.

@@ -11,7 +11,7 @@ use super::item::CommandAction;
 #[cfg(feature = "schema")]
 use crate::v1::request::ConversationApprovalResponse;
 use crate::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
-use codex_wire::decision::ReviewDecision;
+use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 
 /// The table of requests: method, what it carries, and what answers it.
 macro_rules! server_requests {
@@ -49,6 +49,8 @@ server_requests! {
     "execCommandApproval" => ExecCommandApproval(ExecCommandApprovalParams) -> ConversationApprovalResponse,
     /// Requests approval of file changes from listeners of a conversation.
     "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
+    /// An MCP server wants to know something, or a tool of it is about to be called.
+    "mcpServer/elicitation/request" => McpServerElicitation(McpElicitationParams) -> McpElicitationResponse,
     /// Requests new tokens from the client, because its own were refused.
     "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
 }
@@ -116,6 +118,60 @@ pub struct FileChangeApprovalParams {
     pub reason: Option<String>,
     /// A folder that would be writable for the rest of the session.
     pub grant_root: Option<PathBuf>,
+}
+
+/// `mcpServer/elicitation/request`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpServerElicitationRequestParams"))]
+#[serde(rename_all = "camelCase")]
+pub struct McpElicitationParams {
+    /// The thread.
+    pub thread_id: String,
+    /// The turn.
+    pub turn_id: Option<String>,
+    /// The server.
+    pub server_name: String,
+    /// How it is answered.
+    pub mode: ElicitationMode,
+    /// More about the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called.
+    #[serde(rename = "_meta")]
+    pub meta: Option<Value>,
+    /// The question.
+    pub message: String,
+    /// The JSON Schema of the answer, in the mode `form`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_schema: Option<Value>,
+    /// The address to open, in the mode `url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The server's name for what happens at that address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
+}
+
+/// How a question of an MCP server is answered.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ElicitationMode {
+    /// By an object.
+    Form,
+    /// By opening an address.
+    Url,
+}
+
+/// The answer to `mcpServer/elicitation/request`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpServerElicitationRequestResponse"))]
+pub struct McpElicitationResponse {
+    /// Whether it is answered.
+    pub action: ElicitationDecision,
+    /// The answer itself.
+    #[serde(default)]
+    pub content: Option<Value>,
+    /// More about the answer; `persist: "session"` allows a tool for the rest of the session.
+    #[serde(default, rename = "_meta")]
+    pub meta: Option<Value>,
 }
 
 /// The answer to a request for approval, in the words of every surface.

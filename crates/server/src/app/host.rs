@@ -8,6 +8,7 @@ use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
 use codex_thread::{ClientProfile, InitialHistory, StartThread, ThreadHost};
+use codex_tools::servers::ToolServers;
 use serde_json::{Map, Value};
 
 use super::connection::{Client, Connection, lock};
@@ -32,6 +33,8 @@ pub struct Start {
     pub programs: Option<PathBuf>,
     /// The name this program gives itself to providers.
     pub originator: String,
+    /// Who runs MCP servers.
+    pub servers: Option<Arc<dyn ToolServers>>,
     /// Which release's ways are followed; found out from the configuration if unset.
     pub release: Option<ProtocolRelease>,
     /// The dialect of clients that choose none; found out from how they ask if unset.

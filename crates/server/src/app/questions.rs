@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use codex_log::{Answer, Question, QuestionId, TurnId};
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::pending::PendingServerRequest;
-use codex_protocol::v2::request::{ApprovalResponse, ServerRequest};
-use codex_wire::decision::ReviewDecision;
+use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse, ServerRequest};
+use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::ids::{RequestId, ThreadId};
 
 use super::connection::{Asked, Connection};
@@ -83,7 +83,7 @@ impl ThreadSubscriber {
                 return;
             }
         }
-        let answer = answer.and_then(read_decision).map_or(Answer::Declined, Answer::Decision);
+        let answer = answer.map_or(Answer::Declined, read_answer);
         // Somebody else may have answered first.
         let _: Result<bool, _> = self.thread.answer(question, answer).await;
     }
@@ -113,6 +113,18 @@ fn worded(
     match wording {
         Wording::V1 => codex_dialects::v1::question(thread, asked),
         Wording::V2 => codex_dialects::v2::question(connection.release(), thread, turn, asked, at_ms),
+    }
+}
+
+/// Reads an answer of any form.
+fn read_answer(answer: &str) -> Answer {
+    let Ok(given) = serde_json::from_str::<McpElicitationResponse>(answer) else {
+        return read_decision(answer).map_or(Answer::Declined, Answer::Decision);
+    };
+    let is_kept = given.meta.as_ref().is_some_and(|meta| meta["persist"] == "session" || meta["persist"] == "always");
+    match given.action {
+        ElicitationDecision::Accept if is_kept => Answer::Decision(ReviewDecision::ApprovedForSession),
+        action => Answer::Given { action, content: given.content },
     }
 }
 

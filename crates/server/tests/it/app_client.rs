@@ -103,6 +103,7 @@ impl AppClient {
         let accounts = Accounts::new(config.home(), config.env());
         let logins = Arc::new(accounts.clone());
         let threads = LocalHost::new(HostOptions {
+            servers: None,
             config: Arc::clone(&config),
             store: store.clone(),
             cwd: cwd.clone(),
@@ -113,6 +114,7 @@ impl AppClient {
             recent_bytes: 64 * 1024,
         });
         let server = AppServer::new(Start {
+            servers: None,
             threads: Arc::new(threads),
             accounts: logins,
             store,

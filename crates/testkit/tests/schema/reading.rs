@@ -3,7 +3,7 @@
 use codex_protocol::methods::{ClientRequest, METHODS};
 use codex_protocol::schema::Definitions;
 use codex_protocol::v2::account::AuthTokensLogin;
-use codex_protocol::v2::request::ApprovalResponse;
+use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse};
 use codex_wire::op::{Op, Submission};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -59,6 +59,9 @@ fn every_answer_that_the_schema_allows_is_read() {
         each_of(&definitions, &request["x-response"], |answer| {
             let read = match method {
                 "account/chatgptAuthTokens/refresh" => serde_json::from_value::<AuthTokensLogin>(answer.clone()).err(),
+                "mcpServer/elicitation/request" => {
+                    serde_json::from_value::<McpElicitationResponse>(answer.clone()).err()
+                }
                 _ => serde_json::from_value::<ApprovalResponse>(answer.clone()).err(),
             };
             assert!(read.is_none(), "{method}: {read:?}\n{answer}");

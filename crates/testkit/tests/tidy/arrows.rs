@@ -17,9 +17,9 @@ const ROOT: &str = "cli";
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "lines", "log", "protocol", "transport"],
-    &["client", "config", "dialects", "mcp", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
+    &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
     &["login", "pipe", "tools", "tui"],
-    &["engine", "server"],
+    &["engine", "mcp", "server"],
     &[ROOT],
 ];
 
@@ -48,6 +48,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("workspace", &["tokio", "protocol"]),
     ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
     ("tools", &["engine", "model", "store", "protocol", "dialects"]),
+    ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),
     ("transport", &["protocol", "engine"]),
 ];
 

@@ -24,6 +24,6 @@ fn keys_that_other_crates_read_are_in_the_table() {
             }
         }
     }
-    assert!(found > 4, "only {found} places were found");
+    assert!(found > 3, "only {found} places were found");
     no_complaints(complaints);
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 pub(crate) use self::launch::{LaunchContext, Process, variables};
 pub(crate) use self::machine::{CommandCall, Input, Permit};
 pub use self::open_terminal::OpenTerminal;
+pub use self::output::cut;
 pub(crate) use self::output::{CommandOutcome, aborted_text};
 pub(crate) use self::request::{CommandRequest, Confinement, ParseContext};
 pub(crate) use self::run::{CommandTool, UserShellTool};

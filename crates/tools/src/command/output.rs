@@ -126,7 +126,8 @@ pub(super) fn for_model(end: &CommandEnd) -> String {
 }
 
 /// Shortens a text to about `limit` bytes: its start and its end, with the omitted amount in between.
-pub(super) fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, limit: usize, total_bytes: u64, lines: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -57,6 +57,7 @@ impl World {
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let threads = LocalHost::new(HostOptions {
+            servers: None,
             config: Arc::clone(&config),
             store: store.clone(),
             cwd: cwd.clone(),
@@ -67,6 +68,7 @@ impl World {
             recent_bytes,
         });
         let server = AppServer::new(Start {
+            servers: None,
             threads: Arc::new(threads),
             accounts: Arc::new(codex_login::Accounts::new(config.home(), config.env())),
             store,

@@ -1,20 +1,16 @@
 //! Lists for pickers: models, switches, ways to work together, permissions, MCP servers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codex_config::{
-    Config, Feature, McpServer, McpTransport, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes,
-    describe_effort, list_features,
+    Config, Feature, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
+    list_features,
 };
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
 use codex_protocol::v2::features::{
     CollaborationModeListResponse, CollaborationModeMask, ExperimentalFeature, ExperimentalFeatureEnablement,
     ExperimentalFeatureListParams, ExperimentalFeatureListResponse, ExperimentalFeatureStage,
-};
-use codex_protocol::v2::mcp_status::{
-    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpServerConnectionStatus, McpServerStatus,
 };
 use codex_protocol::v2::model::{
     InputModality, Model, ModelListParams, ModelListResponse, ProviderCapabilities, ReasoningEffortOption,
@@ -42,7 +38,6 @@ serve! {
         ModelProviderCapabilitiesRead => capabilities,
         ExperimentalFeatureList => features,
         ExperimentalFeatureEnablementSet => switch,
-        McpServerStatusList => mcp_servers,
     }
 }
 
@@ -175,45 +170,6 @@ fn permissions(
     Ok(PermissionProfileListResponse { data, next_cursor })
 }
 
-async fn mcp_servers(
-    connection: &Arc<Connection>,
-    params: ListMcpServerStatusParams,
-) -> Result<ListMcpServerStatusResponse, ErrorObject> {
-    with_host(connection, move |host| page_of_mcp_servers(&*host.config()?, &params).map_err(ErrorObject::from_display))
-        .await
-}
-
-fn page_of_mcp_servers(
-    config: &Config,
-    params: &ListMcpServerStatusParams,
-) -> Result<ListMcpServerStatusResponse, CursorError> {
-    let mut servers = config.mcp_servers(None);
-    servers.retain(|server| params.server_name.as_ref().is_none_or(|wanted| *wanted == server.name));
-    let (servers, next_cursor) = page(servers, params.cursor.as_deref(), params.limit)?;
-    Ok(ListMcpServerStatusResponse { data: servers.into_iter().map(mcp_server).collect(), next_cursor })
-}
-
-/// A server that nobody has spoken to is shown without tools.
-fn mcp_server(server: McpServer) -> McpServerStatus {
-    let auth_status = match &server.transport {
-        McpTransport::Http(address) if address.bearer_token_env_var.is_some() => McpAuthStatus::BearerToken,
-        McpTransport::Http(_) => McpAuthStatus::Unknown,
-        McpTransport::Stdio(_) => McpAuthStatus::Unsupported,
-    };
-    let runtime =
-        if server.is_enabled { McpServerConnectionStatus::NotStarted } else { McpServerConnectionStatus::Disabled };
-    McpServerStatus {
-        name: server.name,
-        server_info: None,
-        tools: BTreeMap::new(),
-        resources: Vec::new(),
-        resource_templates: Vec::new(),
-        auth_status,
-        runtime_status: Some(runtime),
-        tools_error: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use codex_config::{Env, Home, Overrides};
@@ -243,26 +199,5 @@ mod tests {
         let second = list(first.next_cursor.as_deref(), 1).unwrap();
         assert_eq!((ids(&second).join(" "), second.next_cursor), ("gpt-5.1-codex-mini".to_owned(), None));
         assert_eq!(list(Some("nonsense"), 1).unwrap_err().to_string(), "invalid cursor: nonsense");
-    }
-
-    #[test]
-    fn mcp_servers_show_how_they_are_reached() {
-        let config = load(
-            "[mcp_servers.b]\nurl = 'http://h'\nbearer_token_env_var = 'T'\n[mcp_servers.a]\ncommand = 'x'\n\
-             [mcp_servers.c]\nurl = 'http://h'\nenabled = false\n",
-        );
-        let list = |params: &ListMcpServerStatusParams| {
-            let line = |server: &McpServerStatus| {
-                let runtime = server.runtime_status.as_ref().map_or("", |status| status.as_str());
-                format!("{} {} {runtime}", server.name, server.auth_status)
-            };
-            page_of_mcp_servers(&config, params).unwrap().data.iter().map(line).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            list(&ListMcpServerStatusParams::default()),
-            ["a unsupported notStarted", "b bearerToken notStarted", "c unknown disabled"]
-        );
-        let one = ListMcpServerStatusParams { server_name: Some("b".into()), ..ListMcpServerStatusParams::default() };
-        assert_eq!(list(&one), ["b bearerToken notStarted"]);
     }
 }

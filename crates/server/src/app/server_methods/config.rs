@@ -96,7 +96,9 @@ fn requirements(_: &Arc<Connection>, _: Empty) -> ConfigRequirementsReadResponse
 async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorObject> {
     with_host(connection, |host| {
         host.start.config.forget();
-        host.config().map(|_| Empty {})
+        host.config()?;
+        let reloaded = host.start.servers.as_ref().map_or(Ok(()), |servers| servers.reload());
+        reloaded.map(|()| Empty {}).map_err(ErrorObject::invalid)
     })
     .await
 }

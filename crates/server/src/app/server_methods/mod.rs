@@ -10,6 +10,7 @@ mod commands;
 mod config;
 mod feedback;
 mod files;
+mod mcp;
 mod pagination;
 mod repository;
 mod running_command;

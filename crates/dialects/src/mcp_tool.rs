@@ -1,0 +1,15 @@
+//! A call of an MCP tool, for clients that know how to ask about commands only.
+
+use codex_wire::command::{ParsedCommand, UnknownCommand};
+use codex_wire::mcp::McpInvocation;
+
+/// The call in the form of a command that no shell has.
+pub(crate) fn argv(invocation: &McpInvocation) -> Vec<String> {
+    let arguments = invocation.arguments.as_ref().map(ToString::to_string).unwrap_or_default();
+    vec!["mcp-tool".to_owned(), format!("{}.{}", invocation.server, invocation.tool), arguments]
+}
+
+/// The same for display.
+pub(crate) fn parsed(invocation: &McpInvocation) -> Vec<ParsedCommand> {
+    vec![ParsedCommand::Unknown(UnknownCommand { cmd: codex_wire::command_line::join(&argv(invocation)) })]
+}

@@ -1,0 +1,405 @@
+//! One call of a tool of a server: it asks if it must, waits for the server, and passes on what the server tells.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_config::{McpServer, McpTransport};
+use codex_log::item::{McpCall, McpCallEnd};
+use codex_log::{Answer, Body, Elicitation, ElicitationForm, Item, ItemId, Question, QuestionId, QuestionKind, Status};
+use codex_tools::context::ToolContext;
+use codex_tools::grants::Grant;
+use codex_tools::lifecycle::{Call, Effect, ToolOutput};
+use codex_wire::decision::{ElicitationDecision, ReviewDecision};
+use codex_wire::mcp::{CallToolResult, McpInvocation, Tool};
+use codex_wire::policy::AskForApproval;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use crate::approval::{Claims, Judgement, judge};
+use crate::connection::{RequestError, ServerQuestion, Told};
+use crate::in_flight::{InFlight, Step};
+use crate::names;
+use crate::result::{self, Telling};
+use crate::server::{Ready, Server};
+
+/// The longest that a call may take, however much progress it reports.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+/// How long a question of a server waits for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5 * 60);
+/// How often a server may ask for input in place of a result.
+const MOST_ROUNDS: u32 = 10;
+
+const REJECTED: &str = "user rejected MCP tool call";
+
+/// A tool that is called.
+pub(crate) struct Target {
+    pub(crate) config: Arc<McpServer>,
+    server: Arc<Server>,
+    /// Its name on the server.
+    pub(crate) tool: String,
+    description: Option<String>,
+    pub(crate) claims: Claims,
+    /// A digest of the tool and of the server: an approval is for exactly these.
+    pub(crate) digest: Box<str>,
+}
+
+impl Target {
+    pub(crate) fn new(config: Arc<McpServer>, server: Arc<Server>, tool: &Tool) -> Self {
+        let (schema, description) = (tool.input_schema.to_string(), tool.description.clone());
+        let transport = match &config.transport {
+            McpTransport::Stdio(program) => format!("{} {:?} {:?}", program.command, program.args, program.cwd),
+            McpTransport::Http(address) => address.url.clone(),
+        };
+        let annotations = tool.annotations.as_ref().map(ToString::to_string).unwrap_or_default();
+        let described = description.as_deref().unwrap_or_default();
+        let digest = names::digest(&[&config.name, &transport, &tool.name, &schema, described, &annotations]);
+        let claims = Claims::of(tool.annotations.as_ref());
+        Self { config, server, tool: tool.name.clone(), description, claims, digest: digest.into() }
+    }
+}
+
+/// A call.
+pub(crate) struct RunningCall {
+    id: ItemId,
+    target: Arc<Target>,
+    arguments: Value,
+    cx: Arc<ToolContext>,
+    is_granted: bool,
+    /// The id of the current question, or of the next one.
+    question: QuestionId,
+    phase: Phase,
+    began: Instant,
+}
+
+enum Phase {
+    /// A person is asked whether it may run.
+    Asking,
+    /// The server has to start.
+    Waiting,
+    Running(Box<Exchange>),
+    /// The server wants to know something from a person.
+    Questioned(Box<Exchange>, ServerQuestion),
+    Over,
+}
+
+/// The exchange with the server about the call.
+struct Exchange {
+    ready: Arc<Ready>,
+    in_flight: InFlight,
+    /// When the silence of the server has lasted too long.
+    silent_at: Instant,
+    over_at: Instant,
+    patience: Duration,
+    /// How often the server has asked for input in place of a result.
+    rounds: u32,
+}
+
+impl Exchange {
+    fn begin(ready: Arc<Ready>, params: Value, patience: Duration) -> Result<Self, RequestError> {
+        let in_flight = ready.connection.begin("tools/call", params)?;
+        let now = Instant::now();
+        let over_at = now + LONGEST.max(patience);
+        Ok(Self { ready, in_flight, silent_at: now + patience, over_at, patience, rounds: 0 })
+    }
+
+    /// Waits for the next step. Cancel safe.
+    async fn next(&mut self) -> Step {
+        let until = self.silent_at.min(self.over_at);
+        let step = timeout_at(until, self.in_flight.next()).await;
+        if let Ok(Step::Told(_)) = &step {
+            self.silent_at = Instant::now() + self.patience;
+        }
+        step.unwrap_or(Step::Ended(Err(RequestError::Timeout(self.patience))))
+    }
+}
+
+impl RunningCall {
+    pub(crate) fn new(
+        id: ItemId,
+        target: &Arc<Target>,
+        arguments: Value,
+        cx: &Arc<ToolContext>,
+        is_granted: bool,
+    ) -> Self {
+        Self {
+            question: QuestionId::first(id.clone()),
+            id,
+            target: Arc::clone(target),
+            arguments,
+            cx: Arc::clone(cx),
+            is_granted,
+            phase: Phase::Over,
+            began: Instant::now(),
+        }
+    }
+
+    fn item(&self, status: Status, result: Option<Result<CallToolResult, String>>) -> Item {
+        let duration = self.began.elapsed();
+        Item::McpCall(Arc::new(McpCall {
+            id: self.id.clone(),
+            invocation: self.invocation(),
+            status,
+            end: result.map(|result| McpCallEnd { duration, result }),
+        }))
+    }
+
+    fn invocation(&self) -> McpInvocation {
+        McpInvocation {
+            server: self.target.config.name.clone(),
+            tool: self.target.tool.clone(),
+            arguments: Some(self.arguments.clone()),
+        }
+    }
+
+    fn ask(&self, kind: QuestionKind, deadline: Option<Duration>) -> Effect {
+        Effect::Ask(Question { id: self.question.clone(), reason: None, kind, deadline })
+    }
+
+    /// Records the answer to the current question.
+    fn note(&mut self, answer: Answer, item: Option<Item>) -> Effect {
+        let next = self.question.next();
+        let question = std::mem::replace(&mut self.question, next);
+        Effect::Emit(Body::Answered { question, answer, item })
+    }
+
+    fn end(&mut self, status: Status, result: Result<CallToolResult, String>, output: ToolOutput) -> Vec<Effect> {
+        self.phase = Phase::Over;
+        vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(result)))), Effect::End(output)]
+    }
+
+    fn decline(&mut self, why: &str) -> Vec<Effect> {
+        self.end(Status::Declined, Err(why.to_owned()), ToolOutput::Text(why.to_owned()))
+    }
+
+    fn fail(&mut self, why: &str) -> Vec<Effect> {
+        let Target { config, tool, .. } = &*self.target;
+        let text = format!("the tool `{tool}` of the MCP server `{}` failed: {why}", config.name);
+        self.end(Status::Failed, Err(why.to_owned()), ToolOutput::Text(text))
+    }
+
+    /// Sends the call to a server that has started.
+    fn send(&mut self, ready: Arc<Ready>) -> Option<Vec<Effect>> {
+        self.began = Instant::now();
+        let params = json!({"name": self.target.tool, "arguments": self.arguments});
+        match Exchange::begin(ready, params, self.target.config.tool_timeout) {
+            Ok(exchange) => {
+                self.phase = Phase::Running(Box::new(exchange));
+                None
+            }
+            Err(error) => Some(self.fail(&error.to_string())),
+        }
+    }
+
+    fn step(&mut self, step: Step) -> Vec<Effect> {
+        match step {
+            Step::Told(Told::Progress(message)) if message.is_empty() => Vec::new(),
+            Step::Told(Told::Progress(message)) => {
+                vec![Effect::Emit(Body::CallProgressed { item: self.id.clone(), message })]
+            }
+            Step::Told(Told::Asked(question)) => self.questioned(question),
+            Step::Ended(Ok(answer)) => self.answered_by_server(answer),
+            Step::Ended(Err(error)) => self.fail(&error.to_string()),
+        }
+    }
+
+    fn answered_by_server(&mut self, answer: Value) -> Vec<Effect> {
+        if answer["resultType"] == "input_required" {
+            return self.input_required(&answer);
+        }
+        let result = result::read(answer);
+        let telling =
+            Telling { most_bytes: self.cx.output_bytes(), took: self.cx.tells_time().then(|| self.began.elapsed()) };
+        let output = result::for_model(&result, telling);
+        let status = if result.is_error == Some(true) { Status::Failed } else { Status::Completed };
+        self.end(status, Ok(result), output)
+    }
+
+    /// A server without sessions wants to know something before it answers.
+    fn input_required(&mut self, answer: &Value) -> Vec<Effect> {
+        let Phase::Running(exchange) = &mut self.phase else { return Vec::new() };
+        exchange.rounds += 1;
+        let first = answer["inputRequests"].as_object().and_then(|requests| requests.iter().next());
+        match first {
+            Some((name, request)) if exchange.rounds <= MOST_ROUNDS && request["method"] == "elicitation/create" => {
+                // The answer is sent with the call, which is made again; see `reply`.
+                let id = json!({"input": name, "state": answer["requestState"]});
+                let params = request["params"].clone();
+                self.questioned(ServerQuestion { id, params })
+            }
+            Some((_, request)) if exchange.rounds <= MOST_ROUNDS => {
+                let method = request["method"].as_str().unwrap_or_default().to_owned();
+                self.fail(&format!("the server asks for `{method}`, which is not supported"))
+            }
+            _ => self.fail("the server asks for input again and again"),
+        }
+    }
+
+    /// Asks a person what the server wants to know, or declines if nobody may be asked.
+    fn questioned(&mut self, question: ServerQuestion) -> Vec<Effect> {
+        let Phase::Running(exchange) = std::mem::replace(&mut self.phase, Phase::Over) else { return Vec::new() };
+        self.phase = Phase::Questioned(exchange, question);
+        let server = &self.target.config.name;
+        let nobody = match self.cx.settings.approval_policy {
+            AskForApproval::Never => Some("the approval policy is `never`".to_owned()),
+            _ => self.cx.absent_reviewer(),
+        };
+        if let Some(why) = nobody {
+            let message = format!("a question of the MCP server `{server}` was declined: {why}");
+            let mut effects = vec![Effect::Emit(Body::Warning { message })];
+            effects.extend(self.reply(ElicitationDecision::Decline, None));
+            return effects;
+        }
+        let Phase::Questioned(_, question) = &self.phase else { return Vec::new() };
+        let text = |key: &str| question.params[key].as_str().unwrap_or_default().to_owned();
+        let form = if question.params["mode"] == "url" {
+            ElicitationForm::Url { url: text("url"), id: text("elicitationId") }
+        } else {
+            ElicitationForm::Schema(question.params["requestedSchema"].clone())
+        };
+        let (id, server) = (question.request_id(), server.clone());
+        let asked = Elicitation { server, id, message: text("message"), form };
+        let deadline = self.cx.answer_within().unwrap_or(ANSWER_WITHIN);
+        vec![self.ask(QuestionKind::Elicitation(asked), Some(deadline))]
+    }
+
+    /// Answers the server, which then goes on with the call.
+    fn reply(&mut self, action: ElicitationDecision, content: Option<Value>) -> Vec<Effect> {
+        let Phase::Questioned(mut exchange, question) = std::mem::replace(&mut self.phase, Phase::Over) else {
+            return Vec::new();
+        };
+        let answer = match action {
+            ElicitationDecision::Accept => json!({"action": "accept", "content": content.unwrap_or_else(|| json!({}))}),
+            ElicitationDecision::Decline => json!({"action": "decline"}),
+            ElicitationDecision::Cancel => json!({"action": "cancel"}),
+        };
+        match question.id["input"].as_str().filter(|_| exchange.ready.introduction.is_stateless()) {
+            None => exchange.in_flight.reply(&question, answer),
+            Some(input) => {
+                let params = json!({
+                    "name": self.target.tool,
+                    "arguments": self.arguments,
+                    "inputResponses": {input: answer},
+                    "requestState": question.id["state"],
+                });
+                match exchange.ready.connection.begin("tools/call", params) {
+                    Ok(again) => exchange.in_flight = again,
+                    Err(error) => return self.fail(&error.to_string()),
+                }
+            }
+        }
+        exchange.silent_at = Instant::now() + exchange.patience;
+        self.phase = Phase::Running(exchange);
+        Vec::new()
+    }
+
+    /// Handles the decision about the call itself.
+    fn decided(&mut self, answer: Answer) -> Vec<Effect> {
+        let decision = answer.decision();
+        let started = self.item(Status::Running, None);
+        let mut effects = vec![self.note(answer, Some(started))];
+        match decision {
+            ReviewDecision::ApprovedForSession => {
+                effects.push(Effect::Grant(Grant::Tool(self.target.digest.clone())));
+                self.phase = Phase::Waiting;
+            }
+            ReviewDecision::Approved | ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
+                self.phase = Phase::Waiting;
+            }
+            ReviewDecision::Denied | ReviewDecision::TimedOut => effects.extend(self.decline(REJECTED)),
+            ReviewDecision::Abort => {
+                effects.extend(self.stop());
+                effects.push(Effect::EndTurn);
+            }
+        }
+        effects
+    }
+}
+
+impl Call for RunningCall {
+    fn begun(&mut self) -> Vec<Effect> {
+        let Target { config, tool, claims, .. } = &*self.target;
+        let settings = &self.cx.settings;
+        let policy = settings.approval_policy;
+        let judged = judge(config.approval_of(tool), *claims, self.is_granted, policy, &settings.sandbox_policy);
+        let judged = match (judged, self.cx.absent_reviewer()) {
+            (Judgement::Ask, Some(absent)) => Judgement::Refuse(absent),
+            (judged, _) => judged,
+        };
+        let status = if judged == Judgement::Run { Status::Running } else { Status::AwaitingApproval };
+        let mut effects = vec![Effect::Emit(Body::ItemStarted(self.item(status, None)))];
+        match judged {
+            Judgement::Run => self.phase = Phase::Waiting,
+            Judgement::Ask => {
+                self.phase = Phase::Asking;
+                let description = self.target.description.clone();
+                let kind = QuestionKind::Tool { invocation: self.invocation(), description };
+                effects.push(self.ask(kind, self.cx.answer_within()));
+            }
+            Judgement::Refuse(why) => {
+                effects.extend(self.cx.tell_of_nobody().map(Effect::Emit));
+                effects.extend(self.decline(&why));
+            }
+        }
+        effects
+    }
+
+    fn answered(&mut self, answer: Answer) -> Vec<Effect> {
+        match &self.phase {
+            Phase::Asking => self.decided(answer),
+            Phase::Questioned(..) => {
+                let (action, content) = match &answer {
+                    Answer::Given { action, content } => (*action, content.clone()),
+                    Answer::Decision(decision) if decision.allows() => (ElicitationDecision::Accept, None),
+                    Answer::Decision(ReviewDecision::Abort) => (ElicitationDecision::Cancel, None),
+                    Answer::Decision(_) | Answer::Declined => (ElicitationDecision::Decline, None),
+                };
+                let mut effects = vec![self.note(answer, None)];
+                effects.extend(self.reply(action, content));
+                effects
+            }
+            Phase::Waiting | Phase::Running(_) | Phase::Over => Vec::new(),
+        }
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(async move {
+            loop {
+                match &mut self.phase {
+                    Phase::Waiting => {
+                        let target = Arc::clone(&self.target);
+                        let ended = match target.server.ready(target.config.startup_timeout).await {
+                            Ok(ready) => self.send(ready),
+                            Err(why) => Some(self.fail(&why)),
+                        };
+                        if let Some(effects) = ended {
+                            return effects;
+                        }
+                    }
+                    Phase::Running(exchange) => {
+                        let step = exchange.next().await;
+                        let effects = self.step(step);
+                        if !effects.is_empty() {
+                            return effects;
+                        }
+                    }
+                    Phase::Asking | Phase::Questioned(..) | Phase::Over => return std::future::pending().await,
+                }
+            }
+        })
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        if matches!(self.phase, Phase::Over) {
+            return Vec::new();
+        }
+        let status = if matches!(self.phase, Phase::Asking) { Status::Declined } else { Status::Failed };
+        // Dropping the exchange tells the server.
+        self.phase = Phase::Over;
+        vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(Err("aborted".to_owned())))))]
+    }
+
+    fn may_begin_again(&self) -> bool {
+        matches!(self.phase, Phase::Asking)
+    }
+}

@@ -1,0 +1,26 @@
+//! A client of MCP servers: starts them, shares them between threads, and offers their tools.
+//!
+//! The protocol is implemented here, on plain JSON: a server may send anything, and one bad tool, one odd part of a
+//! result or one line of noise must not cost more than itself.
+//!
+//! Invariants: no thread waits for a server longer than its time; memory is bounded whatever a server sends; servers
+//! end with this process. The engine does not know this crate: it sees a [`ThreadServers`] of `tools`.
+//!
+//! [`ThreadServers`]: codex_tools::servers::ThreadServers
+
+mod approval;
+mod call;
+mod connection;
+mod in_flight;
+mod names;
+mod pool;
+mod resource_tools;
+mod result;
+mod rpc;
+mod server;
+mod session;
+mod stdio;
+mod thread_servers;
+mod tool;
+
+pub use pool::McpServers;

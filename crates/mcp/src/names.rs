@@ -1,0 +1,107 @@
+//! The names by which a model calls tools of servers.
+//!
+//! Invariant: names consist of letters that all providers take, have at most 64 bytes, and differ from each other.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+/// The start of all names, so that no server can take the name of a tool of ours.
+pub(crate) const PREFIX: &str = "mcp__";
+
+const SEPARATOR: &str = "__";
+const MOST_BYTES: usize = 64;
+const DIGEST_BYTES: usize = 8;
+
+/// The name of a tool of a server, which none of the `taken` ones is. The new one is added to these.
+pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
+    let plain = full_name(server, tool);
+    let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+    let name = if safe.len() <= MOST_BYTES && !taken.contains(&safe) {
+        safe
+    } else {
+        let digest = digest(&[server, tool]);
+        let kept = safe.len().min(MOST_BYTES - DIGEST_BYTES - 1);
+        format!("{}_{}", &safe[..kept], &digest[..DIGEST_BYTES])
+    };
+    taken.insert(name.clone());
+    name
+}
+
+/// The name before it is made safe, which models also use that were told of a server as a namespace.
+pub(crate) fn full_name(server: &str, tool: &str) -> String {
+    format!("{PREFIX}{server}{SEPARATOR}{tool}")
+}
+
+/// Whether a model has called a tool of that server by this name, known or not.
+pub(crate) fn is_of_server(called: &str, server: &str) -> bool {
+    called.strip_prefix(PREFIX).unwrap_or(called).strip_prefix(server).is_some_and(|rest| rest.starts_with(SEPARATOR))
+}
+
+/// Whether a model means that tool: by its name, or by one of the forms that other releases have.
+pub(crate) fn means(called: &str, name: &str, server: &str, tool: &str) -> bool {
+    let is_full = |called: &str| {
+        called.strip_prefix(server).and_then(|rest| rest.strip_prefix(SEPARATOR)).is_some_and(|rest| rest == tool)
+    };
+    called == name || is_full(called) || called.strip_prefix(PREFIX).is_some_and(is_full)
+}
+
+fn is_safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// A digest of texts, in hexadecimal digits.
+pub(crate) fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // With the length of each part, so that no two lists run into the same bytes.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        // A string takes everything that is written to it.
+        let _: Result<(), _> = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(tools: &[(&str, &str)]) -> Vec<String> {
+        let mut taken = BTreeSet::new();
+        tools.iter().map(|(server, tool)| tool_name(server, tool, &mut taken)).collect()
+    }
+
+    #[test]
+    fn names_are_safe_short_and_different() {
+        let long = "a".repeat(80);
+        let found = names(&[("s", "echo"), ("s", "say hi!"), ("s", "say hi?"), ("s", &long), ("t", &long), ("é", "ü")]);
+        assert_eq!(found[0], "mcp__s__echo");
+        assert_eq!(found[1], "mcp__s__say_hi_");
+        assert!(found[2].starts_with("mcp__s__say_hi__") && found[2].len() == 24, "{}", found[2]);
+        assert!(found.iter().all(|name| name.len() <= MOST_BYTES && name.chars().all(is_safe)), "{found:?}");
+        assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), found.len());
+        assert_eq!(names(&[("s", &long)]), names(&[("s", &long)]), "the same tool has the same name again");
+    }
+
+    #[test]
+    fn all_forms_of_a_name_mean_the_tool() {
+        for called in ["mcp__s__say hi", "s__say hi", "mcp__s__say_hi"] {
+            assert!(means(called, "mcp__s__say_hi", "s", "say hi"), "{called}");
+        }
+        for called in ["say hi", "mcp__t__say hi", "s_say hi", "s__say"] {
+            assert!(!means(called, "mcp__s__say_hi", "s", "say hi"), "{called}");
+        }
+        assert!(is_of_server("mcp__s__x", "s") && is_of_server("s__x", "s"));
+        assert!(!is_of_server("mcp__st__x", "s") && !is_of_server("shell", "s"));
+    }
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
+        assert_eq!(digest(&[]).len(), 64);
+    }
+}

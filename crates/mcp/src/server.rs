@@ -1,0 +1,289 @@
+//! One server: its task starts it, keeps its list of tools, and restarts it when it has ended by itself.
+//!
+//! Invariant: a server without threads ends a minute later, and its task with it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use codex_config::{Env, McpServer, McpTransport};
+use codex_wire::mcp::Tool;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::connection::{Connection, Notice, RequestError};
+use crate::names;
+use crate::session::{self, Introduction};
+use crate::stdio::{self, Process};
+
+/// How long a server stays without threads.
+const UNUSED: Duration = Duration::from_secs(60);
+/// How often a server is restarted, and after how long it counts as healthy again.
+const MOST_RESTARTS: u32 = 5;
+const HEALTHY: Duration = Duration::from_secs(60);
+/// The first and the longest wait before a restart.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// How far a server is.
+#[derive(Clone)]
+pub(crate) enum Phase {
+    Starting,
+    Ready(Arc<Ready>),
+    /// It did not start, or has ended too often, with the reason.
+    Failed(Arc<str>),
+}
+
+/// A server that can be used.
+pub(crate) struct Ready {
+    pub(crate) connection: Connection,
+    pub(crate) introduction: Introduction,
+    pub(crate) tools: Vec<Tool>,
+    /// A warning for each tool that is not offered.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The parts of the configuration that make a process.
+pub(crate) struct Recipe {
+    pub(crate) config: McpServer,
+    /// The working directory, unless the configuration names one.
+    pub(crate) cwd: PathBuf,
+    pub(crate) env: Env,
+}
+
+impl Recipe {
+    /// A digest of everything that makes the process or the address: equal ones can share a server.
+    pub(crate) fn digest(&self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        match &self.config.transport {
+            McpTransport::Stdio(program) => {
+                let cwd = program.cwd.as_ref().unwrap_or(&self.cwd);
+                parts.extend(["stdio".to_owned(), program.command.clone(), cwd.display().to_string()]);
+                parts.push(program.args.len().to_string());
+                parts.extend(program.args.iter().cloned());
+                parts.extend(program.env.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]));
+                parts.extend(
+                    program.env_vars.iter().map(|name| format!("{name}={}", self.env.text(name).unwrap_or_default())),
+                );
+            }
+            McpTransport::Http(address) => {
+                parts.extend(["http".to_owned(), address.url.clone()]);
+                parts.extend(address.bearer_token_env_var.clone());
+                parts.extend(
+                    address.http_headers.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]),
+                );
+                parts.extend(
+                    address.env_http_headers.iter().flat_map(|(name, variable)| [name.clone(), variable.clone()]),
+                );
+            }
+        }
+        names::digest(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// A server that threads share.
+pub(crate) struct Server {
+    recipe: Recipe,
+    phase: watch::Sender<Phase>,
+    /// The number of threads that use it.
+    threads: watch::Sender<usize>,
+    /// Increases with every change of the tools.
+    version: AtomicU64,
+    /// Somebody wants a server that has failed to be started again.
+    again: Notify,
+}
+
+/// The use of a server by one thread.
+pub(crate) struct Lease(Arc<Server>);
+
+impl Lease {
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.0
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.threads.send_modify(|threads| *threads = threads.saturating_sub(1));
+    }
+}
+
+/// A started server.
+struct Started {
+    process: Option<Process>,
+    notices: mpsc::Receiver<Notice>,
+    ready: Arc<Ready>,
+}
+
+impl Server {
+    pub(crate) fn new(recipe: Recipe) -> Self {
+        Self {
+            recipe,
+            phase: watch::Sender::new(Phase::Starting),
+            threads: watch::Sender::new(0),
+            version: AtomicU64::new(0),
+            again: Notify::new(),
+        }
+    }
+
+    /// Another thread uses it. One that has failed is started again.
+    pub(crate) fn lease(self: &Arc<Self>) -> Lease {
+        self.threads.send_modify(|threads| *threads += 1);
+        if matches!(*self.phase.borrow(), Phase::Failed(_)) {
+            self.again.notify_one();
+        }
+        Lease(Arc::clone(self))
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase.borrow().clone()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
+        self.phase.subscribe()
+    }
+
+    /// Waits until it can be used.
+    pub(crate) async fn ready(&self, within: Duration) -> Result<Arc<Ready>, String> {
+        let mut phases = self.phase.subscribe();
+        let settled = timeout(within, phases.wait_for(|phase| !matches!(phase, Phase::Starting))).await;
+        match settled {
+            Ok(Ok(phase)) => match &*phase {
+                Phase::Ready(ready) => Ok(Arc::clone(ready)),
+                Phase::Failed(why) => Err(why.to_string()),
+                Phase::Starting => Err("it is starting".to_owned()),
+            },
+            Ok(Err(_)) => Err("it has ended".to_owned()),
+            Err(_) => Err(format!("it has not started within {} s", within.as_secs_f64())),
+        }
+    }
+
+    /// Whether no thread uses it.
+    pub(crate) fn is_unused(&self) -> bool {
+        *self.threads.borrow() == 0
+    }
+
+    /// Waits until no thread has used it for a while.
+    pub(crate) async fn unused(&self) {
+        let mut threads = self.threads.subscribe();
+        loop {
+            // The sender is a part of the server, so it is there.
+            let _: Result<_, _> = threads.wait_for(|threads| *threads == 0).await;
+            if timeout(UNUSED, threads.wait_for(|threads| *threads > 0)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Runs the server. It ends when this is dropped.
+    pub(crate) async fn keep_running(&self) {
+        let mut restarts = 0;
+        loop {
+            let begun = Instant::now();
+            let why = match self.start().await {
+                Ok(started) => self.serve(started).await,
+                Err(why) => {
+                    // A server that cannot start will not start a moment later.
+                    restarts = MOST_RESTARTS;
+                    why
+                }
+            };
+            if begun.elapsed() >= HEALTHY {
+                restarts = 0;
+            }
+            if restarts < MOST_RESTARTS {
+                restarts += 1;
+                self.set(Phase::Starting);
+                sleep((FIRST_WAIT * (1 << (restarts - 1))).min(LONGEST_WAIT)).await;
+            } else {
+                self.set(Phase::Failed(why.into()));
+                self.again.notified().await;
+                restarts = 0;
+                self.set(Phase::Starting);
+            }
+        }
+    }
+
+    fn set(&self, phase: Phase) {
+        self.version.fetch_add(1, Ordering::Release);
+        self.phase.send_replace(phase);
+    }
+
+    async fn start(&self) -> Result<Started, String> {
+        let (within, name) = (self.recipe.config.startup_timeout, &self.recipe.config.name);
+        let (process, connection, notices) = self.connect()?;
+        let greeted = timeout(within, async {
+            let introduction = session::introduce(&connection, within).await?;
+            let (tools, warnings) = list_tools(&connection, &introduction, within).await?;
+            Ok((introduction, tools, warnings))
+        });
+        match greeted.await.unwrap_or(Err(RequestError::Timeout(within))) {
+            Ok((introduction, tools, warnings)) => {
+                let ready = Arc::new(Ready { connection, introduction, tools, warnings });
+                self.set(Phase::Ready(Arc::clone(&ready)));
+                Ok(Started { process, notices, ready })
+            }
+            Err(error) => {
+                let stderr = match &error {
+                    RequestError::Ended(_) => String::new(),
+                    _ => process.as_ref().map(Process::stderr).unwrap_or_default(),
+                };
+                Err(format!("MCP client for `{name}` failed to start: {error}{stderr}"))
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<(Option<Process>, Connection, mpsc::Receiver<Notice>), String> {
+        let Recipe { config, cwd, env } = &self.recipe;
+        match &config.transport {
+            McpTransport::Stdio(program) => {
+                let failed = |why| format!("MCP client for `{}` failed to start: {why}", config.name);
+                let (process, connection, notices) = stdio::start(program, cwd, env).map_err(failed)?;
+                Ok((Some(process), connection, notices))
+            }
+            McpTransport::Http(_) => Err(format!(
+                "MCP client for `{}` failed to start: servers with a url are not supported yet",
+                config.name
+            )),
+        }
+    }
+
+    /// Keeps the list of tools until the server ends, and returns why it did.
+    async fn serve(&self, started: Started) -> String {
+        let Started { process, mut notices, mut ready } = started;
+        let connection = ready.connection.clone();
+        let why = loop {
+            tokio::select! {
+                why = connection.ended() => break why,
+                Some(Notice::ToolsChanged) = notices.recv() => {
+                    // Servers often tell of several changes at once.
+                    while notices.try_recv().is_ok() {}
+                    let within = self.recipe.config.startup_timeout;
+                    let listed = list_tools(&connection, &ready.introduction, within).await;
+                    if let Ok((tools, warnings)) = listed {
+                        let introduction = ready.introduction.clone();
+                        ready = Arc::new(Ready { connection: connection.clone(), introduction, tools, warnings });
+                        self.set(Phase::Ready(Arc::clone(&ready)));
+                    }
+                }
+            }
+        };
+        if let Some(process) = process {
+            process.stop().await;
+        }
+        format!("MCP server `{}` has ended{why}", self.recipe.config.name)
+    }
+}
+
+async fn list_tools(
+    connection: &Connection,
+    introduction: &Introduction,
+    within: Duration,
+) -> Result<(Vec<Tool>, Vec<String>), RequestError> {
+    if introduction.has("tools") { session::tools(connection, within).await } else { Ok(Default::default()) }
+}

@@ -1,0 +1,201 @@
+//! The start of a conversation with a server, and its lists.
+//!
+//! Servers of 2024 and 2025 want a handshake. Those of 2026-07-28 have none: each request says who we are, and
+//! `server/discover` tells what they offer. The handshake goes first, because older servers may never answer a method
+//! that they do not know, while newer ones refuse the handshake at once.
+
+use std::time::Duration;
+
+use codex_wire::mcp::Tool;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::connection::{Connection, RequestError};
+
+/// The newest version with a handshake.
+const WITH_HANDSHAKE: &str = "2025-11-25";
+/// The version without a handshake.
+const STATELESS: &str = "2026-07-28";
+/// How long a server that refuses the handshake may take to tell what it offers.
+const DISCOVERY: Duration = Duration::from_secs(1);
+
+/// The most tools of one server.
+const MOST_TOOLS: usize = 2_000;
+/// The most pages of one list.
+const MOST_PAGES: usize = 100;
+/// The longest schema of a tool, as JSON.
+const MOST_SCHEMA: usize = 128 * 1024;
+/// The longest description of a tool.
+const MOST_DESCRIPTION: usize = 16 * 1024;
+
+/// What a server says about itself.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Introduction {
+    pub(crate) info: Value,
+    capabilities: Value,
+    /// The version of the protocol.
+    pub(crate) version: String,
+}
+
+impl Introduction {
+    /// Whether the server has something, by the name of the capability.
+    pub(crate) fn has(&self, capability: &str) -> bool {
+        self.capabilities.get(capability).is_some_and(|value| !value.is_null())
+    }
+
+    /// Whether results may ask for input instead of the server.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.version == STATELESS
+    }
+}
+
+fn client() -> Value {
+    json!({"name": "codex-mcp-client", "title": "Codex", "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn client_capabilities() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}})
+}
+
+/// Greets a server.
+pub(crate) async fn introduce(connection: &Connection, within: Duration) -> Result<Introduction, RequestError> {
+    let params = json!({
+        "protocolVersion": WITH_HANDSHAKE,
+        "capabilities": client_capabilities(),
+        "clientInfo": client(),
+    });
+    match connection.request("initialize", params, within).await {
+        Ok(said) => {
+            connection.notify("notifications/initialized", &json!({}));
+            Ok(Introduction {
+                info: said["serverInfo"].clone(),
+                capabilities: said["capabilities"].clone(),
+                version: said["protocolVersion"].as_str().unwrap_or(WITH_HANDSHAKE).to_owned(),
+            })
+        }
+        Err(refused @ RequestError::Refused(_)) => discover(connection).await.ok_or(refused),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks a server without handshake what it offers.
+async fn discover(connection: &Connection) -> Option<Introduction> {
+    connection.set_meta(json!({
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": client_capabilities(),
+        "io.modelcontextprotocol/clientInfo": client(),
+    }));
+    let said = connection.request("server/discover", json!({}), DISCOVERY).await.ok()?;
+    let versions = said["supportedVersions"].as_array()?;
+    versions.iter().any(|version| version == STATELESS).then(|| Introduction {
+        info: said["serverInfo"].clone(),
+        capabilities: said["capabilities"].clone(),
+        version: STATELESS.to_owned(),
+    })
+}
+
+/// The tools of a server, and a warning for each that cannot be offered.
+pub(crate) async fn tools(connection: &Connection, within: Duration) -> Result<(Vec<Tool>, Vec<String>), RequestError> {
+    let (mut tools, mut warnings) = (Vec::new(), Vec::new());
+    for entry in entries(connection, "tools/list", "tools", within).await? {
+        match usable(entry) {
+            Ok(_) if tools.len() == MOST_TOOLS => {
+                warnings.push(format!("only the first {MOST_TOOLS} tools are offered"));
+                break;
+            }
+            Ok(tool) => tools.push(tool),
+            Err(why) => warnings.push(why),
+        }
+    }
+    Ok((tools, warnings))
+}
+
+/// The entries of a list that can be understood.
+pub(crate) async fn list<T: DeserializeOwned>(
+    connection: &Connection,
+    method: &str,
+    key: &str,
+    within: Duration,
+) -> Result<Vec<T>, RequestError> {
+    let entries = entries(connection, method, key, within).await?;
+    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
+}
+
+/// All pages of a list.
+async fn entries(
+    connection: &Connection,
+    method: &str,
+    key: &str,
+    within: Duration,
+) -> Result<Vec<Value>, RequestError> {
+    let (mut all, mut params) = (Vec::new(), json!({}));
+    for _ in 0..MOST_PAGES {
+        let mut page = connection.request(method, params.clone(), within).await?;
+        if let Value::Array(entries) = page[key].take() {
+            all.extend(entries);
+        }
+        match page["nextCursor"].take() {
+            // A server that repeats itself has no more to say.
+            Value::String(cursor) if all.len() <= MOST_TOOLS && params["cursor"] != *cursor => {
+                params = json!({"cursor": cursor});
+            }
+            _ => break,
+        }
+    }
+    Ok(all)
+}
+
+/// A tool that a model can be offered, or why it cannot.
+fn usable(entry: Value) -> Result<Tool, String> {
+    let name = entry["name"].as_str().unwrap_or_default().to_owned();
+    if name.is_empty() || name.len() > 256 {
+        return Err("a tool without a usable name is not offered".to_owned());
+    }
+    let mut tool: Tool =
+        serde_json::from_value(entry).map_err(|error| format!("the tool `{name}` is not offered: {error}"))?;
+    let schema = match &mut tool.input_schema {
+        Value::Object(schema) => schema,
+        Value::Null => return Err(format!("the tool `{name}` is not offered: it has no schema")),
+        _ => return Err(format!("the tool `{name}` is not offered: its schema is not an object")),
+    };
+    // Providers refuse a whole request if one schema of it has no type.
+    if schema.get("type").is_some_and(|kind| kind != "object") {
+        return Err(format!("the tool `{name}` is not offered: its schema is not that of an object"));
+    }
+    let bytes = serde_json::to_string(&*schema).map_or(0, |text| text.len());
+    if bytes > MOST_SCHEMA {
+        return Err(format!(
+            "the tool `{name}` is not offered: its schema has {bytes} bytes, {MOST_SCHEMA} are allowed"
+        ));
+    }
+    if let Some(description) = tool.description.as_mut().filter(|text| text.len() > MOST_DESCRIPTION) {
+        *description = codex_tools::command::cut(description, MOST_DESCRIPTION, description.len() as u64, 1);
+    }
+    Ok(tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_cannot_be_offered_says_why() {
+        let why = |entry| usable(entry).unwrap_err();
+        let tool = |schema| json!({"name": "t", "inputSchema": schema});
+        assert_eq!(why(json!({})), "a tool without a usable name is not offered");
+        assert_eq!(why(json!({"name": "t"})), "the tool `t` is not offered: it has no schema");
+        assert_eq!(why(tool(json!("x"))), "the tool `t` is not offered: its schema is not an object");
+        assert_eq!(
+            why(tool(json!({"type": "string"}))),
+            "the tool `t` is not offered: its schema is not that of an object"
+        );
+        let huge = why(tool(json!({"description": "x".repeat(MOST_SCHEMA)})));
+        assert!(huge.contains("131090 bytes, 131072 are allowed"), "{huge}");
+        assert_eq!(
+            why(json!({"name": "t", "inputSchema": {}, "title": 7})).split(": ").next(),
+            Some("the tool `t` is not offered")
+        );
+        let circular = tool(json!({"type": "object", "properties": {"a": {"$ref": "#"}}}));
+        assert_eq!(usable(circular.clone()).unwrap().input_schema, circular["inputSchema"]);
+    }
+}

@@ -1,0 +1,202 @@
+//! Tools of servers, for the registry.
+
+use std::sync::Arc;
+
+use codex_config::McpServer;
+use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::context::ToolContext;
+use codex_tools::grants::Grants;
+use codex_tools::lifecycle::{Call, Effect, ToolOutput};
+use codex_tools::registry::{Offer, Tool};
+use codex_wire::mcp::Tool as Described;
+use codex_wire::tool_spec::ToolSpec;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::call::{RunningCall, Target};
+use crate::names;
+use crate::server::{Phase, Server};
+use crate::thread_servers::Slot;
+
+/// A tool of a server.
+pub(crate) struct ServerTool {
+    /// The name that the model calls it by.
+    name: String,
+    spec: ToolSpec,
+    target: Arc<Target>,
+    runs_in_parallel: bool,
+}
+
+impl ServerTool {
+    pub(crate) fn new(name: String, slot: &Slot, server: Arc<Server>, tool: &Described) -> Self {
+        let description = tool.description.clone().or_else(|| tool.title.clone()).unwrap_or_default();
+        let spec = ToolSpec::function(name.clone(), description, parameters(&tool.input_schema));
+        let target = Target::new(Arc::clone(&slot.config), server, tool);
+        let runs_in_parallel = slot.config.runs_in_parallel || target.claims.reads_only;
+        Self { name, spec, target: Arc::new(target), runs_in_parallel }
+    }
+}
+
+/// The schema with the members that providers insist on.
+fn parameters(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if schema.get("type").is_none() {
+        schema["type"] = "object".into();
+    }
+    if schema.get("properties").is_none() {
+        schema["properties"] = json!({});
+    }
+    schema
+}
+
+impl Tool for ServerTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        Some(self.spec.clone())
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        matches!(call.input, ToolInput::Function(_))
+            && names::means(&call.tool, &self.name, &self.target.config.name, &self.target.tool)
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        if self.runs_in_parallel { Concurrency::Beside } else { Concurrency::Alone }
+    }
+
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
+        begin(&self.target, &call, cx, grants.allows_tool(&self.target.digest))
+    }
+}
+
+/// Begins a call of a known tool.
+fn begin(target: &Arc<Target>, call: &ToolCall, cx: &Arc<ToolContext>, is_granted: bool) -> Box<dyn Call> {
+    let arguments = match &call.input {
+        ToolInput::Function(text) if text.trim().is_empty() => Ok(json!({})),
+        ToolInput::Function(text) => serde_json::from_str::<Value>(text).map_err(|error| error.to_string()),
+        ToolInput::Custom(_) | ToolInput::UserShell { .. } => Err("the tool takes JSON".to_owned()),
+    };
+    match arguments {
+        Ok(arguments) => Box::new(RunningCall::new(call.id.clone(), target, arguments, cx, is_granted)),
+        Err(why) => Box::new(Refused(format!("failed to parse function arguments: {why}"))),
+    }
+}
+
+/// A call that is over before it begins.
+struct Refused(String);
+
+impl Call for Refused {
+    fn begun(&mut self) -> Vec<Effect> {
+        vec![Effect::End(ToolOutput::Text(std::mem::take(&mut self.0)))]
+    }
+
+    fn answered(&mut self, _: codex_log::Answer) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// A server that is starting or has failed. Its tools are not known, but a model may remember them from earlier turns.
+pub(crate) struct StartingServer {
+    config: Arc<McpServer>,
+    server: Arc<Server>,
+}
+
+impl StartingServer {
+    pub(crate) fn new(config: Arc<McpServer>, server: Arc<Server>) -> Self {
+        Self { config, server }
+    }
+}
+
+impl Tool for StartingServer {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        None
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        matches!(call.input, ToolInput::Function(_)) && names::is_of_server(&call.tool, &self.config.name)
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Alone
+    }
+
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        let (config, server) = (Arc::clone(&self.config), Arc::clone(&self.server));
+        Box::new(EarlyCall { config, server, call, cx: Arc::clone(cx), begun: None })
+    }
+}
+
+/// A call that waits for its server to start.
+struct EarlyCall {
+    config: Arc<McpServer>,
+    server: Arc<Server>,
+    call: ToolCall,
+    cx: Arc<ToolContext>,
+    begun: Option<Box<dyn Call>>,
+}
+
+impl EarlyCall {
+    async fn begin(&mut self) -> Vec<Effect> {
+        let McpServer { name, startup_timeout, .. } = &*self.config;
+        let started = self.server.ready(*startup_timeout).await;
+        let means = |tool: &&Described| {
+            let safe = names::tool_name(name, &tool.name, &mut std::collections::BTreeSet::new());
+            self.config.offers(&tool.name) && names::means(&self.call.tool, &safe, name, &tool.name)
+        };
+        let mut call = match &started {
+            Ok(ready) => match ready.tools.iter().find(means) {
+                Some(tool) => {
+                    let target = Target::new(Arc::clone(&self.config), Arc::clone(&self.server), tool);
+                    // Grants are not known here, so the question is asked again at worst.
+                    begin(&Arc::new(target), &self.call, &self.cx, false)
+                }
+                None => Box::new(Refused(format!("unsupported call: {}", self.call.tool))),
+            },
+            Err(why) => Box::new(Refused(format!("the MCP server `{name}` cannot be used: {why}"))),
+        };
+        let effects = call.begun();
+        self.begun = Some(call);
+        effects
+    }
+}
+
+impl Call for EarlyCall {
+    fn begun(&mut self) -> Vec<Effect> {
+        // One that has failed says why at once.
+        match self.server.phase() {
+            Phase::Failed(why) => {
+                let why = format!("the MCP server `{}` cannot be used: {why}", self.config.name);
+                vec![Effect::End(ToolOutput::Text(why))]
+            }
+            Phase::Starting | Phase::Ready(_) => Vec::new(),
+        }
+    }
+
+    fn answered(&mut self, answer: codex_log::Answer) -> Vec<Effect> {
+        self.begun.as_mut().map(|call| call.answered(answer)).unwrap_or_default()
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(async move {
+            match &mut self.begun {
+                Some(call) => call.next().await,
+                None => self.begin().await,
+            }
+        })
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        self.begun.as_mut().map(|call| call.stop()).unwrap_or_default()
+    }
+
+    fn may_begin_again(&self) -> bool {
+        self.begun.as_ref().is_none_or(|call| call.may_begin_again())
+    }
+}

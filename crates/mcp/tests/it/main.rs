@@ -1,0 +1,12 @@
+//! Threads with MCP servers that this test program plays itself.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod calls;
+mod servers;
+mod world;
+
+#[test]
+fn plays_an_mcp_server() {
+    codex_testkit::mcp_server::play();
+}

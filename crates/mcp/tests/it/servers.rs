@@ -1,0 +1,132 @@
+//! Servers themselves: how they start, fail, change, and are shared.
+
+use std::time::Duration;
+
+use codex_log::Body;
+use codex_testkit::mcp_server::config;
+use codex_tools::servers::{ServerState, ToolServers as _};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::world::{World, soon};
+
+fn pid(output: &str) -> u32 {
+    let digits: String = output.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().expect("it is the number of a process")
+}
+
+#[tokio::test]
+async fn a_server_that_ends_at_once_fails_with_its_last_lines() {
+    let world = World::new(&config("s", "crash", ""));
+    let mut thread = world.thread();
+    let error = thread.until("failed").await.expect("it says why");
+    assert!(error.starts_with("MCP client for `s` failed to start") && error.ends_with("MCP-STDERR-TEXT"), "{error}");
+    let Body::ServersStarted(complete) = thread.next_event().await else { panic!("all have settled") };
+    assert_eq!((complete.ready.len(), complete.failed.len()), (0, 1));
+    let called = thread.call("mcp__s__echo", &json!({})).await;
+    assert!(called.output.contains("cannot be used") && called.output.contains("MCP-STDERR-TEXT"), "{}", called.output);
+    assert!(matches!(&thread.settled().await[0].state, ServerState::Failed(_)));
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_fails() {
+    let world = World::new("[mcp_servers.s]\ncommand = 'no-such-program-at-all'\n");
+    let error = world.thread().until("failed").await.expect("it says why");
+    assert!(error.contains("`no-such-program-at-all` was not found"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_or_noise_fails_at_its_time() {
+    for mode in ["silent", "garbage"] {
+        let table = config("s", mode, "").replace("startup_timeout_sec = 20", "startup_timeout_sec = 0.3");
+        let world = World::new(&table);
+        let error = world.thread().until("failed").await.expect("it says why");
+        assert!(error.contains("no answer within 0.3 s"), "{mode}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_turn_waits_a_moment_for_a_server_and_longer_for_a_required_one() {
+    let table = |more: &str| config("s", "silent", more).replace("startup_timeout_sec = 20", "startup_timeout_sec = 1");
+    let world = World::new(&table(""));
+    let thread = world.thread();
+    let begun = Instant::now();
+    soon(thread.servers.before_turn().expect("the server is starting")).await;
+    assert!(begun.elapsed() >= Duration::from_millis(250) && begun.elapsed() < Duration::from_millis(900));
+    assert!(thread.servers.before_turn().is_none(), "later turns do not wait");
+    let world = World::new(&table("required = true"));
+    let thread = world.thread();
+    let begun = Instant::now();
+    soon(thread.servers.before_turn().expect("the server is starting")).await;
+    assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn one_bad_tool_is_left_out_with_a_warning() {
+    let world = World::new(&config("s", "odd", "disabled_tools = ['pid']"));
+    let thread = world.thread();
+    thread.until("ready").await;
+    let mut warnings = Vec::new();
+    while let Body::Warning { message } = thread.next_event().await {
+        warnings.push(message);
+    }
+    assert_eq!(warnings.len(), 4, "{warnings:?}");
+    assert!(warnings[0].starts_with("MCP server `s`: the tool `no schema` is not offered"), "{warnings:?}");
+    let offered = thread.offered();
+    for (name, is_offered) in
+        [("mcp__s__echo", true), ("mcp__s__round", true), ("mcp__s__huge", false), ("mcp__s__pid", false)]
+    {
+        assert_eq!(offered.iter().any(|offered| offered == name), is_offered, "{name} in {offered:?}");
+    }
+}
+
+#[tokio::test]
+async fn threads_share_a_server_with_the_same_configuration() {
+    let world = World::new(&format!(
+        "{}\n{}",
+        config("s", "good", ""),
+        config("other", "good", "args = []").replace("args = []", "cwd = '/'")
+    ));
+    let (mut one, mut two) = (world.thread(), world.thread());
+    let first = pid(&one.call("mcp__s__pid", &json!({})).await.output);
+    assert_eq!(first, pid(&two.call("mcp__s__pid", &json!({})).await.output));
+    assert_ne!(first, pid(&two.call("mcp__other__pid", &json!({})).await.output), "another folder is another process");
+    drop(one);
+    assert_eq!(first, pid(&two.call("mcp__s__pid", &json!({})).await.output));
+    assert_eq!(format!("{:?}", world.all), "McpServers { running: 2, .. }");
+}
+
+#[tokio::test]
+async fn a_list_that_changes_in_mid_thread_is_offered() {
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    thread.until("ready").await;
+    assert!(!thread.offered().contains(&"mcp__s__extra".to_owned()));
+    thread.call("mcp__s__grow", &json!({})).await;
+    thread.until("ready").await;
+    assert!(thread.offered().contains(&"mcp__s__extra".to_owned()));
+    assert!(thread.call("mcp__s__extra", &json!({})).await.output.contains("extra"));
+}
+
+#[tokio::test]
+async fn a_changed_configuration_is_taken_up() {
+    let world = World::new(&config("s", "good", ""));
+    let thread = world.thread();
+    thread.until("ready").await;
+    world.write(&config("t", "good", ""));
+    world.all.reload().expect("it can be read");
+    thread.until("ready").await;
+    let offered = thread.offered();
+    assert!(offered.iter().any(|name| name == "mcp__t__echo"), "{offered:?}");
+    assert!(!offered.iter().any(|name| name == "mcp__s__echo"), "{offered:?}");
+    assert!(world.path().is_dir());
+}
+
+#[tokio::test]
+async fn a_disabled_server_is_listed_and_not_started() {
+    let world = World::new(&config("s", "good", "enabled = false"));
+    let thread = world.thread();
+    assert_eq!(thread.settled().await[0].state, ServerState::Disabled);
+    assert_eq!(format!("{:?}", world.all), "McpServers { running: 0, .. }");
+    assert!(thread.servers.before_turn().is_none());
+}

@@ -1,0 +1,114 @@
+//! MCP servers: their state and their offer, and calls and reads for clients.
+
+use std::sync::Arc;
+
+use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::mcp_status::{
+    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpResourceReadParams,
+    McpResourceReadResponse, McpServerConnectionStatus, McpServerStatus, McpServerStatusDetail,
+    McpServerToolCallParams, McpServerToolCallResponse,
+};
+use codex_thread::Thread;
+use codex_tools::servers::{ServerScope, ServerState, ServerStatus, ThreadServers};
+use codex_wire::mcp::{McpAuthStatus as Auth, McpInvocation};
+
+use super::pagination::page;
+use crate::app::connection::Connection;
+use crate::app::dispatch::serve;
+use crate::app::stored_threads::parse_name;
+
+serve! {
+    waits {
+        McpServerStatusList => list,
+        McpServerToolCall => call,
+        McpResourceRead => read,
+    }
+}
+
+/// The configured servers, as a thread in the folder of this program would have them.
+fn configured(connection: &Connection) -> Result<Option<Arc<dyn ThreadServers>>, ErrorObject> {
+    let (config, start) = (connection.host.config()?, &connection.host.start);
+    let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
+    Ok(start.servers.as_ref().map(|servers| servers.open(ServerScope { config, home, cwd, reload: None })))
+}
+
+fn thread(connection: &Connection, name: &str) -> Result<Thread, ErrorObject> {
+    let id = parse_name(name)?;
+    connection.host.start.threads.get(id).ok_or_else(|| ErrorObject::invalid(format!("thread not loaded: {name}")))
+}
+
+fn failed(error: impl ToString) -> ErrorObject {
+    ErrorObject::internal(error.to_string())
+}
+
+async fn list(
+    connection: &Arc<Connection>,
+    params: ListMcpServerStatusParams,
+) -> Result<ListMcpServerStatusResponse, ErrorObject> {
+    let mut servers = match configured(connection)? {
+        Some(servers) => servers.list().await,
+        None => Vec::new(),
+    };
+    servers.retain(|server| params.server_name.as_ref().is_none_or(|wanted| *wanted == server.name));
+    let (servers, next_cursor) =
+        page(servers, params.cursor.as_deref(), params.limit).map_err(ErrorObject::from_display)?;
+    let is_brief = params.detail == Some(McpServerStatusDetail::ToolsAndAuthOnly);
+    Ok(ListMcpServerStatusResponse {
+        data: servers.into_iter().map(|server| shown(server, is_brief)).collect(),
+        next_cursor,
+    })
+}
+
+fn shown(server: ServerStatus, is_brief: bool) -> McpServerStatus {
+    let (runtime, tools_error) = match server.state {
+        ServerState::Disabled => (McpServerConnectionStatus::Disabled, None),
+        ServerState::Starting => (McpServerConnectionStatus::Starting, None),
+        ServerState::Connected => (McpServerConnectionStatus::Connected, None),
+        ServerState::Failed(why) => (McpServerConnectionStatus::Failed, Some(why)),
+    };
+    McpServerStatus {
+        name: server.name,
+        server_info: server.info,
+        tools: server.tools,
+        resources: if is_brief { Vec::new() } else { server.resources },
+        resource_templates: if is_brief { Vec::new() } else { server.resource_templates },
+        auth_status: match server.auth {
+            Auth::Unsupported => McpAuthStatus::Unsupported,
+            Auth::NotLoggedIn => McpAuthStatus::NotLoggedIn,
+            Auth::BearerToken => McpAuthStatus::BearerToken,
+            Auth::OAuth => McpAuthStatus::OAuth,
+            Auth::Other(_) => McpAuthStatus::Unknown,
+        },
+        runtime_status: Some(runtime),
+        tools_error,
+    }
+}
+
+async fn call(
+    connection: &Arc<Connection>,
+    params: McpServerToolCallParams,
+) -> Result<McpServerToolCallResponse, ErrorObject> {
+    let McpServerToolCallParams { thread_id, server, tool, arguments, .. } = params;
+    let invocation = McpInvocation { server, tool, arguments };
+    let called = thread(connection, &thread_id)?.call_tool(invocation).await.map_err(failed)?;
+    let result = called.map_err(failed)?;
+    Ok(McpServerToolCallResponse {
+        content: result.content,
+        structured_content: result.structured_content,
+        is_error: result.is_error,
+        meta: None,
+    })
+}
+
+async fn read(
+    connection: &Arc<Connection>,
+    params: McpResourceReadParams,
+) -> Result<McpResourceReadResponse, ErrorObject> {
+    let McpResourceReadParams { thread_id, server, uri } = params;
+    let contents = match (thread_id, configured(connection)?) {
+        (Some(name), _) => thread(connection, &name)?.read_resource(server, uri).await.map_err(failed)?,
+        (None, Some(servers)) => servers.read_resource(server, uri).await,
+        (None, None) => Err("there are no MCP servers".to_owned()),
+    };
+    Ok(McpResourceReadResponse { contents: contents.map_err(failed)? })
+}
