@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
+use codex_files::OutputError;
 use codex_login::LoginError;
 use codex_transport::DialError;
 
 use crate::console;
 use crate::login;
-use crate::output_file::OutputError;
 
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]

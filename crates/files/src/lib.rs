@@ -3,18 +3,25 @@
 //! Anyone who can write to a folder can put a pipe, a device or a sparse file of many gigabytes where a text is
 //! expected. Opening or reading such a file in the ordinary way blocks forever or exhausts memory.
 //!
-//! Invariants: only regular files are opened. No open waits longer than a second for another process. A read uses no
-//! more memory than its caller allows. Nothing is locked. No async code.
+//! Files that the user names on the command line may be pipes and devices as well: [`read_input`] reads one, and
+//! [`OutputFile`] writes one.
+//!
+//! Invariants: apart from those, only regular files are opened. No open waits longer than a second for another process,
+//! and no transfer longer than ten. A read uses no more memory than its caller allows. Nothing is locked. No async code.
 
 mod checkout;
+mod input_file;
 mod open;
+mod output_file;
 mod read;
 mod stamp;
 #[cfg(feature = "testing")]
 pub mod testing;
 
 pub use checkout::is_checkout;
+pub use input_file::read_input;
 pub use open::{Links, check_whole, open, open_with};
+pub use output_file::{OutputError, OutputFile, TimedWriter};
 pub use read::{read, read_open, read_start, read_text};
 pub use stamp::Stamp;
 

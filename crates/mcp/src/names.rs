@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// What all names begin with, so that no server can take the name of a tool of ours.
+/// The start of all names, so that no server can take the name of a tool of ours.
 pub(crate) const PREFIX: &str = "mcp__";
 
 const SEPARATOR: &str = "__";

@@ -125,7 +125,7 @@ pub(crate) fn start(
 }
 
 impl Process {
-    /// What it wrote to stderr last, to follow a reason.
+    /// The end of its stderr, to follow a reason.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.text()
     }

@@ -154,7 +154,7 @@ impl EarlyCall {
             Ok(ready) => match ready.tools.iter().find(means) {
                 Some(tool) => {
                     let target = Target::new(Arc::clone(&self.config), Arc::clone(&self.server), tool);
-                    // What was granted is not known here, so it is asked again at worst.
+                    // Grants are not known here, so the question is asked again at worst.
                     begin(&Arc::new(target), &self.call, &self.cx, false)
                 }
                 None => Box::new(Refused(format!("unsupported call: {}", self.call.tool))),

@@ -8,6 +8,7 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them"))]
 
+mod answer_schema;
 mod answer_tools;
 mod anthropic;
 mod backoff;
@@ -39,6 +40,7 @@ use std::{pin::Pin, time::Duration};
 
 use futures_util::future::BoxFuture;
 
+pub use answer_schema::{AnswerSchema, SchemaSupport};
 pub use answer_tools::AnswerTools;
 pub use anthropic::AnthropicDecoder;
 pub use backoff::Backoff;

@@ -81,12 +81,8 @@ fn an_option_that_a_command_would_not_see_is_refused() {
 #[test]
 fn a_command_of_another_release_says_what_is_missing() {
     for words in [
-        "codex mcp",
-        "codex mcp list --json",
-        "codex mcp add docs -- npx docs",
-        "codex mcp --help",
-        "codex -c a=1 -m o3 mcp",
-        "codex -m o3 mcp get x",
+        "codex -c a=1 -m o3 cloud",
+        "codex -m o3 plugin list",
         "codex cloud",
         "codex cloud exec --env x hello",
         "codex update",
@@ -96,12 +92,12 @@ fn a_command_of_another_release_says_what_is_missing() {
         assert_eq!(error.kind(), clap::error::ErrorKind::InvalidSubcommand, "{words}: {error}");
         assert!(error.to_string().contains("is not available in this release: "), "{words}: {error}");
     }
-    for words in ["codex -- mcp", "codex exec mcp", "codex -m mcp hello", "codex exec update the version"] {
+    for words in ["codex -- cloud", "codex exec cloud", "codex -m cloud hello", "codex exec update the version"] {
         let read = Args::read(words.split(' '));
         let said = read.map_or_else(|error| error.to_string(), |_| String::new());
         assert!(!said.contains("not available"), "{words}: {said}");
     }
-    let error = Args::read("codex --help mcp".split(' ')).unwrap_err();
+    let error = Args::read("codex --help cloud".split(' ')).unwrap_err();
     assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp);
 }
 

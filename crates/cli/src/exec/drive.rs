@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, Question, TurnId};
+use codex_model::{AnswerSchema, SchemaSupport};
 use codex_thread::{Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
@@ -14,7 +15,6 @@ use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
-use super::schema::{Schema, SchemaSupport};
 use super::show::RunOutput;
 use crate::signals::Stop;
 
@@ -70,7 +70,7 @@ pub(crate) struct Drive {
     pub(crate) show: RunOutput,
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
-    pub(crate) schema: Option<Schema>,
+    pub(crate) schema: Option<AnswerSchema>,
     pub(crate) last_message: Option<Text>,
     requests: u64,
     /// Whether the provider claims to enforce schemas.
@@ -98,7 +98,7 @@ impl Drive {
         show: RunOutput,
         answerer: Answerer,
         limits: Limits,
-        checked: Option<(Schema, SchemaSupport)>,
+        checked: Option<(AnswerSchema, SchemaSupport)>,
     ) -> Self {
         let (last_message, requests, unmended, stopped) = (None, 0, None, None);
         let (schema, pledge) = checked.unzip();

@@ -9,7 +9,6 @@ mod bill;
 mod drive;
 pub(crate) mod input;
 mod outlet;
-mod schema;
 pub(crate) mod setup;
 mod show;
 
@@ -24,6 +23,8 @@ use anyhow::{Context, bail};
 use codex_config::Env;
 use codex_dialects::ProtocolRelease;
 use codex_engine::Setup;
+use codex_files::{OutputFile, TimedWriter, read_input};
+use codex_model::{AnswerSchema, SchemaSupport};
 use codex_thread::Thread;
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTarget};
@@ -32,15 +33,16 @@ use self::approvals::Answerer;
 use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
-use self::schema::{Schema, SchemaSupport};
 use self::show::RunOutput;
 use crate::args::Shared;
 use crate::console::{self, Clean};
-use crate::output_file::OutputFile;
 use crate::signals;
 
 /// How long the last lines may take to be read after a timeout.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The largest schema.
+const MOST_SCHEMA_BYTES: usize = 8 * 1024 * 1024;
 
 pub(crate) fn run(shared: &Shared, args: &ExecArgs) -> ExitCode {
     let begun = Instant::now();
@@ -63,7 +65,7 @@ struct Prepared {
     env: Env,
     setup: Setup,
     task: Task,
-    schema: Option<(Schema, SchemaSupport)>,
+    schema: Option<(AnswerSchema, SchemaSupport)>,
     /// The output file for the last message.
     file: Option<OutputFile>,
 }
@@ -83,7 +85,7 @@ fn prepare(shared: &Shared, args: &ExecArgs, begun: Instant) -> anyhow::Result<P
     if let Some(ExecForm::Review(review)) = &args.form {
         base::check(review, &setup)?;
     }
-    let schema = options.output_schema.as_deref().map(Schema::read).transpose()?;
+    let schema = options.output_schema.as_deref().map(read_schema).transpose()?;
     let schema = schema.map(|schema| (schema, SchemaSupport::default()));
     if let Some((_, pledge)) = &schema {
         setup.model = pledge.watch(setup.model);
@@ -244,6 +246,22 @@ fn unfiled(path: &Path) -> String {
     format!("could not write the last message to {}", path.display())
 }
 
+fn read_schema(path: &Path) -> anyhow::Result<AnswerSchema> {
+    let text = read_input(path, MOST_SCHEMA_BYTES);
+    let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
+    let root =
+        serde_json::from_slice(&text).with_context(|| format!("--output-schema: {} is not JSON", path.display()))?;
+    AnswerSchema::new(root).with_context(|| format!("--output-schema: {} is not a JSON object", path.display()))
+}
+
+/// Writes a text to a file; a terminal gets it without control sequences.
+fn write_plain(output: &mut TimedWriter, text: &str) -> std::io::Result<()> {
+    if output.0.is_terminal() {
+        return Clean::new(output).write_all(text.as_bytes());
+    }
+    output.write_all(text.as_bytes())
+}
+
 /// Delivers the last message: to the output file, and to standard output unless events are there. If the file cannot be
 /// written, the message still goes to standard output.
 fn deliver(text: &str, file: Option<OutputFile>, output: Option<File>) -> anyhow::Result<()> {
@@ -252,7 +270,7 @@ fn deliver(text: &str, file: Option<OutputFile>, output: Option<File>) -> anyhow
     let file = file.filter(|_| !is_wanted || output.is_none());
     let filed = file.map_or(Ok(()), |file| {
         let path = file.path().to_owned();
-        file.replace_with(text).with_context(|| unfiled(&path))
+        file.replace_with(|output| write_plain(output, text)).with_context(|| unfiled(&path))
     });
     // If both streams are the same terminal, the person has read it already.
     let is_read = |output: &File| !is_wanted && output.is_terminal() && console::err_is_terminal();

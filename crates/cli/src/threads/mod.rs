@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{Env, Home};
+use codex_files::{OutputFile, TimedWriter};
 use codex_log::store::Entry;
 use codex_log::store::{ListQuery, SortKey};
 use codex_store::{MarkdownReader, RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown};
@@ -22,7 +23,6 @@ use self::args::{
 use crate::args::Shared;
 use crate::console;
 use crate::failure::ErrorWithHint;
-use crate::output_file::{OutputFile, TimedWriter};
 use crate::proto::working_directory;
 
 /// Does what is asked.

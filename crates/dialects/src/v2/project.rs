@@ -214,7 +214,7 @@ impl Projector {
                 self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
             }
             Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
-            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits, out),
+            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits.as_deref(), out),
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
             Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
             Body::Warning { message } => {
@@ -225,14 +225,16 @@ impl Projector {
         }
     }
 
-    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, rate_limits: &RateLimitSnapshot, out: Out<'_>) {
+    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, limits: Option<&RateLimitSnapshot>, out: Out<'_>) {
         if let Some(info) = info {
             let (thread_id, turn_id) = self.names(turn);
             let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
             out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
         }
-        let updated = AccountRateLimitsUpdatedNotification { rate_limits: rate_limits.clone().into() };
-        out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+        if let Some(limits) = limits {
+            let updated = AccountRateLimitsUpdatedNotification { rate_limits: limits.clone().into() };
+            out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+        }
     }
 
     fn limit_reached(&self, turn: &str, failure: &Failure, until_ms: i64, out: Out<'_>) {

@@ -15,7 +15,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The text of a chunk with this frame. What is within the frame has to be one JSON string and nothing else.
+    /// The text of a chunk with this frame. The part within the frame has to be one JSON string and nothing else.
     pub(super) fn text(&self, data: &str) -> Option<String> {
         if self.before.is_empty() {
             return None;

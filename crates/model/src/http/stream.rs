@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use codex_wire::provider_traits::SchemaForm;
+use codex_wire::{provider_traits::SchemaForm, tokens::RateLimitSnapshot};
 use reqwest::{Response, Version};
 use tokio::task::coop::consume_budget;
 
@@ -15,7 +15,7 @@ use super::{
     chains::StreamingAnswer,
     link::{Link, header_text, without_url},
 };
-use crate::{ModelError, ModelEvent, Prompt, encoding::Form, limits::rate_limits, sse::Parser};
+use crate::{ModelError, ModelEvent, Prompt, WireKind, encoding::Form, limits::rate_limits, sse::Parser};
 
 /// How long the last event is held back for the end of the body to come in, which nearly always came with it.
 const GRACE: Duration = Duration::from_millis(10);
@@ -43,10 +43,13 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
                 Ok(opened) => opened,
                 Err(error) => {
                     let Some(rate_limits) = error.rate_limits() else { return Err(error) };
-                    return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
+                    let opened = ModelEvent::Opened { rate_limits: Some(rate_limits) };
+                    return Ok(Some((opened, Stage::Refused(Box::new(error)))));
                 }
             };
-            let rate_limits = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
+            let told = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
+            let is_told = shared.provider.wire == WireKind::Responses || told != RateLimitSnapshot::default();
+            let rate_limits = is_told.then_some(told);
             let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
             incoming.streaming = streaming;
             incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));

@@ -28,10 +28,15 @@ const PHRASES: &[(&[&str], &str)] = &[
     (&["in ", "vain"], "without success"),
 ];
 
+/// Whether a file holds Rust; all others are documents.
+fn is_rust(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|extension| extension == "rs")
+}
+
 /// The text of a comment line, or of a line of a document.
 fn prose<'a>(name: &str, line: &'a str) -> Option<&'a str> {
     let line = line.trim_start();
-    if !name.ends_with(".rs") {
+    if !is_rust(name) {
         // A heading may be a clause.
         return (!line.starts_with('#')).then(|| line.trim_start_matches(['-', '*', '>', '|', ' ']));
     }
@@ -55,7 +60,7 @@ fn complaints(source: &Source) -> Vec<String> {
     let mut is_code = false;
     let mut complaints = Vec::new();
     for (number, line) in source.text.lines().enumerate() {
-        is_code ^= !source.name.ends_with(".rs") && line.trim_start().starts_with("```");
+        is_code ^= !is_rust(&source.name) && line.trim_start().starts_with("```");
         let Some(text) = prose(&source.name, line).filter(|_| !is_code) else { continue };
         complaints.extend(offences(text).into_iter().map(|what| format!("{}:{}: {what}", source.name, number + 1)));
     }

@@ -5,7 +5,7 @@
 //! content is kept until there is a replacement.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -14,14 +14,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-use crate::console::{self, Clean};
-
 /// How long a pipe or a terminal may take to accept more data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The reason why a file cannot be written. The caller adds the path.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutputError {
+pub enum OutputError {
+    /// Its last component is a link.
     #[error("it is a link, and links are not followed here")]
     Link,
     #[error("it leads to {0}, which is outside of the working directory")]
@@ -39,7 +38,9 @@ pub(crate) enum OutputError {
 }
 
 impl OutputError {
-    pub(crate) fn hint(&self) -> Option<String> {
+    /// A next step for the person.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",
             Self::NoReader => "start the reader first",
@@ -62,7 +63,7 @@ impl From<Errno> for OutputError {
 
 /// An output file, open and not written to yet.
 #[derive(Debug)]
-pub(crate) struct OutputFile {
+pub struct OutputFile {
     path: PathBuf,
     file: File,
     /// Its folder and name; `None` for a descriptor without a name of its own.
@@ -73,11 +74,11 @@ pub(crate) struct OutputFile {
 
 impl OutputFile {
     /// Opens a file. `root` is where commands may write, and `stdout` is the target of `/dev/stdout`.
-    pub(crate) fn open(path: &Path, root: &Path, stdout: impl AsFd) -> Result<Self, OutputError> {
+    pub fn open(path: &Path, root: &Path, stdout: impl AsFd) -> Result<Self, OutputError> {
         if let Some(number) = descriptor(path) {
             let file = match number {
                 1 => stdout.as_fd().try_clone_to_owned()?,
-                2 => console::painted_err().as_fd().try_clone_to_owned()?,
+                2 => io::stderr().as_fd().try_clone_to_owned()?,
                 number => reopened(number)?,
             };
             return Ok(Self { path: path.to_owned(), file: file.into(), place: None, is_new: false });
@@ -93,27 +94,26 @@ impl OutputFile {
     }
 
     /// The path as the user gave it.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn is_stdout(&self) -> bool {
+    /// Whether it stands for standard output.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
         descriptor(&self.path) == Some(1)
     }
 
-    /// Replaces the content with a text.
-    pub(crate) fn replace_with(mut self, text: &str) -> Result<(), OutputError> {
+    /// Replaces the content with that which `write` writes.
+    pub fn replace_with(mut self, write: impl FnOnce(&mut TimedWriter) -> io::Result<()>) -> Result<(), OutputError> {
         let mut output = TimedWriter(self.emptied()?);
-        if output.0.is_terminal() {
-            Clean::new(&mut output).write_all(text.as_bytes())?;
-        } else {
-            output.write_all(text.as_bytes())?;
-        }
+        write(&mut output)?;
         self.check(&output.0)
     }
 
     /// The emptied file. If it was removed in the meantime, a new one is created in the same folder.
-    pub(crate) fn emptied(&mut self) -> Result<File, OutputError> {
+    pub fn emptied(&mut self) -> Result<File, OutputError> {
         self.is_new = false;
         let file = match &self.place {
             Some((folder, name)) if !is_at(&self.file, folder, name) => open_in(folder, name)?.0,
@@ -202,7 +202,8 @@ fn is_at(file: &File, folder: impl AsFd, name: &Path) -> bool {
 }
 
 /// A file that may not accept everything at once. Writing waits for it, with a timeout.
-pub(crate) struct TimedWriter(pub(crate) File);
+#[derive(Debug)]
+pub struct TimedWriter(pub File);
 
 impl Write for TimedWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -265,7 +266,7 @@ mod tests {
         fn check(&self, name: &str, meanwhile: impl FnOnce(), expected: &str) {
             let file = self.open(name).unwrap();
             meanwhile();
-            let written = file.replace_with("answer");
+            let written = file.replace_with(answer);
             let told = written.map_or_else(|error| error.to_string(), |()| "written".to_owned());
             assert_eq!(told, expected);
             assert_eq!(self.text("outside/file").as_deref(), Some("theirs"));
@@ -366,14 +367,14 @@ mod tests {
     #[test]
     fn devices_pipes_and_descriptors_take_the_text() {
         let place = Place::new();
-        place.open("/dev/null").unwrap().replace_with("answer").unwrap();
+        place.open("/dev/null").unwrap().replace_with(answer).unwrap();
         // A pipe with a reader, by name and by number.
         make_fifo(&place.path("project/fifo"));
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut reader = File::from(openat(CWD, place.path("project/fifo"), flags, Mode::empty()).unwrap());
-        place.open("project/fifo").unwrap().replace_with("answer").unwrap();
+        place.open("project/fifo").unwrap().replace_with(answer).unwrap();
         let (mut numbered, writer) = io::pipe().unwrap();
-        place.open(&format!("/dev/fd/{}", writer.as_raw_fd())).unwrap().replace_with("answer").unwrap();
+        place.open(&format!("/dev/fd/{}", writer.as_raw_fd())).unwrap().replace_with(answer).unwrap();
         drop(writer);
         for pipe in [&mut reader as &mut dyn Read, &mut numbered] {
             let mut text = String::new();
@@ -385,10 +386,18 @@ mod tests {
         file.write_all(b"before: ").unwrap();
         OutputFile::open(Path::new("/dev/stdout"), &place.path("project"), &file)
             .unwrap()
-            .replace_with("one,")
+            .replace_with(|output| output.write_all(b"one,"))
             .unwrap();
-        place.open(&format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap().replace_with("two").unwrap();
+        place
+            .open(&format!("/proc/self/fd/{}", file.as_raw_fd()))
+            .unwrap()
+            .replace_with(|output| output.write_all(b"two"))
+            .unwrap();
         assert_eq!(place.text("project/log").as_deref(), Some("before: one,two"));
+    }
+
+    fn answer(output: &mut TimedWriter) -> io::Result<()> {
+        output.write_all(b"answer")
     }
 
     fn make_fifo(path: &Path) {

@@ -5,33 +5,35 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
-use codex_model::{Answer, Model, ModelEvent, Prompt, StreamExt};
+use futures_util::StreamExt;
 use serde_json::{Map, Value};
 
-use crate::input_file;
+use crate::{Answer, Model, ModelEvent, Prompt};
 
+/// How deep schemas may refer to each other.
 const DEEPEST: usize = 64;
 
-const MOST_BYTES: usize = 8 * 1024 * 1024;
-
+/// The schema that an answer has to follow.
 #[derive(Debug, Clone)]
-pub(crate) struct Schema {
+pub struct AnswerSchema {
     root: Value,
 }
 
 /// Whether the provider claimed, with its last answer, to enforce schemas. One that did not would only make the same
 /// mistake again.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SchemaSupport(Arc<AtomicBool>);
+pub struct SchemaSupport(Arc<AtomicBool>);
 
 impl SchemaSupport {
     /// Wraps a model to record its claim.
-    pub(crate) fn watch(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
+    #[must_use]
+    pub fn watch(&self, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Watched { model, pledge: self.clone() })
     }
 
-    pub(crate) fn is_given(&self) -> bool {
+    /// Whether the last answer came with the claim.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -53,23 +55,22 @@ impl Model for Watched {
     }
 }
 
-impl Schema {
-    pub(crate) fn read(path: &std::path::Path) -> anyhow::Result<Self> {
-        let text = input_file::read(path, MOST_BYTES);
-        let text = text.with_context(|| format!("--output-schema: could not read {}", path.display()))?;
-        let root: Value = serde_json::from_slice(&text)
-            .with_context(|| format!("--output-schema: {} is not JSON", path.display()))?;
-        anyhow::ensure!(root.is_object(), "--output-schema: {} is not a JSON object", path.display());
-        Ok(Self { root })
+impl AnswerSchema {
+    /// A schema; `None` if it is not a JSON object.
+    #[must_use]
+    pub fn new(root: Value) -> Option<Self> {
+        root.is_object().then_some(Self { root })
     }
 
     /// The schema as sent to the provider.
-    pub(crate) fn value(&self) -> &Value {
+    #[must_use]
+    pub fn value(&self) -> &Value {
         &self.root
     }
 
     /// The problem with an answer; `None` if it matches.
-    pub(crate) fn complaint(&self, answer: &str) -> Option<String> {
+    #[must_use]
+    pub fn complaint(&self, answer: &str) -> Option<String> {
         match serde_json::from_str::<Value>(answer.trim()) {
             Ok(value) => self.check(&self.root, &value, "", 0).err(),
             Err(error) => Some(format!("it is not JSON: {error}")),
@@ -201,7 +202,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, answer: &str, complaint: Option<&str>) {
-        assert_eq!(Schema { root: schema }.complaint(answer).as_deref(), complaint, "{answer}");
+        assert_eq!(AnswerSchema { root: schema }.complaint(answer).as_deref(), complaint, "{answer}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Also if it has more than `most_bytes` bytes, or if a pipe takes too long.
-pub(crate) fn read(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
+pub fn read_input(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let is_pipe = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::Fifo;
@@ -56,10 +56,10 @@ mod tests {
     fn a_file_is_read_whole_or_not_at_all() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"text").unwrap();
-        assert_eq!(read(file.path(), 1024).unwrap(), b"text");
-        assert_eq!(read(Path::new("/dev/zero"), 1024).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(read(Path::new("/dev/null"), 1024).unwrap(), b"");
-        assert_eq!(read(Path::new("/"), 1024).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(read_input(file.path(), 1024).unwrap(), b"text");
+        assert_eq!(read_input(Path::new("/dev/zero"), 1024).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(read_input(Path::new("/dev/null"), 1024).unwrap(), b"");
+        assert_eq!(read_input(Path::new("/"), 1024).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
             } else {
                 Some(writer)
             };
-            let reading = std::thread::spawn(move || read(Path::new(&path), 1024).unwrap());
+            let reading = std::thread::spawn(move || read_input(Path::new(&path), 1024).unwrap());
             if let Some(mut writer) = kept {
                 writer.write_all(b" and more").unwrap();
             }
