@@ -157,7 +157,7 @@ async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::R
                 let task = requests.spawn(exchange(Arc::clone(&link), connection.clone(), id, message));
                 lock(&link.open).insert(id, task);
             }
-            // What a server does with a notification is its own business.
+            // Nothing depends on the answer to a notification.
             None => drop(timeout(NOTIFICATION, link.post(&message)).await),
         }
     }

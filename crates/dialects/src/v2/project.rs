@@ -18,12 +18,13 @@ use codex_protocol::v2::notification::{
     TurnPlanUpdated, TurnStarted,
 };
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
-use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use codex_protocol::v2::warning::Warning;
 use codex_wire::name::Name;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
+use super::history::turn_error;
 use super::items::thread_item;
 use super::mcp;
 use super::read_state::read_state_changed;
@@ -486,17 +487,6 @@ pub fn review_turn(turn: &str, hint: String) -> Turn {
     let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];
     let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
     Turn::whole(turn.to_owned(), vec![item], TurnStatus::InProgress)
-}
-
-/// A failure as clients are told it: the hint is part of the message, on a line of its own.
-fn turn_error(failure: &Failure) -> TurnError {
-    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-    TurnError {
-        message: format!("{}{hint}", failure.message),
-        codex_error_info: Some((&failure.info).into()),
-        additional_details: None,
-        misalignment: (),
-    }
 }
 
 fn is_asked_about(item: &Item) -> bool {
