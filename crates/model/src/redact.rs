@@ -18,7 +18,7 @@ const NAMES: [&str; 5] = ["key", "token", "auth", "secret", "cookie"];
 pub(crate) struct Secrets(Vec<Secret>);
 
 impl Secrets {
-    /// What a request to this provider was authorized with.
+    /// The keys that a request to this provider was sent with.
     pub(crate) fn of(provider: &Provider, used: &Authorization) -> Self {
         let is_key = |name: &str| NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
         let configured = provider.headers.iter().chain(&provider.query).filter(|(name, _)| is_key(name));

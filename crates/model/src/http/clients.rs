@@ -66,7 +66,7 @@ pub(super) fn client(
     Ok(client)
 }
 
-/// What tells one version of a file from another.
+/// The length and time of change of a file.
 fn version_of(path: &Path) -> Option<(u64, SystemTime)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()?))

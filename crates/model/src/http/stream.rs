@@ -142,7 +142,7 @@ pub(super) struct Incoming {
     failed: Option<ModelError>,
     /// Recognises the answer for later requests.
     streaming: Option<StreamingAnswer>,
-    /// What no error may show.
+    /// The keys of the request, which no error may show.
     secrets: Secrets,
 }
 

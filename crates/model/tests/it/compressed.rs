@@ -14,7 +14,7 @@ use crate::asking::prompt;
 const DELTA: &str = "data: {\"type\":\"response.output_text.delta\",\"item_id\":\"m\",\"delta\":\"Hel\"}\n\n";
 const COMPLETED: &str = "data: {\"type\":\"response.completed\",\"response\":{\"id\":\"last\"}}\n\n";
 
-/// What a server does with its one client: gets the request, and the connection.
+/// Answers the one client of a server, given its request and the connection.
 type Serve = fn(&str, GzEncoder<TcpStream>, &Receiver<()>);
 
 /// A server that compresses its answer, and the signal that lets it go on.
