@@ -1,6 +1,6 @@
 //! The program: arguments in, exit status out. Its functionality is in the crates below.
 //!
-//! Invariant: the only crate with `anyhow`, and the only one that writes for people.
+//! Invariant: the only crate with `anyhow`. Text for people leaves it, and the chat, only through `console`.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod app_server;

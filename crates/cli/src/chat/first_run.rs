@@ -8,19 +8,18 @@ use std::time::Duration;
 use codex_config::{
     Auth, Config, ConfigEdit, Env, Overrides, ProviderConfig, UserConfig, WriteRequest, default_model, local_providers,
 };
+use codex_tui::chat::keys::Key;
+use codex_tui::chat::screen::Footer;
+use codex_tui::chat::{ChatEnd, Dialogue};
+use codex_tui::question::choice;
 use codex_tui::{Row, Span};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::dialogue::Dialogue;
-use super::session::ChatEnd;
 use super::setup::ChatEnvironment;
 use crate::transcript::Style;
-use codex_tui::chat::keys::Key;
-use codex_tui::chat::screen::Footer;
-use codex_tui::question::choice;
 
 /// How long a local server may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,54 +1,40 @@
 //! `codex`, `codex resume` and `codex fork`: a chat in the terminal.
 //!
-//! ```text
-//! keys ─▶ editor ─┐                      ┌─ client ⇄ app-server in this process
-//!                 ├─▶ session (one task) ┤
-//! signals, time ──┘                      └─ view (notifications → text) ─▶ screen
-//! ```
-//!
-//! Parts that need no terminal (the editor, Markdown, diffs, pages, pickers) are in `codex-tui`.
+//! The chat itself is in `codex-tui`. Here are its preparations: arguments, configuration, the first run, trust, and the
+//! server in this process.
 
-mod answering;
 pub(crate) mod args;
-mod client;
-mod commands;
-mod dialogue;
+mod context;
 mod first_run;
-mod history;
-mod open_thread;
-mod session;
 pub(crate) mod setup;
-mod tasks;
 pub(crate) mod trust;
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{AuthError, HistoryPersistence, Home};
 use codex_server::app::AppServer;
 use codex_store::{PromptFile, ThreadIndex};
 use codex_tui::Span;
+use codex_tui::chat::keys::{Keys, Raw};
+use codex_tui::chat::screen::{Capabilities, Footer, Screen};
+use codex_tui::chat::{Chat, ChatEnd, ChatParts, Client, Ended, History, SavedPrompts, StopSignal, ThreadToOpen, ask};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
-use self::client::{Client, Refused};
+use self::context::{HomeContext, PromptHistory};
 use self::first_run::{Choice, FirstRun};
-use self::history::History;
-use self::open_thread::ThreadToOpen;
-use self::session::{Chat, ChatEnd, ChatParts};
-use self::setup::ChatEnvironment;
+use self::setup::{ChatEnvironment, Prepared};
 use crate::args::Shared;
 use crate::console;
 use crate::exec::check_picture;
 use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
-use crate::signals::{self, Stop};
+use crate::signals;
 use crate::terminal::wants_colour;
 use crate::threads::locate;
 use crate::transcript::Style;
-use codex_tui::chat::keys::{Keys, Raw};
-use codex_tui::chat::screen::{Capabilities, Footer, Screen};
 
 const MISUSED: u8 = 2;
 const INTERRUPTED: u8 = 130;
@@ -134,8 +120,10 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let raw = Raw::enter(is_dumb, console::painted_out).context("could not take over the terminal")?;
     let ended = runtime.block_on(async {
+        let mut signals = signals::stop()?;
+        let stop: StopSignal = Box::pin(async move { signals.wait().await });
         let screen = Screen::new(console::painted_out(), capabilities, crossterm::terminal::size().unwrap_or_default());
-        begin(place, wish, screen, (Keys::read(&raw)?, signals::stop()?)).await
+        begin(place, wish, screen, (Keys::read(&raw)?, stop)).await
     });
     drop(raw);
     runtime.shutdown_background();
@@ -161,18 +149,12 @@ fn needs_key(place: &ChatEnvironment) -> anyhow::Result<bool> {
     }
 }
 
-/// The end of a chat, and the thread that can be resumed.
-struct Ended {
-    left: ChatEnd,
-    thread: Option<String>,
-}
-
 /// Asks about the project if necessary, and chats.
 async fn begin<W: Write>(
     mut place: ChatEnvironment,
     wish: ChatRequest,
     mut screen: Screen<W>,
-    (mut keys, mut stop): (Keys, Stop),
+    (mut keys, mut stop): (Keys, StopSignal),
 ) -> anyhow::Result<Ended> {
     if needs_key(&place)?
         && let Some(left) = ask_first_run(&mut place, &mut screen, &mut keys, &mut stop).await?
@@ -183,7 +165,7 @@ async fn begin<W: Write>(
     let mut level = trust::level(&place.config()?, &project);
     if level.is_none() {
         screen.show(trust::question(&project), Footer::default())?;
-        level = match dialogue::ask(&mut trust::Trust, &mut screen, &mut keys, &mut stop).await? {
+        level = match ask(&mut trust::Trust, &mut screen, &mut keys, &mut stop).await? {
             Ok(level) => Some(level),
             Err(left) => return Ok(Ended { left, thread: None }),
         };
@@ -191,48 +173,26 @@ async fn begin<W: Write>(
             trust::keep(&place.home, &place.env, &project, level)?;
         }
     }
-    let prepared = place.prepare(level)?;
-    let (config, cwd) = (prepared.config, prepared.start.cwd.clone());
+    let Prepared { start, config, named } = place.prepare(level)?;
+    let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let home = prepared.start.config.home().clone();
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
-    let client = Client::connect(AppServer::new(prepared.start)).await?;
+    let app = AppServer::new(start);
+    let serve = |stream| async move {
+        let (input, output) = tokio::io::split(stream);
+        app.serve_alone(input, output).await
+    };
+    let client = Client::connect(serve).await?;
     let made_of = ChatParts {
-        history: History::new(file),
-        config,
-        named: prepared.named,
+        history: History::new(file.map(|file| Box::new(PromptHistory::new(file)) as Box<dyn SavedPrompts>)),
+        named,
         pictures: wish.options.images.iter().map(|path| cwd.join(path)).collect(),
         cwd: cwd.clone(),
-        home,
+        context: Arc::new(HomeContext { home, config, cwd }),
         first: wish.first,
+        is_verbose: wish.is_verbose,
     };
-    let mut chat = Chat::new(client, screen, (keys, stop), made_of);
-    chat.view.is_verbose = wish.is_verbose;
-    let left = converse(&mut chat, &wish.wanted, &cwd).await;
-    let shown = chat.draw().and_then(|()| chat.screen.finish());
-    let thread = chat.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
-    // However the chat has ended, everything is written.
-    let closed = chat.client.close().await;
-    let left = left?;
-    closed?;
-    // A terminal that is gone shows nothing, which is no failure.
-    if left == ChatEnd::ByChoice {
-        shown?;
-    }
-    Ok(Ended { left, thread })
-}
-
-async fn converse<W: Write>(chat: &mut Chat<W>, wanted: &ThreadToOpen, cwd: &Path) -> anyhow::Result<ChatEnd> {
-    if let Err(Refused(why)) = chat.open(wanted, cwd).await? {
-        anyhow::bail!("{why}");
-    }
-    if chat.thread.is_none() && chat.choosing.is_none() {
-        return Ok(ChatEnd::ByChoice);
-    }
-    if chat.thread.is_some() {
-        chat.say_first().await?;
-    }
-    chat.run().await
+    Ok(Chat::new(client, screen, (keys, stop), made_of).converse(&wish.wanted).await?)
 }
 
 /// Asks how to start until that is settled. Returns how the chat was left, if it was.
@@ -240,12 +200,12 @@ async fn ask_first_run<W: Write>(
     place: &mut ChatEnvironment,
     screen: &mut Screen<W>,
     keys: &mut Keys,
-    stop: &mut Stop,
+    stop: &mut StopSignal,
 ) -> anyhow::Result<Option<ChatEnd>> {
     loop {
         let mut asked = FirstRun::new(first_run::find_servers(&place.env).await);
         screen.show(asked.question(), Footer::default())?;
-        let kept = match dialogue::ask(&mut asked, screen, keys, stop).await? {
+        let kept = match ask(&mut asked, screen, keys, stop).await? {
             Ok(Choice::Capabilities) => continue,
             Ok(choice) => first_run::keep(choice, place),
             Err(left) => return Ok(Some(left)),

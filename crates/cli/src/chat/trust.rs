@@ -5,15 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Config, ConfigEdit, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig, WriteRequest};
+use codex_tui::chat::keys::Key;
+use codex_tui::chat::screen::Footer;
+use codex_tui::chat::{ChatEnd, Dialogue};
+use codex_tui::question::choice;
 use codex_tui::{Row, Span};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
-use super::dialogue::Dialogue;
-use super::session::ChatEnd;
 use crate::transcript::{Style, visible};
-use codex_tui::chat::keys::Key;
-use codex_tui::chat::screen::Footer;
-use codex_tui::question::choice;
 
 /// The project of a folder: its repository, or the folder itself.
 pub(crate) fn project(cwd: &Path) -> PathBuf {

@@ -16,7 +16,7 @@ const CRATE_LINES: usize = 8_000;
 
 /// Crates that are larger than that, and the maximum number of lines of each until it is split. One that has shrunk
 /// below [`CRATE_LINES`] has to be removed from the list.
-const LARGE_CRATES: &[(&str, usize)] = &[("cli", 10_000)];
+const LARGE_CRATES: &[(&str, usize)] = &[];
 
 /// The measurements of one file.
 #[derive(Default)]

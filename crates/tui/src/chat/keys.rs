@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-pub use crate::key::Key;
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
 use crossterm::event::{KeyModifiers, poll};
 use crossterm::{QueueableCommand, terminal};
@@ -19,6 +18,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+pub use crate::key::Key;
+
 /// How long the reader waits for a key before it checks for other requests.
 const SLICE: Duration = Duration::from_millis(100);
 
@@ -29,7 +30,7 @@ const ESCAPE: Duration = Duration::from_millis(50);
 const WAITING: usize = 1024;
 
 #[derive(Debug)]
-pub enum Input {
+pub(crate) enum Input {
     /// A key, and the time when it was read.
     Key(Key, Instant),
     /// The terminal was resized.
@@ -63,7 +64,7 @@ impl Keys {
         Ok(Self { inputs, continued, wish, is_over, mode: raw.mode })
     }
 
-    pub async fn next(&mut self) -> Input {
+    pub(crate) async fn next(&mut self) -> Input {
         tokio::select! {
             Some(()) = self.continued.recv() => Input::Continued,
             input = self.inputs.recv() => input.unwrap_or(Input::Gone),
@@ -71,14 +72,13 @@ impl Keys {
     }
 
     /// Discards pending input. [`Input::Discarded`] with the returned number confirms it.
-    #[must_use]
-    pub fn discard(&self) -> u64 {
+    pub(crate) fn discard(&self) -> u64 {
         self.wish.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// Restores the terminal and stops the process group until somebody continues it. Called from the main thread,
     /// which receives the signal, so nothing runs before the stop.
-    pub fn suspend(&self) -> io::Result<()> {
+    pub(crate) fn suspend(&self) -> io::Result<()> {
         self.mode.restore();
         let stopped = kill_current_process_group(Signal::TSTP);
         self.mode.take()?;
@@ -86,7 +86,7 @@ impl Keys {
     }
 
     /// Sets up the terminal again after another program has used it.
-    pub fn retake(&self) -> io::Result<()> {
+    pub(crate) fn retake(&self) -> io::Result<()> {
         self.mode.restore();
         self.mode.take()
     }

@@ -1,5 +1,31 @@
 //! A chat in the terminal.
+//!
+//! ```text
+//! keys ─▶ editor ─┐                      ┌─ client ⇄ app-server, in this process or in the background
+//!                 ├─▶ session (one task) ┤
+//! signals, time ──┘                      └─ view (notifications → text) ─▶ screen
+//! ```
+//!
+//! The program around it starts the server, and implements [`ChatContext`] and [`SavedPrompts`].
 
+mod answering;
+mod client;
+mod commands;
+mod context;
+mod dialogue;
+mod error;
+mod history;
 pub mod keys;
+mod open_thread;
 pub mod screen;
-pub mod view;
+mod session;
+mod tasks;
+mod view;
+
+pub use client::Client;
+pub use context::ChatContext;
+pub use dialogue::{Dialogue, ask};
+pub use error::{ChatError, Refused};
+pub use history::{History, SavedPrompts};
+pub use open_thread::ThreadToOpen;
+pub use session::{Chat, ChatEnd, ChatParts, Ended, StopSignal};

@@ -10,8 +10,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::markdown::Markdown;
-use crate::{Ink, Span, amount, diff, in_brief};
 use codex_protocol::v2::account::{RateLimitSnapshot, RateLimitWindow};
 use codex_protocol::v2::item::{
     CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem,
@@ -22,7 +20,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::markdown::Markdown;
 use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
+use crate::{Ink, Span, amount, diff, in_brief};
 
 /// The number of lines of a command's output that are shown as they arrive.
 const HEAD_LINES: usize = 20;
@@ -35,7 +35,7 @@ const CHANGE_BYTES: usize = 64 * 1024;
 const OUTPUT: &str = "  │ ";
 const THOUGHT: &str = "  ~ ";
 
-pub struct View {
+pub(crate) struct View {
     transcript: Transcript<Vec<Span>>,
     /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
     is_styled: bool,
@@ -44,7 +44,7 @@ pub struct View {
     thought: Markdown,
     /// Whether the current line has its prefix.
     is_marked: bool,
-    pub cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// The number of lines that running commands have printed so far.
     printed: HashMap<String, usize>,
     /// Patches that are not shown yet: they are shown with their approval prompt, or when they are applied.
@@ -60,7 +60,7 @@ pub struct View {
     window: Option<(i64, i64)>,
     limits: Option<RateLimitSnapshot>,
     /// Whether all causes of a failure are shown.
-    pub is_verbose: bool,
+    pub(crate) is_verbose: bool,
     /// The number of consecutive retries, and their reason.
     retries: (usize, String),
 }
@@ -102,8 +102,7 @@ fn member<T: DeserializeOwned>(params: &Value, name: &str) -> Option<T> {
 
 impl View {
     /// A view that renders Markdown with styles, or shows it as it is.
-    #[must_use]
-    pub fn new(is_styled: bool) -> Self {
+    pub(crate) fn new(is_styled: bool) -> Self {
         Self {
             transcript: Transcript::new(Vec::new()),
             is_styled,
@@ -124,16 +123,16 @@ impl View {
         }
     }
 
-    pub fn take(&mut self) -> Vec<Span> {
+    pub(crate) fn take(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.transcript.ink)
     }
 
-    pub fn note(&mut self, style: Style, what: &str, message: &str) {
+    pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
         self.write(|transcript| transcript.note(style, what, message));
     }
 
     /// Writes a line of our own in a style.
-    pub fn remark(&mut self, style: Style, text: &str) {
+    pub(crate) fn remark(&mut self, style: Style, text: &str) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
             transcript.write(style, text)?;
@@ -142,12 +141,12 @@ impl View {
     }
 
     /// Writes a line of our own.
-    pub fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.write(|transcript| transcript.line(text));
     }
 
     /// Resets the usage for another thread.
-    pub fn begin_thread(&mut self) {
+    pub(crate) fn begin_thread(&mut self) {
         self.printed.clear();
         self.patches.clear();
         self.cut.clear();
@@ -156,13 +155,12 @@ impl View {
     }
 
     /// Whether an item was shown in full, as a decision about it requires.
-    #[must_use]
-    pub fn is_whole(&self, item: &str) -> bool {
+    pub(crate) fn is_whole(&self, item: &str) -> bool {
         !self.cut.contains(item)
     }
 
     /// Writes something that is neither an answer nor reasoning, and ends those first. Writing to memory does not fail.
-    pub fn write(&mut self, write: impl FnOnce(&mut Transcript<Vec<Span>>) -> std::io::Result<()>) {
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Transcript<Vec<Span>>) -> std::io::Result<()>) {
         self.settle();
         let _: std::io::Result<()> = write(&mut self.transcript);
     }
@@ -176,7 +174,7 @@ impl View {
         }
     }
 
-    pub fn spans(&mut self, spans: Vec<Span>) {
+    pub(crate) fn spans(&mut self, spans: Vec<Span>) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
             transcript.ink.extend(spans);
@@ -185,7 +183,7 @@ impl View {
     }
 
     /// Shows a notification. Unknown ones are ignored.
-    pub fn notification(&mut self, method: &str, params: &Value) {
+    pub(crate) fn notification(&mut self, method: &str, params: &Value) {
         let told = || NotificationParams::deserialize(params).unwrap_or_default();
         if method.starts_with("item/") || method.starts_with("turn/") {
             self.retries = Default::default();
@@ -331,7 +329,7 @@ impl View {
     }
 
     /// Takes a patch that was not shown yet.
-    pub fn take_patch(&mut self, id: &str) -> Vec<Span> {
+    pub(crate) fn take_patch(&mut self, id: &str) -> Vec<Span> {
         self.patches.remove(id).unwrap_or_default()
     }
 
@@ -402,14 +400,12 @@ impl View {
         self.retries = (count + 1, why);
     }
 
-    #[must_use]
-    pub fn retries(&self) -> usize {
+    pub(crate) fn retries(&self) -> usize {
         self.retries.0
     }
 
     /// Describes the usage and what is left.
-    #[must_use]
-    pub fn usage(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn usage(&self) -> Vec<(&'static str, String)> {
         let Usage { input, cached, output } = self.used;
         let mut rows = vec![("tokens", format!("{input} in ({cached} cached), {output} out"))];
         rows.extend(self.costs.1.map(|cost| ("cost", amount(cost))));

@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
 use codex_protocol::rpc::Incoming;
-use codex_server::app::AppServer;
 use codex_transport::{Address, Reader, Writer, dial, owner};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
+
+use super::error::{ChatError, Refused};
 
 /// The capacity of the in-memory pipe.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -35,11 +35,8 @@ pub(crate) enum Message {
     Question { id: RequestId, method: String, params: Value },
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Refused(pub(crate) String);
-
-pub(crate) struct Client {
+/// A connection to a server.
+pub struct Client {
     reader: BufReader<Reader>,
     writer: Writer,
     line: Vec<u8>,
@@ -58,13 +55,13 @@ enum Line {
 }
 
 impl Client {
-    /// Starts a server and initializes the connection.
-    pub(crate) async fn connect(app: AppServer) -> anyhow::Result<Self> {
+    /// Starts a server, which serves its end of an in-memory pipe, and initializes the connection.
+    pub async fn connect<S>(serve: impl FnOnce(DuplexStream) -> S) -> Result<Self, ChatError>
+    where
+        S: Future<Output = std::io::Result<()>> + Send + 'static,
+    {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        let server = tokio::spawn(async move {
-            let (input, output) = tokio::io::split(theirs);
-            app.serve_alone(input, output).await
-        });
+        let server = tokio::spawn(serve(theirs));
         let (reader, writer) = tokio::io::split(ours);
         Self::greet((Box::new(reader), Box::new(writer)), Some(server)).await
     }
@@ -85,7 +82,7 @@ impl Client {
     async fn greet(
         (reader, writer): (Reader, Writer),
         server: Option<JoinHandle<std::io::Result<()>>>,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, ChatError> {
         let mut client = Self {
             reader: BufReader::new(reader),
             writer,
@@ -127,8 +124,8 @@ impl Client {
     /// Sends a request, and waits for the response. Messages that arrive in the meantime are kept for [`Client::next`].
     ///
     /// # Errors
-    /// [`Refused`] for an error response; anything else means that the server is gone.
-    pub(crate) async fn call(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
+    /// [`ChatError::Refused`] for an error response; anything else means that the server is gone.
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, ChatError> {
         self.last_id += 1;
         let wanted = RequestId::Integer(self.last_id);
         self.write(&json!({"id": self.last_id, "method": method, "params": params})).await?;
@@ -141,28 +138,29 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| anyhow!("no answer to {method} came in time"))?
+        tokio::time::timeout(PATIENCE, answer).await.map_err(|_| ChatError::Late(method.to_owned()))?
     }
 
     /// Sends a request. An error response is not a failure of the chat.
-    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
+    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> Result<Result<Value, Refused>, ChatError> {
         match self.call(method, params).await {
             Ok(answer) => Ok(Ok(answer)),
-            Err(error) => error.downcast::<Refused>().map(Err),
+            Err(ChatError::Refused(refused)) => Ok(Err(refused)),
+            Err(error) => Err(error),
         }
     }
 
-    pub(crate) async fn answer(&mut self, id: &RequestId, result: Value) -> anyhow::Result<()> {
+    pub(crate) async fn answer(&mut self, id: &RequestId, result: Value) -> Result<(), ChatError> {
         self.write(&json!({"id": id, "result": result})).await
     }
 
     /// Responds that a request is not understood.
-    pub(crate) async fn refuse(&mut self, id: &RequestId, why: &str) -> anyhow::Result<()> {
+    pub(crate) async fn refuse(&mut self, id: &RequestId, why: &str) -> Result<(), ChatError> {
         self.write(&json!({"id": id, "error": {"code": codex_protocol::rpc::INVALID_REQUEST, "message": why}})).await
     }
 
     /// Waits for the next message. Cancel safe.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Message> {
+    pub(crate) async fn next(&mut self) -> Result<Message, ChatError> {
         if let Some(message) = self.waiting.pop_front() {
             return Ok(message);
         }
@@ -179,10 +177,10 @@ impl Client {
     }
 
     /// Closes the connection, and waits until everything is written. A background server keeps running.
-    pub(crate) async fn close(mut self) -> anyhow::Result<()> {
+    pub(crate) async fn close(mut self) -> Result<(), ChatError> {
         self.turn_to(None);
         let Some(mut server) = self.server.take() else { return Ok(()) };
-        self.writer.shutdown().await.context("the server is gone")?;
+        self.writer.shutdown().await.map_err(ChatError::Gone)?;
         let rest = async {
             // Remaining messages are read, so that the server can finish.
             while let Ok(Some(())) = self.line().await {
@@ -190,14 +188,14 @@ impl Client {
             }
             (&mut server).await
         };
-        let ended = tokio::time::timeout(LAST_WRITES, rest).await.context("the server did not end in time")?;
-        ended.context("the server failed")?.context("the connection failed")
+        let ended = tokio::time::timeout(LAST_WRITES, rest).await.map_err(ChatError::Endless)?;
+        ended.map_err(ChatError::Failed)?.map_err(ChatError::Connection)
     }
 
-    async fn write(&mut self, message: &Value) -> anyhow::Result<()> {
+    async fn write(&mut self, message: &Value) -> Result<(), ChatError> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        self.writer.write_all(&line).await.context("the server is gone")
+        self.writer.write_all(&line).await.map_err(ChatError::Gone)
     }
 
     async fn line(&mut self) -> std::io::Result<Option<()>> {
@@ -205,15 +203,15 @@ impl Client {
         Ok(self.line.ends_with(b"\n").then_some(()))
     }
 
-    async fn read(&mut self) -> anyhow::Result<Line> {
-        if self.line().await?.is_none() {
-            bail!("the server stopped");
+    async fn read(&mut self) -> Result<Line, ChatError> {
+        if self.line().await.map_err(ChatError::Connection)?.is_none() {
+            return Err(ChatError::Stopped);
         }
         let line = std::mem::take(&mut self.line);
         let value = |raw: Option<&serde_json::value::RawValue>| {
             raw.map_or(Ok(Value::Null), |raw| serde_json::from_str::<Value>(raw.get()))
         };
-        Ok(match Incoming::read(&line).context("the server said something that is no message")? {
+        Ok(match Incoming::read(&line).map_err(ChatError::NoMessage)? {
             Incoming::Request { id, method, params } => {
                 Line::Message(Message::Question { id, method: method.into_owned(), params: value(params)? })
             }

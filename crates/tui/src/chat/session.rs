@@ -4,24 +4,27 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::{Config, Home};
-use codex_tui::editor::{Edit, Editor};
-use codex_tui::picker::Picker;
-use codex_tui::{Row, Span, slash};
 use codex_wire::ids::{RequestId, ThreadId};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::client::{Client, Message, Refused};
+use super::client::{Client, Message};
+use super::context::ChatContext;
+use super::error::{ChatError, Refused};
 use super::history::History;
-use crate::signals::Stop;
+use super::keys::{Input, Key, Keys};
+use super::open_thread::ThreadToOpen;
+use super::screen::{Footer, Screen};
+use super::view::View;
+use crate::editor::{Edit, Editor};
+use crate::picker::Picker;
+use crate::question::{Question, QuestionQueue};
 use crate::transcript::Style;
-use codex_tui::chat::keys::{Input, Key, Keys};
-use codex_tui::chat::screen::{Footer, Screen};
-use codex_tui::chat::view::View;
-use codex_tui::question::{Question, QuestionQueue};
+use crate::{Row, Span, slash};
 
 /// The interval at which the duration of a turn is updated.
 const TICK: Duration = Duration::from_secs(1);
@@ -29,18 +32,18 @@ const TICK: Duration = Duration::from_secs(1);
 /// The maximum number of server messages handled before keys are checked again.
 const AT_ONCE: usize = 256;
 
-pub(crate) struct Chat<W> {
+/// A chat in a terminal.
+pub struct Chat<W> {
     pub(crate) client: Client,
     pub(crate) screen: Screen<W>,
     pub(crate) view: View,
     pub(crate) keys: Keys,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopSignal,
     pub(crate) editor: Editor,
     pub(crate) history: History,
-    pub(crate) config: Config,
+    pub(crate) context: Arc<dyn ChatContext>,
     pub(crate) named: Map<String, Value>,
     pub(crate) thread: Option<Opened>,
-    pub(crate) home: Home,
     pub(crate) cwd: PathBuf,
     /// The initial prompt, sent as soon as a thread is open.
     pub(crate) first: Option<String>,
@@ -57,14 +60,18 @@ pub(crate) struct Chat<W> {
 }
 
 /// The parts of a chat besides its client.
-pub(crate) struct ChatParts {
-    pub(crate) history: History,
-    pub(crate) config: Config,
-    pub(crate) named: Map<String, Value>,
-    pub(crate) home: Home,
-    pub(crate) cwd: PathBuf,
-    pub(crate) first: Option<String>,
-    pub(crate) pictures: Vec<PathBuf>,
+pub struct ChatParts {
+    pub history: History,
+    pub context: Arc<dyn ChatContext>,
+    /// The settings from the command line, which override those of a resumed thread.
+    pub named: Map<String, Value>,
+    pub cwd: PathBuf,
+    /// The initial prompt.
+    pub first: Option<String>,
+    /// Images to attach to the initial prompt.
+    pub pictures: Vec<PathBuf>,
+    /// Whether all causes of a failure are shown.
+    pub is_verbose: bool,
 }
 
 #[derive(Debug)]
@@ -100,13 +107,24 @@ pub(crate) enum Flow {
     Leave,
 }
 
+/// The way a chat ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChatEnd {
+pub enum ChatEnd {
     /// The user quit.
     ByChoice,
     /// A signal arrived, or the terminal is gone.
     ByForce,
 }
+
+/// The end of a chat, and the thread that can be resumed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub left: ChatEnd,
+    pub thread: Option<String>,
+}
+
+/// Completes when the program has to stop. Nothing waits for it again after that.
+pub type StopSignal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum ChatEvent {
     Message(Message),
@@ -117,9 +135,10 @@ enum ChatEvent {
 
 impl<W: Write> Chat<W> {
     /// A chat with a connected client, and nothing open.
-    pub(crate) fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, Stop), made_of: ChatParts) -> Self {
-        let ChatParts { history, config, named, home, cwd, first, pictures } = made_of;
-        let view = View::new(screen.capabilities().colour);
+    pub fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, StopSignal), made_of: ChatParts) -> Self {
+        let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = made_of;
+        let mut view = View::new(screen.capabilities().colour);
+        view.is_verbose = is_verbose;
         Self {
             client,
             screen,
@@ -128,10 +147,9 @@ impl<W: Write> Chat<W> {
             stop,
             editor: Editor::default(),
             history,
-            config,
+            context,
             named,
             thread: None,
-            home,
             cwd,
             first,
             pictures,
@@ -144,7 +162,35 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    pub(crate) async fn run(&mut self) -> anyhow::Result<ChatEnd> {
+    /// Opens a thread, and chats until the end.
+    pub async fn converse(mut self, wanted: &ThreadToOpen) -> Result<Ended, ChatError> {
+        let left = self.open_and_run(wanted).await;
+        let shown = self.draw().and_then(|()| self.screen.finish());
+        let thread = self.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
+        // However the chat has ended, everything is written.
+        let closed = self.client.close().await;
+        let left = left?;
+        closed?;
+        // A terminal that is gone shows nothing, which is no failure.
+        if left == ChatEnd::ByChoice {
+            shown.map_err(ChatError::Terminal)?;
+        }
+        Ok(Ended { left, thread })
+    }
+
+    async fn open_and_run(&mut self, wanted: &ThreadToOpen) -> Result<ChatEnd, ChatError> {
+        let cwd = self.cwd.clone();
+        self.open(wanted, &cwd).await??;
+        if self.thread.is_none() && self.choosing.is_none() {
+            return Ok(ChatEnd::ByChoice);
+        }
+        if self.thread.is_some() {
+            self.say_first().await?;
+        }
+        self.run().await
+    }
+
+    async fn run(&mut self) -> Result<ChatEnd, ChatError> {
         loop {
             if self.draw().is_err() {
                 // A terminal that cannot be written to is gone.
@@ -168,7 +214,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    async fn wait(&mut self) -> anyhow::Result<ChatEvent> {
+    async fn wait(&mut self) -> Result<ChatEvent, ChatError> {
         let tick = self.running.as_ref().map(|_| Instant::now() + TICK);
         let deadline = if self.asking.is_empty() { tick } else { self.asking.arming.deadline().map(Instant::from_std) };
         let time = async {
@@ -179,7 +225,7 @@ impl<W: Write> Chat<W> {
         };
         Ok(tokio::select! {
             biased;
-            () = self.stop.wait() => ChatEvent::Stop,
+            () = &mut self.stop => ChatEvent::Stop,
             input = self.keys.next() => ChatEvent::Input(input),
             message = self.client.next() => ChatEvent::Message(message?),
             () = time => ChatEvent::Time,
@@ -225,7 +271,7 @@ impl<W: Write> Chat<W> {
         Footer { status, typed: Some(self.editor.shown()), ..Footer::default() }
     }
 
-    async fn messages(&mut self, first: Message) -> anyhow::Result<()> {
+    async fn messages(&mut self, first: Message) -> Result<(), ChatError> {
         self.message(first).await?;
         for _ in 0..AT_ONCE {
             if !self.client.has_next() {
@@ -237,7 +283,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn message(&mut self, message: Message) -> anyhow::Result<()> {
+    async fn message(&mut self, message: Message) -> Result<(), ChatError> {
         match message {
             Message::Notification { method, params } => self.notification(&method, &params),
             Message::Question { id, method, params } => {
@@ -295,7 +341,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    async fn press(&mut self, key: &Key, at: Instant) -> anyhow::Result<Flow> {
+    async fn press(&mut self, key: &Key, at: Instant) -> Result<Flow, ChatError> {
         if *key == Key::Ctrl('z') {
             self.suspend();
             return Ok(Flow::Stay);
@@ -333,7 +379,7 @@ impl<W: Write> Chat<W> {
         Ok(Flow::Stay)
     }
 
-    async fn submit(&mut self) -> anyhow::Result<Flow> {
+    async fn submit(&mut self) -> Result<Flow, ChatError> {
         let text = self.editor.take();
         if let Some(choosing) = self.choosing.take() {
             return self.choose_by_number(choosing, text.trim()).await;
@@ -366,7 +412,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Sends a message: to the running turn, or in a new one.
-    pub(crate) async fn say(&mut self, text: String) -> anyhow::Result<()> {
+    pub(crate) async fn say(&mut self, text: String) -> Result<(), ChatError> {
         let Some(thread) = self.thread.as_ref().map(|thread| thread.id.clone()) else { return Ok(()) };
         self.remember(&text);
         let mut input = vec![json!({"type": "text", "text": text})];
@@ -395,7 +441,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Sends a request. An error response is not a failure of the chat.
-    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> anyhow::Result<Result<Value, Refused>> {
+    pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> Result<Result<Value, Refused>, ChatError> {
         self.client.attempt(method, params).await
     }
 }

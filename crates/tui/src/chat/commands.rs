@@ -1,14 +1,15 @@
 //! The chat's own commands.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use codex_tui::slash::{HELP, KEYS, Slash};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use serde_json::{Value, json};
 
-use super::client::Refused;
+use super::error::{ChatError, Refused};
 use super::open_thread::ThreadToOpen;
 use super::session::{Chat, Flow};
+use crate::slash::{HELP, KEYS, Slash};
 use crate::transcript::Style;
 
 /// The git command for listing changes: nothing that a repository configures is run.
@@ -17,7 +18,7 @@ const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", 
 const GIT_MS: u64 = 20_000;
 
 impl<W: Write> Chat<W> {
-    pub(crate) async fn command(&mut self, command: Slash) -> anyhow::Result<Flow> {
+    pub(crate) async fn command(&mut self, command: Slash) -> Result<Flow, ChatError> {
         match command {
             Slash::Help => self.help(),
             Slash::Quit => return Ok(Flow::Leave),
@@ -58,7 +59,7 @@ impl<W: Write> Chat<W> {
         self.view.line("");
     }
 
-    async fn go_to(&mut self, wanted: &ThreadToOpen) -> anyhow::Result<()> {
+    async fn go_to(&mut self, wanted: &ThreadToOpen) -> Result<(), ChatError> {
         let cwd = self.cwd.clone();
         if let Err(Refused(why)) = self.open(wanted, &cwd).await? {
             self.view.note(Style::Red, "error", &why);
@@ -66,19 +67,19 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn resume(&mut self, word: &str) -> anyhow::Result<()> {
-        let (home, word) = (self.home.clone(), word.to_owned());
-        let found = tokio::task::spawn_blocking(move || super::find(&home, &word)).await?;
-        match found {
+    async fn resume(&mut self, word: &str) -> Result<(), ChatError> {
+        let (context, word) = (Arc::clone(&self.context), word.to_owned());
+        let found = tokio::task::spawn_blocking(move || context.find_thread(&word)).await;
+        match found.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(id) => self.go_to(&ThreadToOpen::Resume(id)).await,
             Err(error) => {
-                self.view.note(Style::Red, "error", &format!("{error:#}"));
+                self.view.note(Style::Red, "error", &error);
                 Ok(())
             }
         }
     }
 
-    async fn compact(&mut self) -> anyhow::Result<()> {
+    async fn compact(&mut self) -> Result<(), ChatError> {
         let Some(thread) = &self.thread else { return Ok(()) };
         let params = json!({"threadId": thread.id});
         if let Err(Refused(why)) = self.attempt("thread/compact/start", params).await? {
@@ -88,7 +89,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Changes the settings of later turns. Returns whether it succeeded.
-    async fn configure(&mut self, mut change: Value) -> anyhow::Result<bool> {
+    async fn configure(&mut self, mut change: Value) -> Result<bool, ChatError> {
         let Some(thread) = &self.thread else { return Ok(false) };
         change["threadId"] = thread.id.as_str().into();
         let done = self.attempt("thread/settings/update", change).await?;
@@ -98,7 +99,7 @@ impl<W: Write> Chat<W> {
         Ok(done.is_ok())
     }
 
-    async fn models(&mut self) -> anyhow::Result<()> {
+    async fn models(&mut self) -> Result<(), ChatError> {
         let now = self.thread.as_ref().map(|thread| thread.model.clone()).unwrap_or_default();
         self.view.note(Style::Dim, "model", &now);
         if let Ok(answer) = self.attempt("model/list", json!({})).await? {
@@ -111,7 +112,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Handles the answer to the confirmation for full access.
-    pub(crate) async fn confirm(&mut self, words: &[String], answer: &str) -> anyhow::Result<()> {
+    pub(crate) async fn confirm(&mut self, words: &[String], answer: &str) -> Result<(), ChatError> {
         if matches!(answer, "y" | "yes") {
             return self.approvals(words, true).await;
         }
@@ -119,7 +120,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn approvals(&mut self, words: &[String], is_confirmed: bool) -> anyhow::Result<()> {
+    async fn approvals(&mut self, words: &[String], is_confirmed: bool) -> Result<(), ChatError> {
         let (mut change, mut approvals, mut sandbox) = (json!({}), None, None);
         for word in words {
             if let Ok(policy) = word.parse::<AskForApproval>() {
@@ -127,7 +128,7 @@ impl<W: Write> Chat<W> {
                 change["approvalPolicy"] = policy.as_str().into();
             } else if let Ok(mode) = word.parse::<SandboxMode>() {
                 sandbox = Some(mode);
-                change["sandboxPolicy"] = serde_json::to_value(self.config.sandbox.policy_of(mode))?;
+                change["sandboxPolicy"] = serde_json::to_value(self.context.sandbox_policy(mode))?;
             } else {
                 let known = "untrusted, on-request, on-failure, never; read-only, workspace-write, danger-full-access";
                 self.view.note(Style::Yellow, "unknown", &format!("{word}; there are {known}"));
@@ -168,7 +169,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Shows the changes since the last commit. Git runs in a read-only sandbox.
-    async fn diff(&mut self) -> anyhow::Result<()> {
+    async fn diff(&mut self) -> Result<(), ChatError> {
         let how = ["--no-ext-diff", "--no-textconv", "--no-color"];
         let mut diff = self.git(&[["diff", "HEAD"].as_slice(), &how].concat()).await?;
         if diff.is_err() {
@@ -179,7 +180,7 @@ impl<W: Write> Chat<W> {
         match (diff, new) {
             (Ok(diff), Ok(new)) if diff.is_empty() && new.is_empty() => self.view.line("No uncommitted changes.\n"),
             (Ok(diff), Ok(new)) => {
-                self.view.spans(codex_tui::diff::of_git(&diff));
+                self.view.spans(crate::diff::of_git(&diff));
                 new.lines().for_each(|name| self.view.note(Style::Green, "new file", name));
                 self.view.line("");
             }
@@ -188,7 +189,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    pub(crate) async fn git(&mut self, words: &[&str]) -> anyhow::Result<Result<String, String>> {
+    pub(crate) async fn git(&mut self, words: &[&str]) -> Result<Result<String, String>, ChatError> {
         let command = [GIT, words].concat();
         let params = json!({"command": command, "cwd": self.cwd, "timeoutMs": GIT_MS,
             "sandboxPolicy": {"type": "readOnly"}});

@@ -1,17 +1,27 @@
 //! The prompt history, newest first: the prompts of this run, and those that the home folder keeps.
 
-use codex_store::PromptFile;
 use codex_wire::ids::ThreadId;
 
 /// The maximum number of unreadable lines skipped in search of an earlier prompt.
 const MOST_UNREADABLE: usize = 100;
 
+/// The prompts that the home folder keeps.
+pub trait SavedPrompts: Send + std::fmt::Debug {
+    /// The number of prompts when the run started.
+    fn count(&self) -> usize;
+
+    /// The prompt at a position, starting with the oldest; `None` if it cannot be read.
+    fn get(&self, position: usize) -> Option<String>;
+
+    /// Adds a prompt. The error is for people.
+    fn add(&self, thread: ThreadId, text: &str) -> Result<(), String>;
+}
+
 /// The prompt history, and the position in it.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    file: Option<PromptFile>,
-    /// The identity of the file when the run started.
-    log_id: u64,
+pub struct History {
+    saved: Option<Box<dyn SavedPrompts>>,
+    /// The number of saved prompts when the run started.
     entries: usize,
     /// The prompts of this run, oldest first.
     here: Vec<String>,
@@ -20,22 +30,23 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The history of a file, or of this run alone.
-    pub(crate) fn new(file: Option<PromptFile>) -> Self {
-        let state = file.as_ref().map(PromptFile::look).unwrap_or_default();
-        Self { file, log_id: state.log_id, entries: state.entries, ..Self::default() }
+    /// The history with saved prompts, or of this run alone.
+    #[must_use]
+    pub fn new(saved: Option<Box<dyn SavedPrompts>>) -> Self {
+        let entries = saved.as_ref().map_or(0, |saved| saved.count());
+        Self { saved, entries, ..Self::default() }
     }
 
-    /// Adds a prompt. A write error is reported once, and the file is given up.
+    /// Adds a prompt. A write error is reported once, and nothing more is saved.
     pub(crate) fn add(&mut self, thread: Option<ThreadId>, text: &str) -> Option<String> {
         self.back = None;
         if self.here.last().is_none_or(|last| last != text) {
             self.here.push(text.to_owned());
         }
-        let (file, thread) = (self.file.as_ref()?, thread?);
-        let error = file.add(thread, text).err()?;
-        self.file = None;
-        Some(error.to_string())
+        let (saved, thread) = (self.saved.as_ref()?, thread?);
+        let error = saved.add(thread, text).err()?;
+        self.saved = None;
+        Some(error)
     }
 
     /// The next older prompt, if there is one. `typed` is the current input.
@@ -68,21 +79,43 @@ impl History {
             return self.here.get(place).cloned();
         }
         let place = self.entries.checked_sub(step - self.here.len())?;
-        self.file.as_ref()?.entry(self.log_id, place).map(|entry| entry.text)
+        self.saved.as_ref()?.get(place)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+
+    /// Prompts in memory. Empty ones cannot be read, and long ones cannot be saved.
+    #[derive(Debug, Clone, Default)]
+    struct Prompts(Arc<Mutex<Vec<String>>>);
+
+    impl SavedPrompts for Prompts {
+        fn count(&self) -> usize {
+            self.0.lock().unwrap().len()
+        }
+
+        fn get(&self, position: usize) -> Option<String> {
+            self.0.lock().unwrap().get(position).filter(|text| !text.is_empty()).cloned()
+        }
+
+        fn add(&self, _: ThreadId, text: &str) -> Result<(), String> {
+            if text.len() > 10 {
+                return Err("the disk is full".to_owned());
+            }
+            self.0.lock().unwrap().push(text.to_owned());
+            Ok(())
+        }
+    }
 
     #[test]
     fn prompts_of_other_runs_come_after_those_of_this_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = PromptFile::new(folder.path().join("history.jsonl"), None);
-        file.add(ThreadId::fresh(), "old").unwrap();
-        std::fs::write(folder.path().join("more"), "").unwrap();
-        let mut history = History::new(Some(file.clone()));
+        let saved = Prompts::default();
+        saved.0.lock().unwrap().extend(["old".to_owned(), String::new()]);
+        let mut history = History::new(Some(Box::new(saved.clone())));
         assert_eq!(history.add(Some(ThreadId::fresh()), "new"), None);
         assert_eq!(history.older("draft").as_deref(), Some("new"));
         assert_eq!(history.older("new").as_deref(), Some("old"));
@@ -90,7 +123,17 @@ mod tests {
         assert_eq!(history.newer().as_deref(), Some("new"));
         assert_eq!(history.newer().as_deref(), Some("draft"));
         assert_eq!(history.newer(), None);
-        assert_eq!(file.look().entries, 2);
+        assert_eq!(saved.0.lock().unwrap().as_slice(), ["old", "", "new"]);
+    }
+
+    #[test]
+    fn a_failure_to_save_is_reported_once() {
+        let mut history = History::new(Some(Box::new(Prompts::default())));
+        let long = "more than fits";
+        assert_eq!(history.add(Some(ThreadId::fresh()), long).as_deref(), Some("the disk is full"));
+        assert_eq!(history.add(Some(ThreadId::fresh()), "one more that is long"), None);
+        assert_eq!(history.older("").as_deref(), Some("one more that is long"));
+        assert_eq!(history.older("").as_deref(), Some(long));
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use codex_tui::picker::{Entry, Picker};
 use serde_json::{Value, json};
 
-use super::client::{Client, Refused};
+use super::client::Client;
+use super::error::{ChatError, Refused};
 use super::session::{Chat, Flow, Opened, ThreadPicker};
+use crate::picker::{Entry, Picker};
 use crate::transcript::{Style, heading};
 
 /// The maximum number of threads to pick from, and on a terminal that cannot show a list in place.
@@ -18,7 +19,7 @@ const MOST_TURNS: usize = 500;
 
 /// The thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ThreadToOpen {
+pub enum ThreadToOpen {
     New,
     Resume(String),
     Fork(String),
@@ -31,7 +32,7 @@ pub(crate) enum ThreadToOpen {
 
 impl<W: Write> Chat<W> {
     /// Opens a thread. The previous one continues without this client, which means that an idle one is closed.
-    pub(crate) async fn open(&mut self, wanted: &ThreadToOpen, cwd: &Path) -> anyhow::Result<Result<(), Refused>> {
+    pub(crate) async fn open(&mut self, wanted: &ThreadToOpen, cwd: &Path) -> Result<Result<(), Refused>, ChatError> {
         let mut params = self.named.clone();
         params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
         let method = match wanted {
@@ -49,7 +50,7 @@ impl<W: Write> Chat<W> {
             }
         };
         let mut elsewhere = match wanted {
-            ThreadToOpen::Resume(id) => Client::holding(&self.home.server_socket(), id).await,
+            ThreadToOpen::Resume(id) => Client::holding(&self.context.server_socket(), id).await,
             _ => None,
         };
         let server = elsewhere.as_mut().unwrap_or_else(|| self.client.own());
@@ -114,7 +115,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Shows the history of the thread: with all items, or as in the response if they are not available.
-    async fn show_earlier(&mut self, answer: &Value) -> anyhow::Result<()> {
+    async fn show_earlier(&mut self, answer: &Value) -> Result<(), ChatError> {
         let params = json!({"threadId": answer.pointer("/thread/id"), "itemsView": "full", "limit": MOST_TURNS,
             "sortDirection": "desc"});
         let (mut turns, mut has_more) = (Vec::new(), false);
@@ -129,7 +130,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Shows threads to pick from.
-    pub(crate) async fn offer(&mut self, is_fork: bool, folder: Option<&Path>) -> anyhow::Result<()> {
+    pub(crate) async fn offer(&mut self, is_fork: bool, folder: Option<&Path>) -> Result<(), ChatError> {
         let mut params = json!({"limit": MOST_CHOICES, "modelProviders": [], "sortKey": "updated_at",
             "sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"]});
         if let Some(folder) = folder {
@@ -157,7 +158,7 @@ impl<W: Write> Chat<W> {
         }
         if self.screen.capabilities().is_dumb {
             for (at, Entry { note, title }) in entries.iter().enumerate() {
-                self.view.line(&format!("{:>3}  {note}  {}", at + 1, codex_tui::one_line(title)));
+                self.view.line(&format!("{:>3}  {note}  {}", at + 1, crate::one_line(title)));
             }
             self.view.line("Pick a thread by number (Enter to cancel):");
         }
@@ -166,7 +167,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Handles a choice by number.
-    pub(crate) async fn choose_by_number(&mut self, choosing: ThreadPicker, text: &str) -> anyhow::Result<Flow> {
+    pub(crate) async fn choose_by_number(&mut self, choosing: ThreadPicker, text: &str) -> Result<Flow, ChatError> {
         let number = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let number = number.filter(|number| *number < choosing.ids.len());
         if number.is_none() && !text.is_empty() {
@@ -178,7 +179,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Handles the user's choice.
-    pub(crate) async fn choose(&mut self, choosing: ThreadPicker, number: Option<usize>) -> anyhow::Result<Flow> {
+    pub(crate) async fn choose(&mut self, choosing: ThreadPicker, number: Option<usize>) -> Result<Flow, ChatError> {
         let Some(id) = number.and_then(|number| choosing.ids.get(number)).cloned() else {
             return Ok(if self.thread.is_none() { Flow::Leave } else { Flow::Stay });
         };
@@ -195,7 +196,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Sends the initial prompt.
-    pub(crate) async fn say_first(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn say_first(&mut self) -> Result<(), ChatError> {
         match self.first.take() {
             Some(text) => self.say(text).await,
             None => Ok(()),

@@ -4,14 +4,13 @@ use std::io::Write;
 
 use tokio::time::Instant;
 
-use super::session::ChatEnd;
-use crate::signals::Stop;
-use codex_tui::chat::keys::{Input, Key, Keys};
-use codex_tui::chat::screen::{Footer, Screen};
-use codex_tui::question::Readiness;
+use super::keys::{Input, Key, Keys};
+use super::screen::{Footer, Screen};
+use super::session::{ChatEnd, StopSignal};
+use crate::question::Readiness;
 
 /// A dialogue, without a terminal.
-pub(crate) trait Dialogue {
+pub trait Dialogue {
     type Answer;
 
     fn footer(&self) -> Footer;
@@ -21,12 +20,12 @@ pub(crate) trait Dialogue {
 }
 
 /// Shows the dialogue, and waits for the answer. A key counts only if it was pressed after the choices were shown.
-pub(crate) async fn ask<W: Write, D: Dialogue>(
+pub async fn ask<W: Write, D: Dialogue>(
     dialogue: &mut D,
     screen: &mut Screen<W>,
     keys: &mut Keys,
-    stop: &mut Stop,
-) -> anyhow::Result<Result<D::Answer, ChatEnd>> {
+    stop: &mut StopSignal,
+) -> std::io::Result<Result<D::Answer, ChatEnd>> {
     let mut arming = Readiness::begin(Instant::now().into_std());
     let answer = loop {
         let footer = if arming.has_choices() { dialogue.footer() } else { Footer::default() };
@@ -42,7 +41,7 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
             }
         };
         tokio::select! {
-            () = stop.wait() => break Err(ChatEnd::ByForce),
+            () = &mut *stop => break Err(ChatEnd::ByForce),
             () = time => arming.wake(Instant::now().into_std(), || keys.discard()),
             input = keys.next() => match input {
                 Input::Gone => break Err(ChatEnd::ByForce),

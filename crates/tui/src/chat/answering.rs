@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use codex_tui::picker::Picked;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::error::ChatError;
+use super::keys::Key;
 use super::session::{Chat, Flow};
-use codex_tui::chat::keys::Key;
-use codex_tui::question::{KeyOutcome, Question};
+use crate::picker::Picked;
+use crate::question::{KeyOutcome, Question};
 
 impl<W: Write> Chat<W> {
     pub(crate) fn ask(&mut self, question: Question) {
@@ -32,7 +33,7 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> anyhow::Result<()> {
+    pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> Result<(), ChatError> {
         match self.asking.press(key, at.into_std()) {
             KeyOutcome::Nothing => {}
             KeyOutcome::More(page) => self.view.spans(page),
@@ -46,7 +47,7 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    pub(crate) async fn pick(&mut self, key: &Key) -> anyhow::Result<Flow> {
+    pub(crate) async fn pick(&mut self, key: &Key) -> Result<Flow, ChatError> {
         let Some(mut choosing) = self.choosing.take() else { return Ok(Flow::Stay) };
         match choosing.picker.press(key) {
             Picked::Open => {
@@ -59,7 +60,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Ctrl-C: stops the turn, or clears the input; pressed again, quits.
-    pub(crate) async fn interrupt(&mut self) -> anyhow::Result<Flow> {
+    pub(crate) async fn interrupt(&mut self) -> Result<Flow, ChatError> {
         if std::mem::replace(&mut self.is_warned, true) {
             return Ok(Flow::Leave);
         }
@@ -72,7 +73,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Stops the running turn, if there is one.
-    pub(crate) async fn stop_turn(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn stop_turn(&mut self) -> Result<(), ChatError> {
         if let (Some(thread), Some(running)) = (&self.thread, &self.running) {
             let params = json!({"threadId": thread.id, "turnId": running.turn});
             // A turn that has just ended needs no stopping.

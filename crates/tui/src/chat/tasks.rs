@@ -5,9 +5,8 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::client::Refused;
+use super::error::{ChatError, Refused};
 use super::session::Chat;
-use super::trust;
 use crate::transcript::Style;
 
 /// The file that describes a project to a model.
@@ -21,7 +20,7 @@ conventions the code and the commit messages follow, and what to be careful with
 guess. Keep it under 400 words, in Markdown.";
 
 impl<W: Write> Chat<W> {
-    pub(crate) async fn run_own(&mut self, command: &str) -> anyhow::Result<()> {
+    pub(crate) async fn run_own(&mut self, command: &str) -> Result<(), ChatError> {
         let Some(thread) = &self.thread else { return Ok(()) };
         let params = json!({"threadId": thread.id, "command": command});
         if let Err(Refused(why)) = self.attempt("thread/shellCommand", params).await? {
@@ -31,8 +30,8 @@ impl<W: Write> Chat<W> {
     }
 
     /// Asks the model to describe the project, unless there is a description.
-    pub(crate) async fn init(&mut self) -> anyhow::Result<()> {
-        let file = trust::project(&self.cwd).join(AGENTS);
+    pub(crate) async fn init(&mut self) -> Result<(), ChatError> {
+        let file = self.context.project().join(AGENTS);
         if file.symlink_metadata().is_ok() {
             let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
             self.view.remark(Style::Yellow, &text);
@@ -42,7 +41,7 @@ impl<W: Write> Chat<W> {
     }
 
     /// Starts a review: of uncommitted changes, of a branch, of a commit, or of whatever the words describe.
-    pub(crate) async fn review(&mut self, what: Option<&str>) -> anyhow::Result<()> {
+    pub(crate) async fn review(&mut self, what: Option<&str>) -> Result<(), ChatError> {
         let target = match what {
             None => json!({"type": "uncommittedChanges"}),
             Some(words) if words.contains(char::is_whitespace) => json!({"type": "custom", "instructions": words}),
@@ -67,18 +66,17 @@ impl<W: Write> Chat<W> {
         Ok(())
     }
 
-    async fn is_branch(&mut self, name: &str) -> anyhow::Result<bool> {
+    async fn is_branch(&mut self, name: &str) -> Result<bool, ChatError> {
         self.is_there(&format!("refs/remotes/{name}")).await
     }
 
     /// Whether git knows a name.
-    async fn is_there(&mut self, name: &str) -> anyhow::Result<bool> {
+    async fn is_there(&mut self, name: &str) -> Result<bool, ChatError> {
         Ok(self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]).await?.is_ok())
     }
 
     /// Shows the status of the thread and the configuration.
     pub(crate) fn status(&mut self) {
-        let level = trust::level(&self.config, &trust::project(&self.cwd));
         let mut rows = Vec::new();
         if let Some(thread) = &self.thread {
             let effort = if thread.effort.is_empty() { "default" } else { &thread.effort };
@@ -92,9 +90,9 @@ impl<W: Write> Chat<W> {
                 ("approvals", thread.approvals.clone()),
             ]);
         }
-        rows.push(("trust", level.map_or("not asked", |level| level.as_str()).to_owned()));
+        rows.push(("trust", self.context.trust().unwrap_or("not asked").to_owned()));
         rows.extend(self.view.usage());
-        let file = self.home.config_file();
+        let file = self.context.config_file();
         let is_there = if file.exists() { "" } else { " (not there)" };
         rows.push(("config", format!("{}{is_there}", file.display())));
         for (what, value) in rows {

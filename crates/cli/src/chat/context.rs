@@ -1,0 +1,94 @@
+//! The answers to the questions of the chat: from the configuration, the stored threads and the prompt history.
+
+use std::path::PathBuf;
+
+use codex_config::{Config, Home, TrustLevel};
+use codex_log::store::PromptHistoryState;
+use codex_store::PromptFile;
+use codex_tui::chat::{ChatContext, SavedPrompts};
+use codex_wire::ids::ThreadId;
+use codex_wire::policy::{SandboxMode, SandboxPolicy};
+
+use super::{find, trust};
+
+/// The home and the configuration of a chat.
+pub(crate) struct HomeContext {
+    pub(crate) home: Home,
+    pub(crate) config: Config,
+    pub(crate) cwd: PathBuf,
+}
+
+impl ChatContext for HomeContext {
+    fn find_thread(&self, word: &str) -> Result<String, String> {
+        find(&self.home, word).map_err(|error| format!("{error:#}"))
+    }
+
+    fn sandbox_policy(&self, mode: SandboxMode) -> SandboxPolicy {
+        self.config.sandbox.policy_of(mode)
+    }
+
+    fn project(&self) -> PathBuf {
+        trust::project(&self.cwd)
+    }
+
+    fn trust(&self) -> Option<&'static str> {
+        trust::level(&self.config, &self.project()).map(TrustLevel::as_str)
+    }
+
+    fn config_file(&self) -> PathBuf {
+        self.home.config_file()
+    }
+
+    fn server_socket(&self) -> PathBuf {
+        self.home.server_socket()
+    }
+}
+
+/// A prompt history, and its state when the run started.
+#[derive(Debug)]
+pub(crate) struct PromptHistory {
+    file: PromptFile,
+    state: PromptHistoryState,
+}
+
+impl PromptHistory {
+    pub(crate) fn new(file: PromptFile) -> Self {
+        let state = file.look();
+        Self { file, state }
+    }
+}
+
+impl SavedPrompts for PromptHistory {
+    fn count(&self) -> usize {
+        self.state.entries
+    }
+
+    fn get(&self, position: usize) -> Option<String> {
+        self.file.entry(self.state.log_id, position).map(|entry| entry.text)
+    }
+
+    fn add(&self, thread: ThreadId, text: &str) -> Result<(), String> {
+        self.file.add(thread, text).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_counted_once_and_read_from_the_same_file_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.jsonl");
+        let file = PromptFile::new(path.clone(), None);
+        file.add(ThreadId::fresh(), "old").unwrap();
+        let saved = PromptHistory::new(file.clone());
+        assert_eq!(saved.add(ThreadId::fresh(), "new"), Ok(()));
+        assert_eq!(saved.count(), 1, "those of this run are not counted");
+        assert_eq!(saved.get(0).as_deref(), Some("old"));
+        assert_eq!(file.look().entries, 2);
+        std::fs::rename(&path, folder.path().join("before")).unwrap();
+        file.add(ThreadId::fresh(), "other").unwrap();
+        assert_eq!(saved.get(0), None, "the file was replaced");
+    }
+}

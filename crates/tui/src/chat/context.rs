@@ -1,0 +1,27 @@
+//! The questions of the chat that only the program around it can answer.
+
+use std::path::PathBuf;
+
+use codex_wire::policy::{SandboxMode, SandboxPolicy};
+
+/// The program around a chat: its configuration and its stored threads.
+pub trait ChatContext: Send + Sync {
+    /// Finds the id of a thread by its id, the start of its id, or its name. The error is for people. It may read files,
+    /// so it is called off the async threads.
+    fn find_thread(&self, word: &str) -> Result<String, String>;
+
+    /// The policy of a sandbox mode, with the configured folders.
+    fn sandbox_policy(&self, mode: SandboxMode) -> SandboxPolicy;
+
+    /// The folder of the project.
+    fn project(&self) -> PathBuf;
+
+    /// The user's answer to the question whether the project is trusted.
+    fn trust(&self) -> Option<&'static str>;
+
+    /// The user's configuration file, which may not exist.
+    fn config_file(&self) -> PathBuf;
+
+    /// The socket of the background server, which may not run.
+    fn server_socket(&self) -> PathBuf;
+}

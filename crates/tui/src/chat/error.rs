@@ -1,0 +1,36 @@
+//! The reasons why a chat ends early.
+
+use std::io;
+
+use tokio::task::JoinError;
+use tokio::time::error::Elapsed;
+
+/// An error response of the server.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub(crate) String);
+
+/// The reason why a chat cannot continue.
+#[derive(Debug, thiserror::Error)]
+pub enum ChatError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("no answer to {0} came in time")]
+    Late(String),
+    #[error("the server is gone")]
+    Gone(#[source] io::Error),
+    #[error("the server stopped")]
+    Stopped,
+    #[error("the server said something that is no message")]
+    NoMessage(#[source] serde_json::Error),
+    #[error("a message could not be encoded or decoded")]
+    Json(#[from] serde_json::Error),
+    #[error("the server did not end in time")]
+    Endless(#[source] Elapsed),
+    #[error("the server failed")]
+    Failed(#[source] JoinError),
+    #[error("the connection failed")]
+    Connection(#[source] io::Error),
+    #[error("could not write to the terminal")]
+    Terminal(#[source] io::Error),
+}
