@@ -7,11 +7,11 @@ use codex_config::Env;
 use codex_log::{
     Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
 };
+use codex_tui::in_brief;
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 
-use crate::failure::in_brief;
 use crate::transcript::{Change, Direct, Ended, Style, TextKind, Transcript};
 
 /// Renders events for people.

@@ -80,10 +80,10 @@ fn the_second_version_tells_it() {
     check(
         &mut project,
         &expect![[r#"
-        ["item/started",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"inProgress","arguments":{"text":"hi"},"result":null,"error":null,"durationMs":null,"startedAtMs":1000,"completedAtMs":null}]
-        ["item/completed",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"completed","arguments":{"text":"hi"},"result":{"content":[{"type":"text","text":"echo:hi"}],"structuredContent":{"v":1}},"error":null,"durationMs":1500,"startedAtMs":1000,"completedAtMs":1000}]
-        ["item/completed",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"failed","arguments":{"text":"hi"},"result":null,"error":{"message":"the server is gone"},"durationMs":1500,"startedAtMs":1000,"completedAtMs":1000}]
-    "#]],
+            ["item/started",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"inProgress","arguments":{"text":"hi"},"result":null,"error":null,"durationMs":null,"appContext":null,"mcpAppUi":null,"pluginId":null,"readOnlyHint":null,"startedAtMs":1000,"completedAtMs":null}]
+            ["item/completed",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"completed","arguments":{"text":"hi"},"result":{"content":[{"type":"text","text":"echo:hi"}],"structuredContent":{"v":1},"_meta":null},"error":null,"durationMs":1500,"appContext":null,"mcpAppUi":null,"pluginId":null,"readOnlyHint":null,"startedAtMs":1000,"completedAtMs":1000}]
+            ["item/completed",{"type":"mcpToolCall","id":"call_1","server":"tiny","tool":"echo","status":"failed","arguments":{"text":"hi"},"result":null,"error":{"message":"the server is gone"},"durationMs":1500,"appContext":null,"mcpAppUi":null,"pluginId":null,"readOnlyHint":null,"startedAtMs":1000,"completedAtMs":1000}]
+        "#]],
     );
 }
 

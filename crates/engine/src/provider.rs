@@ -81,7 +81,7 @@ struct Router {
     credentials: CredentialsSource,
     env: Env,
     originator: String,
-    /// Those of providers that a turn has asked for, each with connections of its own.
+    /// Those of providers that a turn has asked for.
     others: Mutex<BTreeMap<String, Arc<dyn Model>>>,
 }
 

@@ -316,7 +316,7 @@ mod tests {
             (Body::ReviewExited(None), "event_msg exited_review_mode"),
             (Body::WentBack { response_id: String::new(), replacement: Vec::new() }, "compacted "),
             (Body::RolledBack(RolledBack { turns: 1, said: 1, first: None }), "event_msg thread_rolled_back"),
-            (Body::TokensCounted { info: None, rate_limits: Box::default() }, "event_msg token_count"),
+            (Body::TokensCounted { info: None, rate_limits: None }, "event_msg token_count"),
             (Body::AnswerRetried { failure: failure(), attempt: 1, limit: 2, delay: Duration::ZERO }, ""),
             (Body::LimitReached { failure: failure(), until_ms: 1, goes_on: true }, "event_msg limit_reached"),
             (Body::Warning { message: String::new() }, ""),

@@ -140,8 +140,8 @@ pub enum Body {
     TokensCounted {
         /// The token usage of the thread; none before the first answer.
         info: Option<TokenUsageInfo>,
-        /// The rate limits of the account.
-        rate_limits: Box<RateLimitSnapshot>,
+        /// The rate limits of the account; none if the provider has told nothing about them.
+        rate_limits: Option<Box<RateLimitSnapshot>>,
     },
     /// An answer broke off and is asked for again.
     AnswerRetried {

@@ -15,7 +15,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         }
         Body::ItemCompleted(item) => item.messages(true, out),
         Body::TokensCounted { info, rate_limits } => {
-            let (info, rate_limits) = (info.clone(), Some((**rate_limits).clone()));
+            let (info, rate_limits) = (info.clone(), rate_limits.as_deref().cloned());
             out.push(EventMsg::TokenCount(TokenCountEvent { info, rate_limits }));
         }
         Body::ReviewEntered(review) => out.push(entered_review_mode(review)),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use codex_wire::ids::RequestId;
@@ -32,6 +32,8 @@ pub(crate) enum RequestError {
     TooLong { bytes: u64, limit: usize },
     #[error("the server does not read its input")]
     NotReading,
+    #[error("{0}")]
+    Transport(String),
     #[error(transparent)]
     Refused(#[from] RpcError),
 }
@@ -111,6 +113,15 @@ impl Connection {
             root,
         };
         (Self(Arc::new(shared)), changes)
+    }
+
+    /// The connection without keeping it open.
+    pub(crate) fn downgrade(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.0)
+    }
+
+    pub(crate) fn upgrade(shared: &Weak<Shared>) -> Option<Self> {
+        shared.upgrade().map(Self)
     }
 
     /// From here on every request carries this in its `_meta`.

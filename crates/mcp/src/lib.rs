@@ -11,6 +11,7 @@
 mod approval;
 mod call;
 mod connection;
+mod http;
 mod in_flight;
 mod names;
 mod pool;

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::{Connection, Notice, RequestError};
+use crate::http::{self, HttpSession};
 use crate::names;
 use crate::session::{self, Introduction};
 use crate::stdio::{self, Process};
@@ -109,9 +110,32 @@ impl Drop for Lease {
     }
 }
 
+/// The way to a server. Dropping it ends a process, and all requests to an address.
+enum Transport {
+    Process(Box<Process>),
+    Http(HttpSession),
+}
+
+impl Transport {
+    /// The last lines of stderr, to follow a reason.
+    fn stderr(&self) -> String {
+        match self {
+            Self::Process(process) => process.stderr(),
+            Self::Http(_) => String::new(),
+        }
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::Process(process) => process.stop().await,
+            Self::Http(session) => session.stop().await,
+        }
+    }
+}
+
 /// A started server.
 struct Started {
-    process: Option<Process>,
+    transport: Transport,
     notices: mpsc::Receiver<Notice>,
     ready: Arc<Ready>,
 }
@@ -216,7 +240,7 @@ impl Server {
 
     async fn start(&self) -> Result<Started, String> {
         let (within, name) = (self.recipe.config.startup_timeout, &self.recipe.config.name);
-        let (process, connection, notices) = self.connect()?;
+        let (transport, connection, notices) = self.connect()?;
         let greeted = timeout(within, async {
             let introduction = session::introduce(&connection, within).await?;
             let (tools, warnings) = list_tools(&connection, &introduction, within).await?;
@@ -226,36 +250,32 @@ impl Server {
             Ok((introduction, tools, warnings)) => {
                 let ready = Arc::new(Ready { connection, introduction, tools, warnings });
                 self.set(Phase::Ready(Arc::clone(&ready)));
-                Ok(Started { process, notices, ready })
+                Ok(Started { transport, notices, ready })
             }
             Err(error) => {
                 let stderr = match &error {
                     RequestError::Ended(_) => String::new(),
-                    _ => process.as_ref().map(Process::stderr).unwrap_or_default(),
+                    _ => transport.stderr(),
                 };
                 Err(format!("MCP client for `{name}` failed to start: {error}{stderr}"))
             }
         }
     }
 
-    fn connect(&self) -> Result<(Option<Process>, Connection, mpsc::Receiver<Notice>), String> {
+    fn connect(&self) -> Result<(Transport, Connection, mpsc::Receiver<Notice>), String> {
         let Recipe { config, cwd, env } = &self.recipe;
-        match &config.transport {
-            McpTransport::Stdio(program) => {
-                let failed = |why| format!("MCP client for `{}` failed to start: {why}", config.name);
-                let (process, connection, notices) = stdio::start(program, cwd, env).map_err(failed)?;
-                Ok((Some(process), connection, notices))
-            }
-            McpTransport::Http(_) => Err(format!(
-                "MCP client for `{}` failed to start: servers with a url are not supported yet",
-                config.name
-            )),
-        }
+        let connected = match &config.transport {
+            McpTransport::Stdio(program) => stdio::start(program, cwd, env)
+                .map(|(process, connection, notices)| (Transport::Process(Box::new(process)), connection, notices)),
+            McpTransport::Http(address) => http::start(address, env)
+                .map(|(session, connection, notices)| (Transport::Http(session), connection, notices)),
+        };
+        connected.map_err(|why| format!("MCP client for `{}` failed to start: {why}", config.name))
     }
 
     /// Keeps the list of tools until the server ends, and returns why it did.
     async fn serve(&self, started: Started) -> String {
-        let Started { process, mut notices, mut ready } = started;
+        let Started { transport, mut notices, mut ready } = started;
         let connection = ready.connection.clone();
         let why = loop {
             tokio::select! {
@@ -273,9 +293,7 @@ impl Server {
                 }
             }
         };
-        if let Some(process) = process {
-            process.stop().await;
-        }
+        transport.stop().await;
         format!("MCP server `{}` has ended{why}", self.recipe.config.name)
     }
 }

@@ -28,7 +28,7 @@ const MOST_SCHEMA: usize = 128 * 1024;
 /// The longest description of a tool.
 const MOST_DESCRIPTION: usize = 16 * 1024;
 
-/// What a server says about itself.
+/// The description that a server gives of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Introduction {
     pub(crate) info: Value,

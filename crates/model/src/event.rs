@@ -13,8 +13,9 @@ use codex_wire::{
 pub enum ModelEvent {
     /// The provider has taken the request; what it says follows.
     Opened {
-        /// The rate limits of the account; empty if the provider sent none.
-        rate_limits: RateLimitSnapshot,
+        /// The rate limits of the account. The Responses API always has some, which are empty if the provider sent
+        /// none.
+        rate_limits: Option<RateLimitSnapshot>,
     },
     /// An item has started. It is a preview: its text is still empty.
     ItemAdded(ResponseItem),

@@ -25,6 +25,7 @@ pub mod ollama;
 mod prompt;
 mod provider;
 mod recorded;
+mod redact;
 mod refusal;
 mod responses;
 mod retry;

@@ -22,7 +22,7 @@ impl RecordedModel {
 
 impl Model for RecordedModel {
     fn ask(&self, _: Prompt) -> Answer {
-        let mut events = vec![Ok(ModelEvent::Opened { rate_limits: RateLimitSnapshot::default() })];
+        let mut events = vec![Ok(ModelEvent::Opened { rate_limits: Some(RateLimitSnapshot::default()) })];
         let data = self.stream.lines().filter_map(|line| line.strip_prefix("data:"));
         for event in data.map(decode).filter_map(Result::transpose) {
             let is_last = !matches!(&event, Ok(event) if !matches!(event, ModelEvent::Completed { .. }));

@@ -4,8 +4,11 @@
 //! [`play`]. The lines that a test harness prints before are noise that a client has to ignore.
 
 use std::io::{BufRead as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
+
+use crate::http::{RawRequest, Wire};
 
 /// The variable that names the mode.
 pub const MODE: &str = "MCP_TEST_MODE";
@@ -39,13 +42,74 @@ pub fn play() {
         }
         _ => {}
     }
-    let mut server = Server { mode, extra: false, cancelled: 0, asked: None };
+    let mut server = Server::new(mode);
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if let Ok(message) = serde_json::from_str(&line) {
             server.receive(&message);
+            server.out.drain(..).for_each(|message| print(&message));
         }
     }
     std::process::exit(0);
+}
+
+/// Serves the same tools over HTTP while the returned task runs, to clients with the token `secret`, and returns the
+/// address. Requests for `/moved` are redirected to another origin, which must never be asked.
+///
+/// # Panics
+/// When the machine has no loopback interface.
+pub async fn serve_http() -> (String, tokio::task::JoinHandle<()>) {
+    let listening = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listening.unwrap_or_else(|error| panic!("no server: {error}"));
+    let address = listener.local_addr().unwrap_or_else(|error| panic!("no server: {error}"));
+    let server = Arc::new(Mutex::new(Server::new("good".to_owned())));
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let server = Arc::clone(&server);
+            tokio::spawn(async move { while_connected(&server, Wire::new(stream)).await });
+        }
+    });
+    (format!("http://{address}"), task)
+}
+
+async fn while_connected(server: &Mutex<Server>, mut wire: Wire) -> std::io::Result<()> {
+    loop {
+        let RawRequest { target, headers, body, .. } = wire.read_request().await?;
+        let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let is_greeting = message["method"] == "initialize";
+        let (status, kind, body) = if target == "/moved" {
+            (307, "text/plain", String::new())
+        } else if header("authorization") != Some("Bearer secret") {
+            (401, "text/plain", "who are you?".to_owned())
+        } else if !is_greeting && header("mcp-session-id") != Some("session-1") {
+            (404, "text/plain", "no session".to_owned())
+        } else if !is_greeting && header("mcp-protocol-version") != Some("2025-11-25") {
+            (400, "text/plain", "no version".to_owned())
+        } else {
+            let answers = {
+                let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
+                server.receive(&message);
+                std::mem::take(&mut server.out)
+            };
+            match &answers[..] {
+                [] => (202, "text/plain", String::new()),
+                [answer] => (200, "application/json", answer.to_string()),
+                many => (
+                    200,
+                    "text/event-stream",
+                    many.iter().map(|answer| ["data: ", &answer.to_string(), "\n\n"].concat()).collect::<String>(),
+                ),
+            }
+        };
+        let pairs = [
+            ("content-type", kind),
+            ("content-length", &body.len().to_string()),
+            ("mcp-session-id", "session-1"),
+            ("location", "http://127.0.0.1:1/elsewhere"),
+        ];
+        wire.write_head(status, &pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))).await?;
+        wire.write(body.as_bytes()).await?;
+    }
 }
 
 struct Server {
@@ -56,9 +120,11 @@ struct Server {
     cancelled: u64,
     /// The call that waits for the answer to a question.
     asked: Option<Value>,
+    /// Messages for the client.
+    out: Vec<Value>,
 }
 
-fn send(message: &Value) {
+fn print(message: &Value) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{message}").and_then(|()| out.flush()).unwrap_or_else(|_| std::process::exit(0));
 }
@@ -68,6 +134,10 @@ fn text(text: &str) -> Value {
 }
 
 impl Server {
+    fn new(mode: String) -> Self {
+        Self { mode, extra: false, cancelled: 0, asked: None, out: Vec::new() }
+    }
+
     fn receive(&mut self, message: &Value) {
         let (id, method) = (&message["id"], message["method"].as_str());
         match method {
@@ -79,7 +149,7 @@ impl Server {
                 // The answer to the question of the tool `ask`.
                 if let Some(call) = self.asked.take() {
                     let result = text(&message["result"].to_string());
-                    send(&json!({"jsonrpc": "2.0", "id": call, "result": result}));
+                    self.out.push(json!({"jsonrpc": "2.0", "id": call, "result": result}));
                 }
             }
             Some(_) => {}
@@ -90,7 +160,7 @@ impl Server {
         let is_stateless = self.mode == "stateless";
         let result = match method {
             "initialize" if is_stateless => {
-                return send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}));
+                return self.out.push(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}));
             }
             "server/discover" if is_stateless => json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": {"name": "new"}
@@ -108,9 +178,13 @@ impl Server {
             "resources/list" => json!({"resources": [{"uri": "memo://note", "name": "note"}]}),
             "resources/templates/list" => json!({"resourceTemplates": []}),
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "a note"}]}),
-            _ => return send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}})),
+            _ => {
+                return self
+                    .out
+                    .push(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "unknown"}}));
+            }
         };
-        send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        self.out.push(json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
     fn tools(&self) -> Vec<Value> {
@@ -149,7 +223,7 @@ impl Server {
                     let token = &params["_meta"]["progressToken"];
                     let told =
                         json!({"progressToken": token, "progress": number, "message": format!("counted {number}")});
-                    send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}));
+                    self.out.push(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": told}));
                 }
                 Some(text("1 2 3"))
             }
@@ -169,18 +243,19 @@ impl Server {
             }),
             "ask" => {
                 self.asked = Some(id.clone());
-                send(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question()}));
+                self.out
+                    .push(json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": question()}));
                 None
             }
             "pid" => Some(text(&std::process::id().to_string())),
             "cancelled" => Some(text(&self.cancelled.to_string())),
             "grow" => {
                 self.extra = true;
-                send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                self.out.push(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 Some(text("grown"))
             }
             "wrong-id" => {
-                send(&json!({"jsonrpc": "2.0", "id": 12_345, "result": text("not yours")}));
+                self.out.push(json!({"jsonrpc": "2.0", "id": 12_345, "result": text("not yours")}));
                 Some(text("yours"))
             }
             "write" => Some(text("written")),

@@ -222,7 +222,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Subscribe { after: Some(after), reply }).await
     }
 
-    /// What the MCP servers of the thread offer. Waits until each has started or failed to.
+    /// The offer of the thread's MCP servers. Waits until each has started or failed to.
     ///
     /// # Errors
     /// When the thread has ended.

@@ -71,12 +71,12 @@ pub trait ThreadServers: ToolSource {
     fn read_resource(&self, server: String, uri: String) -> BoxFuture<'static, Result<Vec<Value>, String>>;
 }
 
-/// What a server offers, and how it is.
+/// The offer and the state of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerStatus {
     pub name: String,
     pub state: ServerState,
-    /// What it says about itself.
+    /// Its description of itself.
     pub info: Option<Value>,
     /// Its tools that are offered, by their name on the server.
     pub tools: BTreeMap<String, Tool>,

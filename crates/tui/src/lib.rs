@@ -1,12 +1,14 @@
 //! Terminal output and key handling, without a terminal: styled text, rows of a given width, Markdown, diffs, the line
-//! editor, pages and pickers.
+//! editor, pages and pickers; and the chat, which uses them.
 //!
-//! Invariants: nothing here opens, reads or writes a terminal or a file, so everything can be tested by value and drawn
-//! by any user interface. Foreign text becomes a [`Span`] only through [`printable`] or [`visible`], which escape
+//! Invariants: outside of [`chat`], nothing here opens, reads or writes a terminal, so everything can be tested by value
+//! and drawn by any user interface; no file is opened anywhere. Foreign text becomes a [`Span`] only through [`printable`] or [`visible`], which escape
 //! control sequences.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
+mod brief;
+pub mod chat;
 pub mod diff;
 pub mod editor;
 pub mod key;
@@ -20,5 +22,6 @@ mod text;
 pub mod transcript;
 pub mod wrap;
 
+pub use brief::in_brief;
 pub use style::{Ink, Row, Span, Style};
-pub use text::{printable, visible};
+pub use text::{amount, one_line, printable, visible};

@@ -6,8 +6,8 @@ use codex_tui::picker::Picked;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::keys::{self, Key};
 use super::session::{Chat, Flow};
+use codex_tui::chat::keys::Key;
 use codex_tui::question::{KeyOutcome, Question};
 
 impl<W: Write> Chat<W> {
@@ -83,7 +83,7 @@ impl<W: Write> Chat<W> {
 
     /// Ctrl-Z: stops the program until the shell continues it. If the terminal is gone, the next drawing fails.
     pub(crate) fn suspend(&mut self) {
-        let suspended = self.screen.leave().and_then(|()| keys::suspend(self.screen.capabilities().is_dumb));
+        let suspended = self.screen.leave().and_then(|()| self.keys.suspend());
         self.is_back = suspended.is_ok();
         self.resize();
         self.screen.come_back().unwrap_or_default();
@@ -92,7 +92,7 @@ impl<W: Write> Chat<W> {
     /// Handles SIGCONT: sets up the terminal again, unless that was done already.
     pub(crate) fn continued(&mut self) {
         if !std::mem::take(&mut self.is_back) {
-            let taken = keys::retake(self.screen.capabilities().is_dumb).and_then(|()| self.screen.come_back());
+            let taken = self.keys.retake().and_then(|()| self.screen.come_back());
             taken.unwrap_or_default();
         }
     }

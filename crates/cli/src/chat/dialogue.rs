@@ -4,10 +4,10 @@ use std::io::Write;
 
 use tokio::time::Instant;
 
-use super::keys::{self, Input, Key, Keys};
-use super::screen::{Footer, Screen};
 use super::session::ChatEnd;
 use crate::signals::Stop;
+use codex_tui::chat::keys::{Input, Key, Keys};
+use codex_tui::chat::screen::{Footer, Screen};
 use codex_tui::question::Readiness;
 
 /// A dialogue, without a terminal.
@@ -51,7 +51,7 @@ pub(crate) async fn ask<W: Write, D: Dialogue>(
                     crossterm::terminal::size().and_then(|size| screen.resize(size)).unwrap_or_default();
                 }
                 Input::Continued => {
-                    let taken = keys::retake(screen.capabilities().is_dumb).and_then(|()| screen.come_back());
+                    let taken = keys.retake().and_then(|()| screen.come_back());
                     taken.unwrap_or_default();
                 }
                 Input::Discarded(number) => arming.discarded(number),

@@ -16,11 +16,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::dialogue::Dialogue;
-use super::keys::Key;
-use super::screen::Footer;
 use super::session::ChatEnd;
 use super::setup::ChatEnvironment;
 use crate::transcript::Style;
+use codex_tui::chat::keys::Key;
+use codex_tui::chat::screen::Footer;
 use codex_tui::question::choice;
 
 /// How long a local server may take to answer.

@@ -15,14 +15,11 @@ mod commands;
 mod dialogue;
 mod first_run;
 mod history;
-mod keys;
 mod open_thread;
-mod screen;
 mod session;
 pub(crate) mod setup;
 mod tasks;
 pub(crate) mod trust;
-mod view;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -38,9 +35,7 @@ use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::client::{Client, Refused};
 use self::first_run::{Choice, FirstRun};
 use self::history::History;
-use self::keys::{Keys, Raw};
 use self::open_thread::ThreadToOpen;
-use self::screen::{Capabilities, Footer, Screen};
 use self::session::{Chat, ChatEnd, ChatParts};
 use self::setup::ChatEnvironment;
 use crate::args::Shared;
@@ -52,6 +47,8 @@ use crate::signals::{self, Stop};
 use crate::terminal::wants_colour;
 use crate::threads::locate;
 use crate::transcript::Style;
+use codex_tui::chat::keys::{Keys, Raw};
+use codex_tui::chat::screen::{Capabilities, Footer, Screen};
 
 const MISUSED: u8 = 2;
 const INTERRUPTED: u8 = 130;
@@ -135,10 +132,10 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
     let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let raw = Raw::enter(is_dumb).context("could not take over the terminal")?;
+    let raw = Raw::enter(is_dumb, console::painted_out).context("could not take over the terminal")?;
     let ended = runtime.block_on(async {
         let screen = Screen::new(console::painted_out(), capabilities, crossterm::terminal::size().unwrap_or_default());
-        begin(place, wish, screen, (Keys::read()?, signals::stop()?)).await
+        begin(place, wish, screen, (Keys::read(&raw)?, signals::stop()?)).await
     });
     drop(raw);
     runtime.shutdown_background();

@@ -157,7 +157,7 @@ impl<W: Write> Chat<W> {
         }
         if self.screen.capabilities().is_dumb {
             for (at, Entry { note, title }) in entries.iter().enumerate() {
-                self.view.line(&format!("{:>3}  {note}  {}", at + 1, crate::threads::table::one_line(title)));
+                self.view.line(&format!("{:>3}  {note}  {}", at + 1, codex_tui::one_line(title)));
             }
             self.view.line("Pick a thread by number (Enter to cancel):");
         }

@@ -16,11 +16,11 @@ use tokio::time::Instant;
 
 use super::client::{Client, Message, Refused};
 use super::history::History;
-use super::keys::{Input, Key, Keys};
-use super::screen::{Footer, Screen};
-use super::view::View;
 use crate::signals::Stop;
 use crate::transcript::Style;
+use codex_tui::chat::keys::{Input, Key, Keys};
+use codex_tui::chat::screen::{Footer, Screen};
+use codex_tui::chat::view::View;
 use codex_tui::question::{Question, QuestionQueue};
 
 /// The interval at which the duration of a turn is updated.

@@ -9,10 +9,10 @@ use codex_tui::{Row, Span};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
 use super::dialogue::Dialogue;
-use super::keys::Key;
-use super::screen::Footer;
 use super::session::ChatEnd;
 use crate::transcript::{Style, visible};
+use codex_tui::chat::keys::Key;
+use codex_tui::chat::screen::Footer;
 use codex_tui::question::choice;
 
 /// The project of a folder: its repository, or the folder itself.

@@ -15,7 +15,6 @@ use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
-use super::bill;
 use super::show::RunOutput;
 use crate::signals::Stop;
 
@@ -225,7 +224,7 @@ impl Drive {
         if let Some((most, cost)) = self.limits.cost.zip(used.cost)
             && cost > most
         {
-            let why = format!("budget of {most} exhausted: spent {}", bill::amount(cost));
+            let why = format!("budget of {most} exhausted: spent {}", codex_tui::amount(cost));
             self.stop(Ending::BudgetSpent, why).await;
         }
     }

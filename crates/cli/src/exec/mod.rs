@@ -31,7 +31,6 @@ use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTa
 
 use self::approvals::Answerer;
 use self::args::{Approvals, ExecArgs, ExecForm, ExecOptions, ReviewArgs};
-pub(crate) use self::bill::amount;
 use self::drive::{Drive, Ending, Limits, Task};
 use self::outlet::Outlet;
 use self::show::RunOutput;
@@ -220,7 +219,7 @@ fn sum_up(show: &mut RunOutput) -> std::io::Result<()> {
         used.output_tokens,
         used.reasoning_output_tokens.unwrap_or_default()
     ))?;
-    used.cost.map_or(Ok(()), |cost| show.note(&format!("cost: {}", bill::amount(cost))))
+    used.cost.map_or(Ok(()), |cost| show.note(&format!("cost: {}", codex_tui::amount(cost))))
 }
 
 /// Prints how to continue after an incomplete run.

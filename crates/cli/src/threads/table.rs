@@ -4,10 +4,8 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use codex_log::store::ThreadSummary;
+use codex_tui::one_line;
 use serde_json::{Value, json};
-
-/// The width of a title if the terminal's width is unknown.
-const TITLE: usize = 72;
 
 /// The metadata of a thread.
 pub(crate) fn summary(thread: &ThreadSummary) -> Value {
@@ -46,27 +44,4 @@ pub(crate) fn print<'a>(
         writeln!(out, "{}  {}  {}", thread.id, written.format("%Y-%m-%d %H:%M"), one_line(&text))?;
     }
     Ok(())
-}
-
-/// Shortens a text to one line.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((cut, _)) = line.char_indices().nth(TITLE) {
-        line.truncate(cut);
-        line.push('…');
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_is_one_line() {
-        assert_eq!(one_line("a\n b\tc"), "a b c");
-        let long = one_line(&"é".repeat(100));
-        assert_eq!(long.chars().count(), TITLE + 1);
-        assert!(long.ends_with('…'));
-    }
 }

@@ -30,7 +30,7 @@ fn check(bodies: Vec<Body>, expected: Expect) {
 fn counted(input_tokens: i64) -> Body {
     let usage = TokenUsage { input_tokens, output_tokens: 1, ..TokenUsage::default() };
     let info = TokenUsageInfo { total_token_usage: usage, last_token_usage: usage, ..TokenUsageInfo::new(None) };
-    Body::TokensCounted { info: Some(info), rate_limits: Box::default() }
+    Body::TokensCounted { info: Some(info), rate_limits: None }
 }
 
 fn costing(input_tokens: i64, turn_cost: Option<f64>) -> Body {

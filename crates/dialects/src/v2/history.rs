@@ -189,3 +189,14 @@ impl TurnReader {
         }
     }
 }
+
+/// A failure as clients are told it: the hint is part of the message, on a line of its own.
+pub(super) fn turn_error(failure: &Failure) -> TurnError {
+    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+    TurnError {
+        message: format!("{}{hint}", failure.message),
+        codex_error_info: Some((&failure.info).into()),
+        additional_details: None,
+        misalignment: (),
+    }
+}

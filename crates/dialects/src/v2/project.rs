@@ -18,12 +18,13 @@ use codex_protocol::v2::notification::{
     TurnPlanUpdated, TurnStarted,
 };
 use codex_protocol::v2::thread::{ActiveFlag, ThreadStatus};
-use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::turn::{ItemsView, Turn, TurnStatus};
 use codex_protocol::v2::warning::Warning;
 use codex_wire::name::Name;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
+use super::history::turn_error;
 use super::items::thread_item;
 use super::mcp;
 use super::read_state::read_state_changed;
@@ -214,7 +215,7 @@ impl Projector {
                 self.at_once(event, turn, ThreadItem::ExitedReviewMode { id: turn.to_owned(), review }, out);
             }
             Body::Compacted(compacted) => self.compacted(event, turn, compacted, out),
-            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits, out),
+            Body::TokensCounted { info, rate_limits } => self.counted(turn, info.as_ref(), rate_limits.as_deref(), out),
             Body::AnswerRetried { failure, .. } => self.error(turn, failure, true, out),
             Body::LimitReached { failure, until_ms, .. } => self.limit_reached(turn, failure, *until_ms, out),
             Body::Warning { message } => {
@@ -225,14 +226,16 @@ impl Projector {
         }
     }
 
-    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, rate_limits: &RateLimitSnapshot, out: Out<'_>) {
+    fn counted(&self, turn: &str, info: Option<&TokenUsageInfo>, limits: Option<&RateLimitSnapshot>, out: Out<'_>) {
         if let Some(info) = info {
             let (thread_id, turn_id) = self.names(turn);
             let usage = ThreadTokenUsageUpdated { thread_id, turn_id, token_usage: info.into() };
             out.push(ServerNotification::ThreadTokenUsageUpdated(usage));
         }
-        let updated = AccountRateLimitsUpdatedNotification { rate_limits: rate_limits.clone().into() };
-        out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+        if let Some(limits) = limits {
+            let updated = AccountRateLimitsUpdatedNotification { rate_limits: limits.clone().into() };
+            out.push(ServerNotification::AccountRateLimitsUpdated(updated));
+        }
     }
 
     fn limit_reached(&self, turn: &str, failure: &Failure, until_ms: i64, out: Out<'_>) {
@@ -484,17 +487,6 @@ pub fn review_turn(turn: &str, hint: String) -> Turn {
     let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];
     let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
     Turn::whole(turn.to_owned(), vec![item], TurnStatus::InProgress)
-}
-
-/// A failure as clients are told it: the hint is part of the message, on a line of its own.
-fn turn_error(failure: &Failure) -> TurnError {
-    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-    TurnError {
-        message: format!("{}{hint}", failure.message),
-        codex_error_info: Some((&failure.info).into()),
-        additional_details: None,
-        misalignment: (),
-    }
 }
 
 fn is_asked_about(item: &Item) -> bool {

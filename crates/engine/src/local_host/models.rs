@@ -18,7 +18,7 @@ const LIST_LIFE: Duration = Duration::from_secs(5 * 60);
 /// How long a provider is left alone that did not give its list.
 const RETRY_DELAY: Duration = Duration::from_secs(30);
 
-/// The models that threads share, and with them their connections.
+/// The models that threads share.
 #[derive(Debug, Default)]
 pub(super) struct SharedModels {
     known: Mutex<Known>,
@@ -84,7 +84,7 @@ impl SharedModels {
         names
     }
 
-    /// The model of a configuration. Threads with the same provider share its connections.
+    /// The model of a configuration. Threads with the same provider share it.
     pub(super) fn model(
         &self,
         (source, credentials): (&ConfigSource, &CredentialsSource),

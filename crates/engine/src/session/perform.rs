@@ -225,7 +225,7 @@ impl Session {
 
     fn tell_tokens(&mut self, tokens: Tokens) {
         let Tokens { info, rate_limits } = tokens;
-        self.emit(Body::TokensCounted { info, rate_limits: Box::new(rate_limits) });
+        self.emit(Body::TokensCounted { info, rate_limits: rate_limits.map(Box::new) });
     }
 
     fn put_summary(&mut self, summary: String) {

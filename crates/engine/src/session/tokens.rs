@@ -34,9 +34,8 @@ pub(super) fn after_answer(
     if let Some(info) = &mut tokens.info {
         charge(info, usage.as_ref(), terms);
     }
-    // An answer that says nothing of limits leaves the last word standing.
-    if let Some(limits) = rate_limits.filter(|limits| *limits != RateLimitSnapshot::default()) {
-        tokens.rate_limits = limits;
+    if let Some(limits) = rate_limits {
+        tokens.limit(limits);
     }
     tokens
 }

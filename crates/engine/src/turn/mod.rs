@@ -332,7 +332,7 @@ impl Turn {
     fn summarize(&mut self, event: ModelEvent, goes_on: bool, effects: &mut Vec<Effect>) {
         match event {
             ModelEvent::Opened { rate_limits } => {
-                effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
+                effects.push(Effect::Count { usage: None, rate_limits });
             }
             ModelEvent::Notice(message) => effects.push(Effect::Emit(Body::Warning { message })),
             ModelEvent::ItemDone(ResponseItem::Message(message), _) => self.last_message = Some(message.text()),
@@ -375,7 +375,7 @@ impl Turn {
     fn answer(&mut self, event: ModelEvent, effects: &mut Vec<Effect>) {
         let delta = match event {
             ModelEvent::Opened { rate_limits } => {
-                return effects.push(Effect::Count { usage: None, rate_limits: Some(rate_limits) });
+                return effects.push(Effect::Count { usage: None, rate_limits });
             }
             ModelEvent::ItemAdded(item) => return self.items.start(&item, effects),
             ModelEvent::ItemDone(item, origin) => return self.item_done(item, origin, effects),

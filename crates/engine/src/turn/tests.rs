@@ -71,7 +71,7 @@ fn input(line: &str) -> Input {
     let id = || first.to_owned();
     match word {
         "say" => Input::UserSaid(said(rest)),
-        "open" => Input::Model(ModelEvent::Opened { rate_limits: RateLimitSnapshot::default() }),
+        "open" => Input::Model(ModelEvent::Opened { rate_limits: Some(RateLimitSnapshot::default()) }),
         "add" => Input::Model(ModelEvent::ItemAdded(message(first, ""))),
         "think" => Input::Model(ModelEvent::ItemAdded(reasoning(first, ""))),
         "part" => Input::Model(ModelEvent::ReasoningPartAdded { item_id: id(), index: 0 }),

@@ -181,7 +181,9 @@ async fn a_used_up_allowance_is_said_as_such_and_tells_the_limits() {
     let mut client = start(script).await;
     let events = client.turn("1", "hi").await;
     let told = events.iter().find_map(|event| match &event.body {
-        Body::TokensCounted { info, rate_limits } => Some((info.clone(), rate_limits.primary.clone())),
+        Body::TokensCounted { info, rate_limits } => {
+            Some((info.clone(), rate_limits.as_ref().and_then(|limits| limits.primary.clone())))
+        }
         _ => None,
     });
     let (info, primary) = told.expect("the limits are told before the failure");

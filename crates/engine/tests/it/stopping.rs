@@ -43,7 +43,7 @@ struct Talkative;
 
 impl Model for Talkative {
     fn ask(&self, _: Prompt) -> Answer {
-        let opened = ModelEvent::Opened { rate_limits: RateLimitSnapshot::default() };
+        let opened = ModelEvent::Opened { rate_limits: Some(RateLimitSnapshot::default()) };
         let more = || ModelEvent::TextDelta { item_id: "m".to_owned(), delta: "x".to_owned() };
         Box::pin(stream::iter(std::iter::once(opened).chain(std::iter::repeat_with(more)).map(Ok)))
     }

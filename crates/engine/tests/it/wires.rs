@@ -287,6 +287,23 @@ fn limits_of(wire: &str) -> Value {
 }
 
 #[tokio::test]
+async fn only_the_responses_api_tells_limits_that_the_provider_did_not_send() {
+    for wire in WIRES {
+        let fake = FakeModel::start(r#"[{"items": [{"text": "Yes."}]}]"#);
+        let mut client = start(&fake, &scenario("limits", json!([]), &["hi"]), wire).await;
+        let events = client.turn("1", "hi").await;
+        let told: Vec<bool> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::TokensCounted { rate_limits, .. } => Some(rate_limits.is_some()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [wire == "responses"; 2], "{wire}");
+    }
+}
+
+#[tokio::test]
 async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
     for wire in WIRES {
         let usage = json!({"input": 50, "cached": 20, "output": 10, "reasoning": 4});
@@ -302,7 +319,7 @@ async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
         });
         let (used, limits) = counted.expect("tokens were counted");
         assert_eq!((used.input_tokens, used.cached_input_tokens, used.output_tokens), (50, 20, 10), "{wire}");
-        let primary = limits.primary.expect("the limit is told");
+        let primary = limits.and_then(|limits| limits.primary).expect("the limit is told");
         assert!((primary.used_percent - 50.0).abs() < 1e-9, "{wire}: {primary:?}");
         assert!(primary.resets_at.is_some_and(|at| at > 1_700_000_000), "{wire}: {primary:?}");
     }

@@ -214,7 +214,7 @@ impl Decoder {
             "item_completed" | "item_interrupted" => self.item_as_such(moment, &kind, &payload, out),
             "token_count" => {
                 let Some(TokenCountEvent { info, rate_limits }) = line.payload_as() else { return };
-                let rate_limits = Box::new(rate_limits.unwrap_or_default());
+                let rate_limits = rate_limits.map(Box::new);
                 self.push(moment, Body::TokensCounted { info, rate_limits }, out);
             }
             "goal_cleared" => self.push(moment, Body::GoalCleared, out),

@@ -113,7 +113,7 @@ fn goal(objective: &str) -> Body {
 fn counted(total_tokens: i64) -> Body {
     let used = TokenUsage { total_tokens, ..TokenUsage::default() };
     let info = TokenUsageInfo { total_token_usage: used, last_token_usage: used, ..TokenUsageInfo::new(Some(9)) };
-    Body::TokensCounted { info: Some(info), rate_limits: Box::default() }
+    Body::TokensCounted { info: Some(info), rate_limits: Some(Box::default()) }
 }
 
 /// The events that an engine would emit for a step in a thread of that state.

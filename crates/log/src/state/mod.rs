@@ -43,8 +43,17 @@ pub enum Interrupted {
 pub struct Tokens {
     /// The usage; none before the first answer.
     pub info: Option<TokenUsageInfo>,
-    /// The latest rate limits of the account.
-    pub rate_limits: RateLimitSnapshot,
+    /// The latest rate limits of the account; none if the provider has told nothing about them.
+    pub rate_limits: Option<RateLimitSnapshot>,
+}
+
+impl Tokens {
+    /// Takes the limits that came with an answer. Empty ones change nothing that was told before.
+    pub fn limit(&mut self, limits: RateLimitSnapshot) {
+        if self.rate_limits.is_none() || limits != RateLimitSnapshot::default() {
+            self.rate_limits = Some(limits);
+        }
+    }
 }
 
 /// A turn that waits for the account's allowance.
@@ -154,7 +163,7 @@ impl ThreadState {
             }
             Body::GoalChanged(goal) => self.goal = Some(Arc::clone(goal)),
             Body::GoalCleared => self.goal = None,
-            Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits),
+            Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits.as_deref()),
             Body::TurnEnded(outcome) => self.turn_ended(outcome),
             Body::ItemStarted(_)
             | Body::ItemDelta { .. }
@@ -236,13 +245,12 @@ impl ThreadState {
         }
     }
 
-    fn counted(&mut self, info: Option<&TokenUsageInfo>, rate_limits: &RateLimitSnapshot) {
+    fn counted(&mut self, info: Option<&TokenUsageInfo>, rate_limits: Option<&RateLimitSnapshot>) {
         if let Some(info) = info {
             self.tokens.info = Some(info.clone());
         }
-        // An answer that says nothing of limits leaves the last word standing.
-        if *rate_limits != RateLimitSnapshot::default() {
-            self.tokens.rate_limits = rate_limits.clone();
+        if let Some(limits) = rate_limits {
+            self.tokens.limit(limits.clone());
         }
     }
 }

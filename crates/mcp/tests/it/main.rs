@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod calls;
+mod http;
 mod servers;
 mod world;
 

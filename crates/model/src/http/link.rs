@@ -2,21 +2,21 @@
 
 use std::{
     error::Error,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use bytes::Bytes;
 use codex_wire::ids::ThreadId;
 use reqwest::{
-    Certificate, Client, Response, Url,
+    Client, Response, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
-    redirect::{Attempt, Policy},
 };
 
+use super::clients::{client, is_loopback};
 use crate::{
     Authorization, ModelError, Provider, WireKind,
+    redact::Secrets,
     refusal::{READ_LIMIT, refusal},
     retry::with_retries,
 };
@@ -24,13 +24,6 @@ use crate::{
 /// The parameter by which some providers are told the version of their interface.
 const API_VERSION: &str = "api-version";
 
-/// How long a connection may take to come about, where nobody has said so.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The largest file of certificates.
-const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
-
-const MOST_REDIRECTS: usize = 5;
 /// A changed login needs another address; many are never needed.
 const MOST_ENDPOINTS: usize = 4;
 
@@ -43,9 +36,6 @@ const REQUEST_IDS: [&str; 4] = ["x-request-id", "request-id", "apim-request-id",
 /// The longest name of a request that is shown.
 const LONGEST_ID: usize = 100;
 
-/// The shortest key that is looked for in what a provider says; anything shorter would match by chance.
-const SHORTEST_KEY: usize = 8;
-
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) headers: HeaderMap,
@@ -53,7 +43,7 @@ pub(super) struct Link {
     endpoints: Mutex<Vec<(String, Arc<Endpoint>)>>,
 }
 
-/// One address, with a client that keeps connections to it open.
+/// One address, with the client of this process that keeps connections to it open.
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) client: Client,
@@ -91,13 +81,13 @@ impl Link {
     }
 
     /// Sends a request until a stream opens, within the provider's limits on attempts and silence. The request may
-    /// depend on its account, which is returned with the answer.
+    /// depend on its account. Returns the answer and what it was authorized with.
     pub(super) async fn open(
         &self,
         provider: &Provider,
         thread: ThreadId,
         body: impl Fn(Option<&str>) -> Vec<u8>,
-    ) -> Result<(Response, Option<String>), ModelError> {
+    ) -> Result<(Response, Authorization), ModelError> {
         let mut headers = self.headers.clone();
         let id = header_value("conversation_id", &thread.to_string())?;
         headers.entry("conversation_id").or_insert_with(|| id.clone());
@@ -120,7 +110,7 @@ impl Link {
         headers: &HeaderMap,
         body: &impl Fn(Option<&str>) -> Vec<u8>,
         attempt: u32,
-    ) -> Result<(Response, Option<String>), ModelError> {
+    ) -> Result<(Response, Authorization), ModelError> {
         let credentials = &provider.credentials;
         let used = credentials.authorize().await?;
         let bytes = Bytes::from(body(used.account.as_deref()));
@@ -132,9 +122,9 @@ impl Link {
                 let bytes = if is_same { bytes } else { Bytes::from(body(renewed.account.as_deref())) };
                 let sent =
                     self.send(provider, authorize(headers, &renewed, provider)?, (bytes, attempt), &renewed).await;
-                Ok((sent?, renewed.account))
+                Ok((sent?, renewed))
             }
-            sent => Ok((sent?, used.account)),
+            sent => Ok((sent?, used)),
         }
     }
 
@@ -180,12 +170,11 @@ pub(super) async fn refused(
     })
     .await;
     body.truncate(READ_LIMIT);
-    let mut text = String::from_utf8_lossy(&body).into_owned();
-    if let Some(key) = used.bearer.as_ref().map(crate::Secret::expose).filter(|key| key.len() >= SHORTEST_KEY) {
-        text = text.replace(key, "[key]");
-    }
+    // A key is removed first, because the message is cut afterwards.
+    let secrets = Secrets::of(provider, used);
+    let text = secrets.remove(&String::from_utf8_lossy(&body));
     let error = refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now());
-    error.with_details(&details)
+    error.with_details(&details).without(&secrets)
 }
 
 /// Details that help the provider's operators find a refused request. A local host is not
@@ -274,62 +263,6 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ModelError> {
     HeaderValue::try_from(value).map_err(|_| ModelError::Header { name: name.to_owned() })
 }
 
-/// A client for one host, as the system's certificates and proxies have it. It follows redirects on that host alone.
-///
-/// # Errors
-/// When TLS cannot be set up.
-pub fn http_client(url: &Url) -> Result<Client, ModelError> {
-    client(url, CONNECT_TIMEOUT, None)
-}
-
-/// A client that besides the certificates of the system trusts those of a file.
-fn client(url: &Url, connect_timeout: Duration, own_certificates: Option<&Path>) -> Result<Client, ModelError> {
-    // An error means that the process has a provider of cryptography already, which is all that is needed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let own = own_certificates.map(certificates).transpose()?.unwrap_or_default();
-    let builder = || {
-        let builder = Client::builder().connect_timeout(connect_timeout).redirect(Policy::custom(redirect));
-        builder.tls_certs_merge(own.clone())
-    };
-    let is_plain = url.scheme() == "http";
-    let built = if is_plain && is_loopback(url) {
-        // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
-        builder().tls_certs_only([]).no_proxy().build()
-    } else if is_loopback(url) {
-        builder().no_proxy().build()
-    } else if is_plain {
-        // A proxy may speak TLS. Where the system has no certificates, plain HTTP still works.
-        builder().build().or_else(|_| builder().tls_certs_only([]).build())
-    } else {
-        builder().build()
-    };
-    built.map_err(|error| ModelError::Tls { source: without_url(error) })
-}
-
-/// The certificates of a file, one after the other in PEM.
-fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
-    let failed = |why: String| ModelError::Tls { source: format!("{}: {why}", path.display()).into() };
-    let pem = codex_files::read(path, MOST_CERTIFICATES).map_err(|error| failed(error.to_string()))?;
-    let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))?;
-    if certificates.is_empty() {
-        return Err(failed("it holds no certificates".to_owned()));
-    }
-    Ok(certificates)
-}
-
-/// Redirects are followed on the same host only: elsewhere the key would go to a stranger.
-fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let is_same_host = attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
-    if is_same_host && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
-}
-
-/// Whether a URL leads to this machine, where no proxy can be of use.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -373,14 +306,5 @@ mod tests {
         let broken = Authorization::bearer("sec\nret");
         let refused = authorize(&HeaderMap::new(), &broken, &provider);
         assert!(matches!(refused, Err(ModelError::Header { name }) if name == "authorization"));
-    }
-
-    #[test]
-    fn loopback_hosts() {
-        let is = |url: &str| is_loopback(&Url::parse(url).unwrap());
-        assert!(
-            is("http://127.0.0.1:1/") && is("http://localhost/") && is("http://[::1]:2/") && is("http://127.9.9.9")
-        );
-        assert!(!is("http://10.0.0.1/") && !is("https://localhost.example.com/"));
     }
 }

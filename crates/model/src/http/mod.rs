@@ -1,6 +1,7 @@
 //! A model behind HTTP, whichever of the three wires it speaks.
 
 mod chains;
+mod clients;
 mod link;
 mod listing;
 mod stream;
@@ -15,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
-pub use self::link::http_client;
+pub use self::clients::http_client;
 use self::{chains::Chains, link::Link, stream::Stage};
 use crate::encoding::Form;
 use crate::{
@@ -25,8 +26,8 @@ use crate::{
 
 /// A model of a provider that is reached by HTTP.
 ///
-/// Making one costs nothing: the HTTP client comes into being with the first request. It is kept, and shared by clones,
-/// so that one connection serves turn after turn.
+/// Making one costs nothing: the HTTP client comes into being with the first request. All models of this process with the
+/// same address share it, so that one connection serves turn after turn.
 #[derive(Clone, Debug)]
 pub struct HttpModel {
     shared: Arc<Shared>,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use codex_wire::provider_traits::SchemaForm;
+use codex_wire::{provider_traits::SchemaForm, tokens::RateLimitSnapshot};
 use reqwest::{Response, Version};
 use tokio::task::coop::consume_budget;
 
@@ -15,7 +15,9 @@ use super::{
     chains::StreamingAnswer,
     link::{Link, header_text, without_url},
 };
-use crate::{ModelError, ModelEvent, Prompt, encoding::Form, limits::rate_limits, sse::Parser};
+use crate::{
+    ModelError, ModelEvent, Prompt, WireKind, encoding::Form, limits::rate_limits, redact::Secrets, sse::Parser,
+};
 
 /// How long the last event is held back for the end of the body to come in, which nearly always came with it.
 const GRACE: Duration = Duration::from_millis(10);
@@ -39,21 +41,24 @@ pub(super) enum Stage {
 pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     match stage {
         Stage::Asked(prompt) => {
-            let Opened { response, decoder, notice, streaming } = match open(&shared, *prompt).await {
+            let Opened { response, decoder, notice, streaming, secrets } = match open(&shared, *prompt).await {
                 Ok(opened) => opened,
                 Err(error) => {
                     let Some(rate_limits) = error.rate_limits() else { return Err(error) };
-                    return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
+                    let opened = ModelEvent::Opened { rate_limits: Some(rate_limits) };
+                    return Ok(Some((opened, Stage::Refused(Box::new(error)))));
                 }
             };
-            let rate_limits = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
+            let told = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
+            let is_told = shared.provider.wire == WireKind::Responses || told != RateLimitSnapshot::default();
+            let rate_limits = is_told.then_some(told);
             let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
-            incoming.streaming = streaming;
+            (incoming.streaming, incoming.secrets) = (streaming, secrets);
             incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));
             Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Streaming(Box::new(incoming)))))
         }
         Stage::Streaming(mut incoming) => {
-            let event = incoming.next().await?;
+            let event = incoming.next().await.map_err(|error| error.without(&incoming.secrets))?;
             if let Some(streaming) = &mut incoming.streaming {
                 streaming.see(&event, &shared.chains);
             }
@@ -90,7 +95,7 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<Opened, ModelError> {
         opened = link.open(provider, prompt.thread, encoded(None)).await;
         shared.refuses_chains.fetch_or(opened.is_ok(), Ordering::Relaxed);
     }
-    let ((response, account), notice) = match opened {
+    let ((response, used), notice) = match opened {
         Err(ModelError::BadRequest { message }) if shared.may_simplify() && is_about_schemas(&message) => {
             let opened = link.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
             shared.refuses_schemas.store(true, Ordering::Relaxed);
@@ -98,10 +103,10 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<Opened, ModelError> {
         }
         opened => (opened?, None),
     };
-    let form = shared.form(account.as_deref());
+    let form = shared.form(used.account.as_deref());
     let decoder = Decoder::new(provider.wire, &prompt, &form);
     let streaming = shared.is_chained().then(|| StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
-    Ok(Opened { response, decoder, notice, streaming })
+    Ok(Opened { response, decoder, notice, streaming, secrets: Secrets::of(provider, &used) })
 }
 
 /// An answer that begins.
@@ -110,6 +115,7 @@ struct Opened {
     decoder: Decoder,
     notice: Option<&'static str>,
     streaming: Option<StreamingAnswer>,
+    secrets: Secrets,
 }
 
 /// Whether a refusal may be due to the contents of the request.
@@ -136,12 +142,14 @@ pub(super) struct Incoming {
     failed: Option<ModelError>,
     /// Recognises the answer for later requests.
     streaming: Option<StreamingAnswer>,
+    /// The keys of the request, which no error may show.
+    secrets: Secrets,
 }
 
 impl Incoming {
     fn new(response: Response, idle_timeout: Duration, decoder: Decoder) -> Self {
-        let (parser, chunk, events) = (Parser::new(), Bytes::new(), VecDeque::new());
-        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None, streaming: None }
+        let (parser, chunk, events, secrets) = (Parser::new(), Bytes::new(), VecDeque::new(), Secrets::default());
+        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None, streaming: None, secrets }
     }
 
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {

@@ -115,7 +115,10 @@ async fn advance(model: ScriptedModel, stage: Stage) -> Result<Option<(ModelEven
             Ok(playing) => Box::new(playing),
             Err(error) => {
                 let Some(rate_limits) = error.rate_limits() else { return Err(error) };
-                return Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Refused(Box::new(error)))));
+                return Ok(Some((
+                    ModelEvent::Opened { rate_limits: Some(rate_limits) },
+                    Stage::Refused(Box::new(error)),
+                )));
             }
         },
         Stage::Refused(error) => return Err(*error),
@@ -138,7 +141,7 @@ struct Playing {
 impl Playing {
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {
         if let Some(rate_limits) = self.rate_limits.take() {
-            return Ok(ModelEvent::Opened { rate_limits });
+            return Ok(ModelEvent::Opened { rate_limits: Some(rate_limits) });
         }
         for step in self.steps.by_ref() {
             match step {

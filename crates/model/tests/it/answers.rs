@@ -1,10 +1,12 @@
 //! Answers that arrive.
 
-use codex_model::{Model as _, ModelEvent, StreamExt as _};
+use std::time::Duration;
+
+use codex_model::{HttpModel, Model as _, ModelEvent, StreamExt as _};
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
 
-use crate::asking::{ask, model, prompt};
+use crate::asking::{ask, model, prompt, provider};
 
 /// Plays a script whole, and then in pieces of one byte: what arrives is the same.
 async fn check(script: &str, expected: Expect) {
@@ -105,6 +107,23 @@ async fn large_item() {
     let fake = FakeModel::start(&format!(r#"[{{"items": [{{"text": "{text}", "deltas": []}}]}}]"#));
     let answer = ask(&model(&fake), "Hello.").await;
     assert!(answer.contains(&text) && answer.ends_with("completed resp-1 Some([100, 0, 10, 0])\n"));
+}
+
+#[tokio::test]
+async fn models_of_one_provider_share_their_connections() {
+    let fake = FakeModel::start(r#"[{"items": [{"text": "Hello."}], "repeat": true}]"#);
+    for originator in ["one", "two", "three"] {
+        let mut provider = provider(&fake);
+        originator.clone_into(&mut provider.originator);
+        ask(&HttpModel::new(provider), "Hello.").await;
+    }
+    let sent: Vec<_> = fake.requests().iter().map(|it| it.header("originator").unwrap().to_owned()).collect();
+    assert_eq!((sent.join(" ").as_str(), fake.connections()), ("one two three", 1));
+    // Another time limit needs another client.
+    let mut provider = provider(&fake);
+    provider.connect_timeout = Duration::from_secs(3);
+    ask(&HttpModel::new(provider), "Hello.").await;
+    assert_eq!(fake.connections(), 2);
 }
 
 #[tokio::test]

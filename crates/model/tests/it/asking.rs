@@ -56,7 +56,10 @@ pub(crate) async fn ask(model: &dyn Model, text: &str) -> String {
 
 fn show(event: &Result<ModelEvent, ModelError>) -> String {
     match event {
-        Ok(ModelEvent::Opened { rate_limits }) if *rate_limits == RateLimitSnapshot::default() => "opened".to_owned(),
+        Ok(ModelEvent::Opened { rate_limits: None }) => "opened without limits".to_owned(),
+        Ok(ModelEvent::Opened { rate_limits: Some(limits) }) if *limits == RateLimitSnapshot::default() => {
+            "opened".to_owned()
+        }
         Ok(ModelEvent::Opened { rate_limits }) => format!("opened {}", serde_json::to_string(rate_limits).unwrap()),
         Ok(ModelEvent::ItemAdded(item)) => format!("added {}", item.kind()),
         Ok(ModelEvent::TextDelta { item_id, delta }) => format!("text {item_id} {delta:?}"),

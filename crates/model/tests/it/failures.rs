@@ -10,6 +10,8 @@ use expect_test::{Expect, expect};
 
 use crate::asking::{ask, model, prompt, provider};
 
+const WIRES: [WireKind; 3] = [WireKind::Responses, WireKind::Chat, WireKind::Anthropic];
+
 async fn check(script: &str, expected: Expect) {
     expected.assert_eq(&ask(&model(&FakeModel::start(script)), "Hello.").await);
 }
@@ -168,17 +170,20 @@ async fn retry_after_is_honoured() {
 }
 
 #[tokio::test]
-async fn silence_ends_the_wait() {
-    for script in [r#"[{"delay_ms": 3600000}]"#, r#"[{"items": [{"text": "Hel"}, {"hang": true}]}]"#] {
-        let fake = FakeModel::start(script);
-        let mut provider = provider(&fake);
-        provider.request_max_retries = 3;
-        provider.stream_idle_timeout = Duration::from_millis(100);
-        let answer = ask(&HttpModel::new(provider), "Hello.").await;
-        assert!(answer.contains("error stream disconnected before completion: the model sent nothing for"), "{answer}");
-        assert!(answer.ends_with("Stream { after: None }\n"), "{answer}");
-        assert_eq!(fake.requests().len(), 1);
-        fake.wait_for_hangups(1).await;
+async fn silence_ends_the_wait_on_every_wire() {
+    for wire in WIRES {
+        for script in [r#"[{"delay_ms": 3600000}]"#, r#"[{"items": [{"text": "Hel"}, {"hang": true}]}]"#] {
+            let fake = FakeModel::start(script);
+            let mut provider = provider(&fake);
+            (provider.wire, provider.request_max_retries) = (wire, 3);
+            provider.stream_idle_timeout = Duration::from_millis(100);
+            let answer = ask(&HttpModel::new(provider), "Hello.").await;
+            let expected = "error stream disconnected before completion: the model sent nothing for";
+            assert!(answer.contains(expected), "{wire:?}: {answer}");
+            assert!(answer.ends_with("Stream { after: None }\n"), "{wire:?}: {answer}");
+            assert_eq!(fake.requests().len(), 1);
+            fake.wait_for_hangups(1).await;
+        }
     }
 }
 
@@ -222,38 +227,33 @@ async fn provider_that_speaks_no_tls_is_an_error_not_a_panic() {
     }
 }
 
+/// Asks over a wire; shows the answer and the paths of the requests.
+async fn asked_over(wire: WireKind, script: &str) -> (String, Vec<String>) {
+    let fake = FakeModel::start(script);
+    let mut provider = provider(&fake);
+    provider.wire = wire;
+    let answer = ask(&HttpModel::new(provider), "Hello.").await;
+    (answer, fake.requests().into_iter().map(|request| request.path).collect())
+}
+
 #[tokio::test]
-async fn redirects_stay_on_the_host() {
-    let here = r#"[{"status": 307, "headers": {"location": "/v2/responses"}}, {"items": []}]"#;
-    check_retried(
-        0,
-        here,
-        expect![[r#"
-            opened
-            completed resp-2 Some([100, 0, 10, 0])
-            2 request(s)"#]],
-    )
-    .await;
-    let elsewhere = FakeModel::start(r#"[{"items": []}]"#);
-    let script = format!(r#"[{{"status": 307, "headers": {{"location": "{}/responses"}}}}]"#, elsewhere.url());
-    check_retried(
-        0,
-        &script,
-        expect![[r#"
-            error unexpected status 307 Temporary Redirect: {}; HttpConnectionFailed { http_status_code: Some(307) }; Never
-            1 request(s)"#]],
-    )
-    .await;
-    assert_eq!(elsewhere.requests().len(), 0);
-    let endless = r#"[{"status": 307, "repeat": true, "headers": {"location": "/v1/responses"}}]"#;
-    check_retried(
-        0,
-        endless,
-        expect![[r#"
-            error unexpected status 307 Temporary Redirect: {}; HttpConnectionFailed { http_status_code: Some(307) }; Never
-            6 request(s)"#]],
-    )
-    .await;
+async fn redirects_stay_on_the_host_on_every_wire() {
+    let refused = "error unexpected status 307 Temporary Redirect: {}; \
+                   HttpConnectionFailed { http_status_code: Some(307) }; Never\n";
+    for (wire, path) in WIRES.into_iter().zip(["responses", "chat/completions", "messages"]) {
+        let to = |location: &str| format!(r#"{{"status": 307, "headers": {{"location": "{location}/{path}"}}"#);
+        let (answer, paths) = asked_over(wire, &format!(r#"[{}}}, {{"items": []}}]"#, to("/v2"))).await;
+        assert!(answer.starts_with("opened") && answer.contains("\ncompleted"), "{wire:?}: {answer}");
+        assert_eq!(paths, [format!("/v1/{path}"), format!("/v2/{path}")]);
+
+        let elsewhere = FakeModel::start(r#"[{"items": []}]"#);
+        let (answer, paths) = asked_over(wire, &format!("[{}}}]", to(&elsewhere.url()))).await;
+        assert_eq!((answer.as_str(), paths.len()), (refused, 1), "{wire:?}");
+        assert_eq!(elsewhere.requests().len(), 0);
+
+        let (answer, paths) = asked_over(wire, &format!(r#"[{}, "repeat": true}}]"#, to("/v1"))).await;
+        assert_eq!((answer.as_str(), paths.len()), (refused, 6), "{wire:?}");
+    }
 }
 
 #[tokio::test]
@@ -263,6 +263,49 @@ async fn echoed_key_is_hidden() {
     provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
     let error = HttpModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "not authorized, status 401 Unauthorized: bad key [key]");
+}
+
+#[tokio::test]
+async fn a_key_that_is_echoed_within_the_stream_is_hidden_on_every_wire() {
+    let failed = "stream disconnected before completion: bad key [key]";
+    for (wire, event, expected) in [
+        (
+            WireKind::Responses,
+            r#"{"type": "response.failed", "response": {"error": {"code": "x", "message": "bad key sk-12345678"}}}"#,
+            failed,
+        ),
+        (WireKind::Responses, r#"{"type": "error", "code": "x", "message": "bad key sk-12345678"}"#, failed),
+        (
+            WireKind::Responses,
+            r#"{"type": "response.incomplete", "response": {"incomplete_details": {"reason": "sk-12345678"}}}"#,
+            "stream disconnected before completion: Incomplete response returned, reason: [key]",
+        ),
+        (WireKind::Chat, r#"{"error": {"code": "x", "message": "bad key sk-12345678"}}"#, failed),
+        (
+            WireKind::Chat,
+            r#"{"error": {"type": "invalid_request_error", "code": "invalid_prompt", "message": "bad key sk-12345678"}}"#,
+            "bad key [key]",
+        ),
+        (
+            WireKind::Anthropic,
+            r#"{"type": "error", "error": {"type": "api_error", "message": "bad key sk-12345678"}}"#,
+            failed,
+        ),
+        (
+            WireKind::Anthropic,
+            "oops sk-12345678",
+            r#"stream disconnected before completion: could not read the event "oops [key]""#,
+        ),
+    ] {
+        let mut provider = Provider::new("mock", raw_server(streamed(event)));
+        (provider.wire, provider.request_max_retries) = (wire, 0);
+        provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
+        let mut answer = HttpModel::new(provider).ask(prompt("Hello."));
+        assert!(matches!(answer.next().await, Some(Ok(ModelEvent::Opened { .. }))));
+        let error = answer.next().await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), expected, "{wire:?}");
+        assert!(!format!("{error:?}").contains("sk-12345678"), "{error:?}");
+    }
 }
 
 #[tokio::test]
@@ -311,10 +354,16 @@ fn raw_server(answer: Vec<u8>) -> String {
     format!("http://{address}/v1")
 }
 
+/// An answer with one event.
+fn streamed(event: &str) -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    format!("{head}data: {event}\n\n").into_bytes()
+}
+
 #[tokio::test]
 async fn a_huge_event_and_one_that_is_no_json_end_the_answer_on_every_wire() {
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    for wire in [WireKind::Responses, WireKind::Chat, WireKind::Anthropic] {
+    for wire in WIRES {
         for (event, expected) in [
             ([b"data: ", &*b"x".repeat(20 * 1024 * 1024), b"\n\n"].concat(), "could not read the stream of the model"),
             (b"data: {oops\n\n".to_vec(), "could not read the event \"{oops\""),

@@ -5,6 +5,7 @@
 
 mod answers;
 mod asking;
+mod compressed;
 mod credentials;
 mod failures;
 mod network;

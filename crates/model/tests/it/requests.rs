@@ -37,6 +37,7 @@ async fn headers_query_and_key() {
         conversation_id: 019a0000-0000-7000-8000-000000000001
         session_id: 019a0000-0000-7000-8000-000000000001
         authorization: Bearer sk-secret
+        accept-encoding: gzip
     "#]]
     .assert_eq(&format!("{}\n{headers}", request.path));
 }

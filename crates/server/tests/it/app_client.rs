@@ -9,8 +9,10 @@ use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::ProtocolRelease;
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_login::Accounts;
+use codex_mcp::McpServers;
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_store::FileStore;
+use codex_tools::servers::ToolServers;
 use codex_wire::rollout::SessionSource;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -102,8 +104,9 @@ impl AppClient {
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let accounts = Accounts::new(config.home(), config.env());
         let logins = Arc::new(accounts.clone());
+        let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(Env::process()));
         let threads = LocalHost::new(HostOptions {
-            servers: None,
+            servers: Some(Arc::clone(&servers)),
             config: Arc::clone(&config),
             store: store.clone(),
             cwd: cwd.clone(),
@@ -114,7 +117,7 @@ impl AppClient {
             recent_bytes: 64 * 1024,
         });
         let server = AppServer::new(Start {
-            servers: None,
+            servers: Some(servers),
             threads: Arc::new(threads),
             accounts: logins,
             store,

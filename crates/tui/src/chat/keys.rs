@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-pub(crate) use codex_tui::key::Key;
+pub use crate::key::Key;
 use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
 use crossterm::event::{KeyModifiers, poll};
 use crossterm::{QueueableCommand, terminal};
@@ -19,8 +19,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::console;
-
 /// How long the reader waits for a key before it checks for other requests.
 const SLICE: Duration = Duration::from_millis(100);
 
@@ -31,7 +29,7 @@ const ESCAPE: Duration = Duration::from_millis(50);
 const WAITING: usize = 1024;
 
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// A key, and the time when it was read.
     Key(Key, Instant),
     /// The terminal was resized.
@@ -44,16 +42,17 @@ pub(crate) enum Input {
     Gone,
 }
 
-pub(crate) struct Keys {
+pub struct Keys {
     inputs: mpsc::Receiver<Input>,
     continued: tokio::signal::unix::Signal,
     wish: Arc<AtomicU64>,
     is_over: Arc<AtomicBool>,
+    mode: TerminalMode,
 }
 
 impl Keys {
-    /// Reads keys on a separate thread, until this is dropped.
-    pub(crate) fn read() -> io::Result<Self> {
+    /// Reads keys of a terminal in raw mode on a separate thread, until this is dropped.
+    pub fn read(raw: &Raw) -> io::Result<Self> {
         let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let (sender, inputs) = mpsc::channel(WAITING);
         let (wish, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
@@ -61,10 +60,10 @@ impl Keys {
         std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || watch(&watcher))?;
         let reader = Reader { sender, wish: Arc::clone(&wish), granted: 0, is_over: Arc::clone(&is_over) };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
-        Ok(Self { inputs, continued, wish, is_over })
+        Ok(Self { inputs, continued, wish, is_over, mode: raw.mode })
     }
 
-    pub(crate) async fn next(&mut self) -> Input {
+    pub async fn next(&mut self) -> Input {
         tokio::select! {
             Some(()) = self.continued.recv() => Input::Continued,
             input = self.inputs.recv() => input.unwrap_or(Input::Gone),
@@ -72,8 +71,24 @@ impl Keys {
     }
 
     /// Discards pending input. [`Input::Discarded`] with the returned number confirms it.
-    pub(crate) fn discard(&self) -> u64 {
+    #[must_use]
+    pub fn discard(&self) -> u64 {
         self.wish.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Restores the terminal and stops the process group until somebody continues it. Called from the main thread,
+    /// which receives the signal, so nothing runs before the stop.
+    pub fn suspend(&self) -> io::Result<()> {
+        self.mode.restore();
+        let stopped = kill_current_process_group(Signal::TSTP);
+        self.mode.take()?;
+        Ok(stopped?)
+    }
+
+    /// Sets up the terminal again after another program has used it.
+    pub fn retake(&self) -> io::Result<()> {
+        self.mode.restore();
+        self.mode.take()
     }
 }
 
@@ -244,65 +259,60 @@ fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
     })
 }
 
+/// The settings of the terminal while the chat uses it.
+#[derive(Debug, Clone, Copy)]
+struct TerminalMode {
+    has_pastes: bool,
+    /// Opens the terminal for control sequences.
+    out: fn() -> io::Stdout,
+}
+
+impl TerminalMode {
+    /// Sets up the terminal. A partial failure is undone.
+    fn take(self) -> io::Result<()> {
+        terminal::enable_raw_mode()?;
+        if self.has_pastes {
+            let pastes = (self.out)().queue(EnableBracketedPaste).and_then(Write::flush);
+            return pastes.inspect_err(|_| self.restore());
+        }
+        Ok(())
+    }
+
+    /// Restores the terminal. Errors do not matter if the terminal is gone.
+    fn restore(self) {
+        if self.has_pastes {
+            let _: io::Result<()> = (self.out)().queue(DisableBracketedPaste).and_then(Write::flush);
+        }
+        let _: io::Result<()> = terminal::disable_raw_mode();
+    }
+}
+
 /// Raw mode. Dropping it restores the terminal; so does a panic of the chat, before it is printed. A panic of another
 /// thread does not: it ends only that thread, and the chat continues.
-pub(crate) struct Raw {
-    has_pastes: bool,
+pub struct Raw {
+    mode: TerminalMode,
 }
 
 impl Raw {
-    /// Enables raw mode, and bracketed paste unless the terminal is dumb.
-    pub(crate) fn enter(is_dumb: bool) -> io::Result<Self> {
-        let has_pastes = !is_dumb;
+    /// Enables raw mode, and bracketed paste unless the terminal is dumb. `out` opens the terminal.
+    pub fn enter(is_dumb: bool, out: fn() -> io::Stdout) -> io::Result<Self> {
+        let mode = TerminalMode { has_pastes: !is_dumb, out };
         let (tell, chat) = (std::panic::take_hook(), std::thread::current().id());
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() == chat {
-                restore(has_pastes);
+                mode.restore();
             }
             tell(panic);
         }));
-        take(has_pastes)?;
-        Ok(Self { has_pastes })
+        mode.take()?;
+        Ok(Self { mode })
     }
-}
-
-/// Sets up the terminal. A partial failure is undone.
-fn take(has_pastes: bool) -> io::Result<()> {
-    terminal::enable_raw_mode()?;
-    if has_pastes {
-        let pastes = console::painted_out().queue(EnableBracketedPaste).and_then(Write::flush);
-        return pastes.inspect_err(|_| restore(true));
-    }
-    Ok(())
-}
-
-/// Restores the terminal and stops the process group until somebody continues it. Called from the main thread, which
-/// receives the signal, so nothing runs before the stop.
-pub(crate) fn suspend(is_dumb: bool) -> io::Result<()> {
-    restore(!is_dumb);
-    let stopped = kill_current_process_group(Signal::TSTP);
-    take(!is_dumb)?;
-    Ok(stopped?)
-}
-
-/// Sets up the terminal again after another program has used it.
-pub(crate) fn retake(is_dumb: bool) -> io::Result<()> {
-    restore(!is_dumb);
-    take(!is_dumb)
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        restore(self.has_pastes);
+        self.mode.restore();
     }
-}
-
-/// Restores the terminal. Errors do not matter if the terminal is gone.
-fn restore(has_pastes: bool) {
-    if has_pastes {
-        let _: io::Result<()> = console::painted_out().queue(DisableBracketedPaste).and_then(Write::flush);
-    }
-    let _: io::Result<()> = terminal::disable_raw_mode();
 }
 
 #[cfg(test)]

@@ -10,20 +10,18 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::markdown::Markdown;
+use crate::{Ink, Span, amount, diff, in_brief};
 use codex_protocol::v2::account::{RateLimitSnapshot, RateLimitWindow};
 use codex_protocol::v2::item::{
     CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem,
 };
 use codex_protocol::v2::turn::{Turn, TurnError, TurnStatus};
-use codex_tui::markdown::Markdown;
-use codex_tui::{Ink, Span, diff};
 use codex_wire::plan::StepStatus;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::exec::amount;
-use crate::failure::in_brief;
 use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
 
 /// The number of lines of a command's output that are shown as they arrive.
@@ -37,7 +35,7 @@ const CHANGE_BYTES: usize = 64 * 1024;
 const OUTPUT: &str = "  │ ";
 const THOUGHT: &str = "  ~ ";
 
-pub(crate) struct View {
+pub struct View {
     transcript: Transcript<Vec<Span>>,
     /// Whether Markdown is rendered with styles. Without styles, text is shown as it arrived.
     is_styled: bool,
@@ -46,7 +44,7 @@ pub(crate) struct View {
     thought: Markdown,
     /// Whether the current line has its prefix.
     is_marked: bool,
-    pub(crate) cwd: PathBuf,
+    pub cwd: PathBuf,
     /// The number of lines that running commands have printed so far.
     printed: HashMap<String, usize>,
     /// Patches that are not shown yet: they are shown with their approval prompt, or when they are applied.
@@ -62,7 +60,7 @@ pub(crate) struct View {
     window: Option<(i64, i64)>,
     limits: Option<RateLimitSnapshot>,
     /// Whether all causes of a failure are shown.
-    pub(crate) is_verbose: bool,
+    pub is_verbose: bool,
     /// The number of consecutive retries, and their reason.
     retries: (usize, String),
 }
@@ -104,7 +102,8 @@ fn member<T: DeserializeOwned>(params: &Value, name: &str) -> Option<T> {
 
 impl View {
     /// A view that renders Markdown with styles, or shows it as it is.
-    pub(crate) fn new(is_styled: bool) -> Self {
+    #[must_use]
+    pub fn new(is_styled: bool) -> Self {
         Self {
             transcript: Transcript::new(Vec::new()),
             is_styled,
@@ -125,16 +124,16 @@ impl View {
         }
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Span> {
+    pub fn take(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.transcript.ink)
     }
 
-    pub(crate) fn note(&mut self, style: Style, what: &str, message: &str) {
+    pub fn note(&mut self, style: Style, what: &str, message: &str) {
         self.write(|transcript| transcript.note(style, what, message));
     }
 
     /// Writes a line of our own in a style.
-    pub(crate) fn remark(&mut self, style: Style, text: &str) {
+    pub fn remark(&mut self, style: Style, text: &str) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
             transcript.write(style, text)?;
@@ -143,12 +142,12 @@ impl View {
     }
 
     /// Writes a line of our own.
-    pub(crate) fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: &str) {
         self.write(|transcript| transcript.line(text));
     }
 
     /// Resets the usage for another thread.
-    pub(crate) fn begin_thread(&mut self) {
+    pub fn begin_thread(&mut self) {
         self.printed.clear();
         self.patches.clear();
         self.cut.clear();
@@ -157,12 +156,13 @@ impl View {
     }
 
     /// Whether an item was shown in full, as a decision about it requires.
-    pub(crate) fn is_whole(&self, item: &str) -> bool {
+    #[must_use]
+    pub fn is_whole(&self, item: &str) -> bool {
         !self.cut.contains(item)
     }
 
     /// Writes something that is neither an answer nor reasoning, and ends those first. Writing to memory does not fail.
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut Transcript<Vec<Span>>) -> std::io::Result<()>) {
+    pub fn write(&mut self, write: impl FnOnce(&mut Transcript<Vec<Span>>) -> std::io::Result<()>) {
         self.settle();
         let _: std::io::Result<()> = write(&mut self.transcript);
     }
@@ -176,7 +176,7 @@ impl View {
         }
     }
 
-    pub(crate) fn spans(&mut self, spans: Vec<Span>) {
+    pub fn spans(&mut self, spans: Vec<Span>) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
             transcript.ink.extend(spans);
@@ -185,7 +185,7 @@ impl View {
     }
 
     /// Shows a notification. Unknown ones are ignored.
-    pub(crate) fn notification(&mut self, method: &str, params: &Value) {
+    pub fn notification(&mut self, method: &str, params: &Value) {
         let told = || NotificationParams::deserialize(params).unwrap_or_default();
         if method.starts_with("item/") || method.starts_with("turn/") {
             self.retries = Default::default();
@@ -331,7 +331,7 @@ impl View {
     }
 
     /// Takes a patch that was not shown yet.
-    pub(crate) fn take_patch(&mut self, id: &str) -> Vec<Span> {
+    pub fn take_patch(&mut self, id: &str) -> Vec<Span> {
         self.patches.remove(id).unwrap_or_default()
     }
 
@@ -402,12 +402,14 @@ impl View {
         self.retries = (count + 1, why);
     }
 
-    pub(crate) fn retries(&self) -> usize {
+    #[must_use]
+    pub fn retries(&self) -> usize {
         self.retries.0
     }
 
     /// Describes the usage and what is left.
-    pub(crate) fn usage(&self) -> Vec<(&'static str, String)> {
+    #[must_use]
+    pub fn usage(&self) -> Vec<(&'static str, String)> {
         let Usage { input, cached, output } = self.used;
         let mut rows = vec![("tokens", format!("{input} in ({cached} cached), {output} out"))];
         rows.extend(self.costs.1.map(|cost| ("cost", amount(cost))));

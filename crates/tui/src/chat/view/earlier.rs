@@ -12,7 +12,7 @@ const EARLIER_BYTES: usize = 8 * 1024 * 1024;
 
 impl View {
     /// Shows the turns of a resumed thread: all of them, or the newest if there are too many or `has_more`.
-    pub(crate) fn earlier(&mut self, turns: &[Value], has_more: bool) {
+    pub fn earlier(&mut self, turns: &[Value], has_more: bool) {
         let mut room = EARLIER_BYTES;
         let fits = |turn: &&Value| {
             let size = turn.to_string().len();

@@ -6,29 +6,29 @@
 use std::io::{self, Write};
 
 use crate::transcript::{Style, printable};
-use codex_tui::wrap::{row_columns, rows, typed_rows};
-use codex_tui::{Row, Span};
+use crate::wrap::{row_columns, rows, typed_rows};
+use crate::{Row, Span};
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Capabilities {
-    pub(crate) colour: bool,
+pub struct Capabilities {
+    pub colour: bool,
     /// Whether the cursor cannot be moved.
-    pub(crate) is_dumb: bool,
+    pub is_dumb: bool,
 }
 
 /// The part below the scrolling text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Footer {
+pub struct Footer {
     /// Rows of a list, above everything else.
-    pub(crate) list: Vec<Row>,
-    pub(crate) status: Row,
+    pub list: Vec<Row>,
+    pub status: Row,
     /// Whether that line is a question, which a dumb terminal shows too.
-    pub(crate) is_question: bool,
+    pub is_question: bool,
     /// The input and its cursor, if something can be typed.
-    pub(crate) typed: Option<(String, usize)>,
+    pub typed: Option<(String, usize)>,
 }
 
-pub(crate) struct Screen<W> {
+pub struct Screen<W> {
     out: W,
     capabilities: Capabilities,
     width: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Screen<W> {
 }
 
 impl<W: Write> Screen<W> {
-    pub(crate) fn new(out: W, capabilities: Capabilities, size: (u16, u16)) -> Self {
+    pub fn new(out: W, capabilities: Capabilities, size: (u16, u16)) -> Self {
         let mut screen = Self {
             out,
             capabilities,
@@ -67,16 +67,16 @@ impl<W: Write> Screen<W> {
         self.height = or(height, 24).max(4);
     }
 
-    pub(crate) fn size(&self) -> (usize, usize) {
+    pub fn size(&self) -> (usize, usize) {
         (self.width, self.height)
     }
 
-    pub(crate) fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
     /// Shows scrolling text, and the new footer.
-    pub(crate) fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
+    pub fn show(&mut self, spans: Vec<Span>, footer: Footer) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return self.show_dumb(&spans, footer);
         }
@@ -107,7 +107,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Adapts to a new size of the terminal. Drawn rows may have been rewrapped.
-    pub(crate) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
+    pub fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         self.measure(size);
         if self.capabilities.is_dumb {
             return Ok(());
@@ -120,7 +120,7 @@ impl<W: Write> Screen<W> {
 
     /// Clears and redraws everything. Each row is cleared separately, because terminals keep a copy of a screen that is
     /// cleared as a whole.
-    pub(crate) fn clear(&mut self) -> io::Result<()> {
+    pub fn clear(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Removes the footer because another program gets the terminal. The next drawing starts over.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
+    pub fn leave(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }
@@ -148,7 +148,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    pub(crate) fn come_back(&mut self) -> io::Result<()> {
+    pub fn come_back(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Removes the footer, and leaves the cursor at the start of a line.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }

@@ -1,0 +1,271 @@
+//! A server at an address: streamable HTTP, where each message is one request, and its answer is JSON or a stream.
+//!
+//! Invariants: keys go to the origin of the configured address and nowhere else; an answer that is too long, or a
+//! stream that breaks off, ends its own request and no other.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use codex_config::{Env, McpAddress};
+use codex_model::sse::Parser;
+use futures_util::StreamExt as _;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, Response, StatusCode, Url};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
+
+use crate::connection::{Connection, Notice, Outgoing, RequestError, Shared};
+use crate::rpc::{self, Incoming};
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a notification may take, and the farewell.
+const NOTIFICATION: Duration = Duration::from_secs(10);
+const FAREWELL: Duration = Duration::from_secs(1);
+/// The longest answer, or event of a stream.
+const MOST_ANSWER: usize = 16 * 1024 * 1024;
+/// How much of an error page is read, and how much is shown.
+const MOST_PAGE: usize = 64 * 1024;
+const MOST_SHOWN: usize = 300;
+/// How many messages wait, and how many requests are open at once.
+const MOST_QUEUED: usize = 64;
+const MOST_REDIRECTS: usize = 5;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The exchange with a server. Dropping it ends all requests.
+pub(crate) struct HttpSession {
+    link: Arc<Link>,
+    tasks: JoinSet<()>,
+}
+
+struct Link {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    /// The name of the session, if the server keeps one, and the version of the protocol.
+    session: Mutex<(Option<HeaderValue>, Option<HeaderValue>)>,
+    /// Open requests, by number.
+    open: Mutex<HashMap<u64, AbortHandle>>,
+    /// Whether the server has forgotten the session.
+    is_lost: AtomicBool,
+}
+
+struct Queue(mpsc::Sender<Value>);
+
+impl Outgoing for Queue {
+    fn send(&self, message: Value) -> bool {
+        self.0.try_send(message).is_ok()
+    }
+}
+
+/// Prepares the exchange with a server. Nothing is sent yet.
+pub(crate) fn start(
+    address: &McpAddress,
+    env: &Env,
+) -> Result<(HttpSession, Connection, mpsc::Receiver<Notice>), String> {
+    let url = Url::parse(&address.url).map_err(|error| format!("`{}` is no address: {error}", address.url))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`{url}` is neither http nor https"));
+    }
+    let link = Arc::new(Link {
+        client: client().map_err(|error| error.to_string())?,
+        url,
+        headers: headers(address, env)?,
+        session: Mutex::default(),
+        open: Mutex::default(),
+        is_lost: AtomicBool::new(false),
+    });
+    let (queue, queued) = mpsc::channel(MOST_QUEUED);
+    let (connection, notices) = Connection::new(Box::new(Queue(queue)), json!({"uri": "file:///"}));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(send_all(Arc::clone(&link), connection.downgrade(), queued));
+    Ok((HttpSession { link, tasks }, connection, notices))
+}
+
+impl HttpSession {
+    /// Tells the server that the session is over.
+    pub(crate) async fn stop(mut self) {
+        self.tasks.shutdown().await;
+        let session = lock(&self.link.session).0.clone();
+        if let Some(session) = session {
+            let farewell = self.link.client.delete(self.link.url.clone()).headers(self.link.headers.clone());
+            let _: Result<_, _> = timeout(FAREWELL, farewell.header(SESSION, session).send()).await;
+        }
+    }
+}
+
+fn client() -> Result<Client, reqwest::Error> {
+    // Another part of the program may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().connect_timeout(CONNECT).redirect(Policy::custom(redirect)).build()
+}
+
+/// Redirects are followed on the same origin only: elsewhere the keys would go to a stranger.
+fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_same = attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
+    if is_same && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+}
+
+fn headers(address: &McpAddress, env: &Env) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let mut put = |name: &str, value: &str| {
+        let header = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+        let mut value =
+            HeaderValue::try_from(value).map_err(|_| format!("the value of the header `{name}` is not text"))?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+        Ok::<_, String>(())
+    };
+    for (name, value) in &address.http_headers {
+        put(name, value.reveal())?;
+    }
+    for (name, variable) in &address.env_http_headers {
+        // A header without a value is left out: the server says what it lacks.
+        if let Some(value) = env.text(variable) {
+            put(name, &value)?;
+        }
+    }
+    if let Some(variable) = &address.bearer_token_env_var {
+        let token = env.text(variable).ok_or_else(|| format!("the variable {variable} with its token is not set"))?;
+        put(AUTHORIZATION.as_str(), &format!("Bearer {token}"))?;
+    }
+    Ok(headers)
+}
+
+/// Sends messages in order: a notification before all that follow it, requests beside each other.
+async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::Receiver<Value>) {
+    let mut requests = JoinSet::new();
+    while let Some(message) = queued.recv().await {
+        while requests.try_join_next().is_some() {}
+        if message["method"] == "notifications/cancelled" {
+            let id = message["params"]["requestId"].as_u64();
+            if let Some(open) = id.and_then(|id| lock(&link.open).remove(&id)) {
+                open.abort();
+            }
+        }
+        let is_request = message.get("method").is_some() && message.get("id").is_some();
+        match message["id"].as_u64().filter(|_| is_request) {
+            Some(id) => {
+                let task = requests.spawn(exchange(Arc::clone(&link), connection.clone(), id, message));
+                lock(&link.open).insert(id, task);
+            }
+            // Nothing depends on the answer to a notification.
+            None => drop(timeout(NOTIFICATION, link.post(&message)).await),
+        }
+    }
+}
+
+/// Sends a request, and passes on everything that comes back.
+async fn exchange(link: Arc<Link>, connection: Weak<Shared>, id: u64, message: Value) {
+    let is_greeting = message["method"] == "initialize";
+    let ended = match link.post(&message).await {
+        Ok(response) => {
+            if is_greeting {
+                lock(&link.session).0 = response.headers().get(SESSION).cloned();
+            }
+            read(&link, &connection, is_greeting, response).await
+        }
+        Err(error) => Err(error),
+    };
+    lock(&link.open).remove(&id);
+    let Some(connection) = Connection::upgrade(&connection) else { return };
+    // An answer that has come before is not changed by this.
+    let why = ended.err().unwrap_or_else(|| "the answer broke off".to_owned());
+    connection.settle(id, Err(RequestError::Transport(why)));
+    if link.is_lost.load(Ordering::Relaxed) {
+        // The task of the server then begins another session.
+        connection.end(": its session has expired");
+    }
+}
+
+impl Link {
+    async fn post(&self, message: &Value) -> Result<Response, String> {
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .headers(self.headers.clone())
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header(CONTENT_TYPE, "application/json")
+            .body(message.to_string());
+        let (session, version) = lock(&self.session).clone();
+        let had_session = session.is_some();
+        request = session.into_iter().fold(request, |request, session| request.header(SESSION, session));
+        let params = &message["params"];
+        match params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str() {
+            Some(stateless) => {
+                request =
+                    request.header(VERSION, stateless).header(METHOD, message["method"].as_str().unwrap_or_default());
+                let name = params["name"].as_str().or_else(|| params["uri"].as_str());
+                request = name.into_iter().fold(request, |request, name| request.header(NAME, name));
+            }
+            None => request = version.into_iter().fold(request, |request, version| request.header(VERSION, version)),
+        }
+        let response = request.send().await.map_err(|error| codex_tools::full_message(&error.without_url()))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status == StatusCode::NOT_FOUND && had_session {
+            self.is_lost.store(true, Ordering::Relaxed);
+        }
+        let hint = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "; check its token or log in",
+            _ => "",
+        };
+        let page = limited(response, MOST_PAGE).await.unwrap_or_default();
+        let shown: String = String::from_utf8_lossy(&page).chars().take(MOST_SHOWN).collect();
+        Err(format!("the server answered {status}{hint}: {}", shown.trim()))
+    }
+}
+
+/// Passes on the messages of an answer: one as JSON, or those of a stream.
+async fn read(link: &Link, connection: &Weak<Shared>, is_greeting: bool, response: Response) -> Result<(), String> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("text/event-stream") {
+        deliver(link, connection, is_greeting, &limited(response, MOST_ANSWER).await?);
+        return Ok(());
+    }
+    let (mut parser, mut body) = (Parser::with_limit(MOST_ANSWER), response.bytes_stream());
+    while let Some(chunk) = body.next().await {
+        let mut chunk = chunk.map_err(|error| codex_tools::full_message(&error.without_url()))?;
+        while let Some(event) = parser.next(&mut chunk).map_err(|error| error.to_string())? {
+            deliver(link, connection, is_greeting, event.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+fn deliver(link: &Link, connection: &Weak<Shared>, is_greeting: bool, bytes: &[u8]) {
+    let (Some(connection), Some(message)) = (Connection::upgrade(connection), rpc::read(bytes)) else { return };
+    if let Incoming::Answer { result: Ok(said), .. } = &message
+        && let Some(version) = said["protocolVersion"].as_str().filter(|_| is_greeting)
+    {
+        lock(&link.session).1 = HeaderValue::try_from(version).ok();
+    }
+    connection.receive(message);
+}
+
+/// A body, if it is not too long.
+async fn limited(response: Response, most: usize) -> Result<Vec<u8>, String> {
+    let (mut bytes, mut body) = (Vec::new(), response.bytes_stream());
+    while let Some(chunk) = body.next().await {
+        bytes.extend_from_slice(&chunk.map_err(|error| codex_tools::full_message(&error.without_url()))?);
+        if bytes.len() > most {
+            return Err(format!("the answer has more than {most} bytes"));
+        }
+    }
+    Ok(bytes)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is one assignment, so a panic elsewhere cannot have left half of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

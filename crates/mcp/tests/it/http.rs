@@ -1,0 +1,56 @@
+//! Servers at an address.
+
+use codex_testkit::mcp_server::serve_http;
+use codex_tools::servers::ServerState;
+use codex_wire::mcp::McpAuthStatus;
+use serde_json::json;
+
+use crate::world::World;
+
+fn table(url: &str) -> String {
+    format!("[mcp_servers.s]\nurl = '{url}'\nhttp_headers = {{ Authorization = 'Bearer secret' }}\n")
+}
+
+#[tokio::test]
+async fn a_server_at_an_address_answers_in_json_and_in_streams() {
+    let (url, server) = serve_http().await;
+    let world = World::new(&table(&url));
+    let mut thread = world.thread();
+    assert_eq!(thread.call("mcp__s__echo", &json!({"text": "hi"})).await.output, r#"{"text":"hi"}"#);
+    let counted = thread.call("mcp__s__count", &json!({})).await;
+    assert_eq!(counted.progress(), ["counted 1", "counted 2", "counted 3"]);
+    assert!(counted.output.contains("1 2 3"), "{}", counted.output);
+    let listed = thread.settled().await;
+    assert_eq!((&listed[0].state, listed[0].resources.len()), (&ServerState::Connected, 1));
+    server.abort();
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_us_fails_with_its_words() {
+    let (url, server) = serve_http().await;
+    let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\n"));
+    let error = world.thread().until("failed").await.expect("it says why");
+    assert!(error.contains("401") && error.contains("check its token") && error.contains("who are you?"), "{error}");
+    let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\nbearer_token_env_var = 'NO_SUCH_VARIABLE'\n"));
+    let thread = world.thread();
+    let error = thread.until("failed").await.expect("it says why");
+    assert!(error.ends_with("the variable NO_SUCH_VARIABLE with its token is not set"), "{error}");
+    assert_eq!(thread.settled().await[0].auth, McpAuthStatus::BearerToken);
+    server.abort();
+}
+
+#[tokio::test]
+async fn keys_follow_no_redirect_to_another_origin() {
+    let (url, server) = serve_http().await;
+    let world = World::new(&table(&format!("{url}/moved")));
+    let error = world.thread().until("failed").await.expect("it says why");
+    assert!(error.contains("307"), "{error}");
+    server.abort();
+}
+
+#[tokio::test]
+async fn nobody_at_an_address_is_told() {
+    let world = World::new(&table("http://127.0.0.1:1/mcp"));
+    let error = world.thread().until("failed").await.expect("it says why");
+    assert!(error.starts_with("MCP client for `s` failed to start: error sending request"), "{error}");
+}

@@ -1,0 +1,5 @@
+//! A chat in the terminal.
+
+pub mod keys;
+pub mod screen;
+pub mod view;
