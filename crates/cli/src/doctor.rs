@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use codex_config::{
-    AuditedKey, Auth, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
+    AuditedKey, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
 };
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
@@ -210,8 +210,11 @@ fn room(bytes: u64) -> Finding {
 }
 
 fn login(home: &Home, config: &Config, env: &Env) -> Finding {
-    let bearer = Auth::load(home).and_then(|auth| auth.bearer(&config.provider, env));
-    match bearer {
+    let auth = match crate::login::stored(home, config) {
+        Ok(auth) => auth,
+        Err(error) => return Finding::bad("login", State::Error, error.to_string(), crate::failure::hint(&error)),
+    };
+    match auth.bearer(&config.provider, env) {
         Ok(Some(Bearer { source: TokenSource::Login { .. }, .. })) => {
             Finding::ok("login", format!("{}: ChatGPT login found", config.provider.name))
         }

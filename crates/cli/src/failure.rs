@@ -44,7 +44,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-fn hint(error: &anyhow::Error) -> Option<String> {
+/// A next step for the person, from the first cause that has one.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(error) = cause.downcast_ref::<ConfigError>() {
             error.hint()

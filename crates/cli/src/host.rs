@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::{ConfigSource, Env, Home};
+use codex_config::{Config, ConfigSource, Env, Home};
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_log::store::ThreadStore;
-use codex_login::Accounts;
+use codex_login::{Accounts, LoginStore};
 use codex_mcp::McpServers;
 use codex_server::app::Start;
 use codex_store::FileStore;
@@ -24,7 +24,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
     let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
     let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(config.env().clone()));
-    let accounts = Accounts::new(config.home(), config.env());
+    let accounts = Accounts::of(store_of(&config), config.env());
     let threads = LocalHost::new(HostOptions {
         config: Arc::clone(&config),
         cwd: cwd.clone(),
@@ -57,8 +57,15 @@ pub(crate) fn servers(env: &Env) -> ServerAccess {
 }
 
 /// The credentials of requests: keys, and the login of this process, which all its threads share.
-pub(crate) fn credentials(home: &Home, env: &Env) -> CredentialsSource {
-    of_accounts(Accounts::new(home, env))
+pub(crate) fn credentials(home: &Home, config: &Config, env: &Env) -> CredentialsSource {
+    of_accounts(Accounts::of(LoginStore::of(home, &config.login()), env))
+}
+
+/// The place of the login. Only a build with a keyring has a choice, so others need not read the configuration yet; an
+/// unreadable configuration is reported by the first thread.
+fn store_of(config: &ConfigSource) -> LoginStore {
+    let login = if cfg!(feature = "keyring") { config.config().ok().map(|config| config.login()) } else { None };
+    LoginStore::of(config.home(), &login.unwrap_or_default())
 }
 
 fn of_accounts(accounts: Accounts) -> CredentialsSource {

@@ -101,7 +101,7 @@ impl Place<'_> {
         let mut overrides = self.overrides.clone();
         overrides.values.push(format!("model_provider={}", serde_json::Value::from(&*provider.id)));
         let config = Config::load(self.home, self.env, &overrides)?;
-        let model = connect(&config, &host::credentials(self.home, self.env), self.env, ORIGINATOR)?;
+        let model = connect(&config, &host::credentials(self.home, &config, self.env), self.env, ORIGINATOR)?;
         Ok(tokio::spawn(async move { model.list_models(PROBE_TIMEOUT).await }))
     }
 

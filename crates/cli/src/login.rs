@@ -6,8 +6,8 @@ use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::bail;
-use codex_config::{Account, Auth, AuthError, Config, Env, Home, Programs, TokenSource};
-use codex_login::{Accounts, Issuer, LoginOptions, check_store};
+use codex_config::{Account, Auth, AuthError, Config, CredentialsStore, Env, Home, LoginConfig, Programs, TokenSource};
+use codex_login::{Accounts, Issuer, LoginError, LoginOptions, LoginStore, check_store};
 
 use self::typed_key::read_key;
 use crate::args::{LoginArgs, LoginForm, Shared};
@@ -29,8 +29,9 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
             bail!("API key login is disabled. Use ChatGPT login instead.");
         }
         let key = read_key()?;
-        block_on(Accounts::new(&home, &env).store_api_key(key))??;
-        console::note(format_args!("API key stored in {}.", home.auth_file().display()));
+        let store = LoginStore::of(&home, &config.login());
+        block_on(Accounts::of(store.clone(), &env).store_api_key(key))??;
+        console::note(format_args!("API key stored in {}.", store.place()));
     } else {
         if config.forced_login() == Some("api") {
             let what = "ChatGPT login is disabled. Use API key login instead.".to_owned();
@@ -46,7 +47,7 @@ pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCod
 
 /// Logs in with a browser, or with a code that is typed on another device.
 async fn with_chatgpt(args: &LoginArgs, config: &Config, home: &Home, env: &Env) -> anyhow::Result<()> {
-    let accounts = Accounts::new(home, env);
+    let accounts = Accounts::of(LoginStore::of(home, &config.login()), env);
     let issuer = Issuer::new(args.experimental_issuer.as_deref(), args.experimental_client_id.as_deref(), env);
     let options = LoginOptions::new(config, issuer, ORIGINATOR)?;
     let mut out = console::out();
@@ -91,8 +92,21 @@ fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
 }
 
 /// Refuses to go on without a key that the provider needs: nothing that is said would be answered.
-pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> Result<(), AuthError> {
-    Auth::load(home)?.bearer(&config.provider, env).map(drop)
+pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> anyhow::Result<()> {
+    stored(home, config)?.bearer(&config.provider, env)?;
+    Ok(())
+}
+
+/// The stored login. A keyring is not opened for a provider that needs none.
+pub(crate) fn stored(home: &Home, config: &Config) -> anyhow::Result<Auth> {
+    let login = config.login();
+    if login.store == CredentialsStore::Keyring && !config.provider.requires_openai_auth {
+        return Ok(Auth::default());
+    }
+    LoginStore::of(home, &login).load().map_err(|error| match error {
+        LoginError::Auth(error) => error.into(),
+        error => error.into(),
+    })
 }
 
 /// The hint for a missing key.
@@ -113,13 +127,13 @@ fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     check_store(&config.login())?;
-    let auth = Auth::load(home)?;
+    let auth = stored(home, &config)?;
     match auth.bearer(&config.provider, env) {
         Ok(Some(bearer)) => {
             let how = match bearer.source {
                 TokenSource::Variable(name) => format!("with the key in the variable {name}"),
                 TokenSource::Config => "with the key in config.toml".to_owned(),
-                TokenSource::ApiKey => format!("with the key in {}", home.auth_file().display()),
+                TokenSource::ApiKey => format!("with the key in {}", LoginStore::of(home, &config.login()).place()),
                 TokenSource::Login { .. } => format!("with ChatGPT{}", whose(&auth, &config, env)),
             };
             writeln!(out, "{name}: logged in {how}")?;
@@ -147,10 +161,18 @@ fn whose(auth: &Auth, config: &Config, env: &Env) -> String {
 }
 
 /// Removes the login, and revokes it at its issuer.
-pub(crate) fn logout() -> anyhow::Result<ExitCode> {
+pub(crate) fn logout(shared: &Shared) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
-    let (was_there, told) = block_on(Accounts::new(&home, &env).log_out())??;
+    // A broken configuration must not keep anybody from logging out, unless it may name another place.
+    let login = match Config::load(&home, &env, &shared.overrides()) {
+        Ok(config) => config.login(),
+        Err(error) if cfg!(feature = "keyring") => return Err(error.into()),
+        Err(_) => LoginConfig::default(),
+    };
+    check_store(&login)?;
+    let store = LoginStore::of(&home, &login);
+    let (was_there, told) = block_on(Accounts::of(store, &env).log_out())??;
     console::note(if was_there { "Logged out." } else { "Not logged in." });
     if let Err(error) = told {
         console::note(format_args!(

@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         Command::Replay(args_of) => replay::run(&args_of),
         Command::Apply(apply) => apply::run(&args.shared, &apply),
         Command::Login(login) => login::login(&args.shared, &login),
-        Command::Logout(_) => login::logout(),
+        Command::Logout(_) => login::logout(&args.shared),
         Command::Features(features) => features::run(&args.shared, &features.form),
         Command::Doctor(doctor) => doctor::run(&args.shared, &doctor),
         Command::Debug(debug) => debug::run(&args.shared, &debug.form),

@@ -60,7 +60,7 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let config = Config::load(&home, env, &overrides)?;
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &host::credentials(&home, env), env, &originator)?;
+    let model = connect(&config, &host::credentials(&home, &config, env), env, &originator)?;
     warnings::tell(&home, env, &overrides)?;
     let programs = apply_patch::install(&home);
     let cwd = working_directory(shared)?;

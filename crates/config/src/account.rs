@@ -6,7 +6,6 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{
     Auth, AuthError, Bearer, Claims, Env, Home, ProviderConfig, Secret, TokenSource, Tokens,
-    auth::MOST_BYTES,
     replace::{forget_unfinished, replace_secret},
 };
 
@@ -27,34 +26,46 @@ pub enum Account {
 impl Auth {
     /// Stores a key in place of any other login. The file is for this user's eyes only.
     pub fn store_api_key(home: &Home, key: &str) -> Result<(), AuthError> {
+        Self::write(home, &Self::api_key_json(key)?)
+    }
+
+    /// The content of `auth.json` for a login with a key.
+    pub fn api_key_json(key: &str) -> Result<Json, AuthError> {
         let key = key.trim();
         // A key goes into a header, where such characters would end it or begin another.
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err(AuthError::BadKey);
         }
-        write(home, &json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}))
+        Ok(json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}))
     }
 
-    /// Stores the tokens of a login with `ChatGPT` in place of any other login, in the form that all releases read.
-    /// `at` is the time, as RFC 3339 has it.
-    pub fn store_tokens(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
-        write(
-            home,
-            &json!({
-                "auth_mode": CHATGPT, "OPENAI_API_KEY": null, "tokens": tokens_json(tokens, Map::new()), "last_refresh": at,
-            }),
-        )
+    /// The content of `auth.json` for a login with `ChatGPT`, in the form that all releases read. `at` is the time, as
+    /// RFC 3339 has it.
+    #[must_use]
+    pub fn tokens_json(tokens: &Tokens, at: &str) -> Json {
+        json!({
+            "auth_mode": CHATGPT, "OPENAI_API_KEY": null, "tokens": tokens_json(tokens, Map::new()), "last_refresh": at,
+        })
     }
 
-    /// Stores tokens in place of those that they renew. Everything else in the file stays, including members that this
-    /// release does not know.
-    pub fn store_renewed(home: &Home, tokens: &Tokens, at: &str) -> Result<(), AuthError> {
-        let file = codex_files::read(&home.auth_file(), MOST_BYTES).unwrap_or_default();
-        let mut file: Map<String, Json> = serde_json::from_slice(&file).unwrap_or_default();
+    /// The content of `auth.json` with tokens in place of those that they renew. Everything else in the old text stays,
+    /// including members that this release does not know.
+    #[must_use]
+    pub fn renewed_json(old: &str, tokens: &Tokens, at: &str) -> Json {
+        let mut file: Map<String, Json> = serde_json::from_str(old).unwrap_or_default();
         let known = file.get("tokens").and_then(Json::as_object).cloned().unwrap_or_default();
         file.insert("tokens".to_owned(), tokens_json(tokens, known));
         file.insert("last_refresh".to_owned(), at.into());
-        write(home, &Json::Object(file))
+        Json::Object(file)
+    }
+
+    /// Replaces `auth.json`.
+    pub fn write(home: &Home, file: &Json) -> Result<(), AuthError> {
+        let path = home.auth_file();
+        let failed = |source| AuthError::Write { path: path.clone(), source };
+        let text = serde_json::to_string_pretty(file).map_err(|error| failed(error.into()))?;
+        home.ensure().map_err(|error| failed(io::Error::other(error)))?;
+        replace_secret(&path, &text, &home.run()).map_err(failed)
     }
 
     /// Forgets the login and says whether there was one.
@@ -103,14 +114,6 @@ impl Auth {
 
 /// The `auth_mode` of a login with `ChatGPT`.
 pub(crate) const CHATGPT: &str = "chatgpt";
-
-fn write(home: &Home, file: &Json) -> Result<(), AuthError> {
-    let path = home.auth_file();
-    let failed = |source| AuthError::Write { path: path.clone(), source };
-    let text = serde_json::to_string_pretty(file).map_err(|error| failed(error.into()))?;
-    home.ensure().map_err(|error| failed(io::Error::other(error)))?;
-    replace_secret(&path, &text, &home.run()).map_err(failed)
-}
 
 /// The member `tokens`, with what was in it besides.
 fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
@@ -236,7 +239,7 @@ mod tests {
             refresh_token: Some(Secret::new("r")),
             account_id: Some("acct".to_owned()),
         };
-        Auth::store_tokens(&home, &tokens, "2026-01-01T00:00:00Z").unwrap();
+        Auth::write(&home, &Auth::tokens_json(&tokens, "2026-01-01T00:00:00Z")).unwrap();
         let written = fs::read_to_string(home.auth_file()).unwrap();
         assert_eq!(
             written,
@@ -247,9 +250,10 @@ mod tests {
         assert_eq!(Auth::load(&home).unwrap().tokens, Some(tokens.clone()));
 
         let foreign = written.replacen("{\n", "{\n  \"agent_identity\": 7,\n", 1).replace("\"r\"", "\"r\", \"x\": 1");
-        fs::write(home.auth_file(), foreign).unwrap();
+        fs::write(home.auth_file(), &foreign).unwrap();
         tokens.access_token = Secret::new("b");
-        Auth::store_renewed(&home, &tokens, "2026-01-02T00:00:00Z").unwrap();
+        let renewed = Auth::renewed_json(&foreign, &tokens, "2026-01-02T00:00:00Z");
+        Auth::write(&home, &renewed).unwrap();
         let file: Json = serde_json::from_slice(&fs::read(home.auth_file()).unwrap()).unwrap();
         assert_eq!((&file["agent_identity"], &file["tokens"]["x"]), (&json!(7), &json!(1)));
         assert_eq!(file["tokens"]["access_token"], "b");

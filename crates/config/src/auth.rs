@@ -19,7 +19,7 @@ use crate::{
 const CODEX_API_KEY: &str = "CODEX_API_KEY";
 
 /// The largest `auth.json`.
-pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The content of `auth.json`; empty if there is no such file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,20 +154,26 @@ impl AuthError {
 impl Auth {
     /// Reads `auth.json`; a missing file is an empty login.
     pub fn load(home: &Home) -> Result<Self, AuthError> {
+        Self::text(home)?.map_or_else(|| Ok(Self::default()), |text| Self::parse(&home.auth_file(), &text))
+    }
+
+    /// The text of `auth.json`, if there is such a file.
+    pub fn text(home: &Home) -> Result<Option<String>, AuthError> {
         let path = home.auth_file();
         match codex_files::read(&path, MOST_BYTES) {
             Ok(bytes) => match decode(&bytes) {
-                Ok(text) => Self::parse(&path, text),
+                Ok(text) => Ok(Some(text.to_owned())),
                 Err((line, column)) => {
                     Err(AuthError::Syntax { path, line, column, message: "invalid UTF-8".to_owned() })
                 }
             },
-            Err(error) if error.is_not_found() => Ok(Self::default()),
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(AuthError::Read { path, source: error.into() }),
         }
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, AuthError> {
+    /// Reads the content of `auth.json`; `path` is its place for errors.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, AuthError> {
         let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column().max(1));
             let said = error.to_string();

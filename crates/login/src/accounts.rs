@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use codex_config::{Auth, AuthError, Env, Home, Secret, Tokens};
+use codex_config::{Auth, Env, Home, LoginConfig, Secret, Tokens};
 use codex_files::Stamp;
 use tokio::time::{Instant, sleep};
 
@@ -15,7 +15,7 @@ use crate::host::WaitingLogins;
 use crate::http::{Network, Transport};
 use crate::renewal::Due;
 use crate::tokens::{renew, revoke};
-use crate::{Issuer, LoginError};
+use crate::{Issuer, LoginError, LoginStore};
 
 /// How long another process may take to renew the login.
 const LOCK_TIME: Duration = Duration::from_secs(40);
@@ -24,6 +24,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// How long a renewal that failed is not tried again, while the old token still works.
 const PAUSE: Duration = Duration::from_secs(60);
 
+/// The state of the places that a login may be in.
+type Stamps = (Stamp, Option<Stamp>);
+
 /// The login, shared by everything in a process.
 #[derive(Clone)]
 pub struct Accounts {
@@ -31,12 +34,12 @@ pub struct Accounts {
 }
 
 struct Shared {
-    home: Home,
+    store: LoginStore,
     env: Env,
     http: Box<dyn Transport>,
     clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
-    /// The latest content, and the state of the file it came from.
-    known: Mutex<Option<(Stamp, Arc<Auth>)>>,
+    /// The latest content, and the state of the place it came from.
+    known: Mutex<Option<(Stamps, Arc<Auth>)>>,
     /// Held by who changes the login, so that the others wait for what comes of it.
     changing: tokio::sync::Mutex<()>,
     setback: Mutex<Option<Setback>>,
@@ -66,21 +69,27 @@ impl fmt::Debug for Accounts {
 }
 
 impl Accounts {
-    /// The login of a home. Nothing is read yet.
+    /// The login of a home, in its file. Nothing is read yet.
     #[must_use]
     pub fn new(home: &Home, env: &Env) -> Self {
-        Self::with(home, env, Network::default(), SystemTime::now)
+        Self::of(LoginStore::of(home, &LoginConfig::default()), env)
+    }
+
+    /// The login in a store. Nothing is read yet.
+    #[must_use]
+    pub fn of(store: LoginStore, env: &Env) -> Self {
+        Self::with(store, env, Network::default(), SystemTime::now)
     }
 
     /// As above, with another network and another clock.
     pub fn with(
-        home: &Home,
+        store: LoginStore,
         env: &Env,
         http: impl Transport + 'static,
         clock: impl Fn() -> SystemTime + Send + Sync + 'static,
     ) -> Self {
         let shared = Shared {
-            home: home.clone(),
+            store,
             env: env.clone(),
             http: Box::new(http),
             clock: Box::new(clock),
@@ -119,7 +128,7 @@ impl Accounts {
         if let Some(external) = &*self.external() {
             return Ok(external.auth());
         }
-        let stamp = Stamp::of(&self.shared.home.auth_file());
+        let stamp = self.shared.store.stamps();
         if let Some((of, auth)) = &*self.known()
             && *of == stamp
         {
@@ -158,7 +167,7 @@ impl Accounts {
         let _turn = self.turn().await;
         let _lock = self.lock().await?;
         let at = self.now();
-        self.on_disk(move |home| Auth::store_tokens(home, &tokens, &at)).await?;
+        self.on_disk(move |store| store.store_tokens(&tokens, &at)).await?;
         *self.external() = None;
         Ok(())
     }
@@ -167,7 +176,7 @@ impl Accounts {
     pub async fn store_api_key(&self, key: String) -> Result<(), LoginError> {
         let _turn = self.turn().await;
         let _lock = self.lock().await?;
-        self.on_disk(move |home| Auth::store_api_key(home, &key)).await?;
+        self.on_disk(move |store| store.store_api_key(&key)).await?;
         *self.external() = None;
         Ok(())
     }
@@ -181,7 +190,7 @@ impl Accounts {
             let _lock = self.lock().await?;
             // An unreadable file is removed too.
             let tokens = self.read().await.unwrap_or_default().tokens;
-            (tokens, self.on_disk(Auth::remove).await?)
+            (tokens, self.on_disk(LoginStore::remove).await?)
         };
         let told = match tokens {
             Some(tokens) => revoke(self.http(), &Issuer::of(&tokens, self.env()), &tokens).await,
@@ -208,7 +217,7 @@ impl Accounts {
             Err(error) => return self.failed(old, error).await,
         };
         let (at, stored) = (self.now(), renewed.clone());
-        self.on_disk(move |home| Auth::store_renewed(home, &stored, &at)).await?;
+        self.on_disk(move |store| store.store_renewed(&stored, &at)).await?;
         *self.setback() = None;
         Ok(renewed)
     }
@@ -268,7 +277,7 @@ impl Accounts {
     /// Keeps other processes from changing the login until the result is dropped.
     async fn lock(&self) -> Result<File, LoginError> {
         let failed = |source| LoginError::System { what: "lock the login", source };
-        let folder = self.shared.home.run();
+        let folder = self.shared.store.home().run();
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -290,17 +299,17 @@ impl Accounts {
     }
 
     async fn read(&self) -> Result<Auth, LoginError> {
-        let home = self.shared.home.clone();
-        blocking(move || Auth::load(&home)).await
+        let store = self.shared.store.clone();
+        blocking(move || store.load()).await
     }
 
-    /// Changes the file; what was known of it is forgotten.
+    /// Changes the stored login and clears the cache.
     async fn on_disk<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&Home) -> Result<T, AuthError> + Send + 'static,
+        change: impl FnOnce(&LoginStore) -> Result<T, LoginError> + Send + 'static,
     ) -> Result<T, LoginError> {
-        let home = self.shared.home.clone();
-        let done = blocking(move || change(&home)).await;
+        let store = self.shared.store.clone();
+        let done = blocking(move || change(&store)).await;
         *self.known() = None;
         done
     }
@@ -309,7 +318,7 @@ impl Accounts {
         DateTime::<Utc>::from((self.shared.clock)()).to_rfc3339_opts(SecondsFormat::Micros, true)
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<(Stamp, Arc<Auth>)>> {
+    fn known(&self) -> MutexGuard<'_, Option<(Stamps, Arc<Auth>)>> {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -319,10 +328,10 @@ impl Accounts {
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, AuthError> + Send + 'static,
+    work: impl FnOnce() -> Result<T, LoginError> + Send + 'static,
 ) -> Result<T, LoginError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(LoginError::from),
+        Ok(done) => done,
         Err(error) => Err(LoginError::System { what: "read the login", source: std::io::Error::other(error) }),
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use codex_config::AuthError;
 
+use crate::KeyringError;
+
 /// A login or a renewal that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
@@ -67,8 +69,11 @@ pub enum LoginError {
     #[error("another process has been renewing the login for too long")]
     Locked,
     /// This build keeps no logins in a keyring.
-    #[error("cli_auth_credentials_store = \"keyring\": this build has no keyring; set it to \"file\" or \"auto\"")]
+    #[error("cli_auth_credentials_store = \"keyring\": this build has no keyring")]
     NoKeyring,
+    /// The keyring of the system failed.
+    #[error(transparent)]
+    Keyring(#[from] KeyringError),
     /// A login would go to a host that is not `ChatGPT`.
     #[error("{provider} is not at chatgpt_base_url, and a ChatGPT login is sent nowhere else; use an API key")]
     ForeignHost {
@@ -98,6 +103,8 @@ impl LoginError {
             Self::Auth(error) => error.hint(),
             Self::Ports { .. } => Some("log in with a code instead: codex login --device-auth".to_owned()),
             Self::NoDeviceLogin { .. } => Some("log in with a browser instead: codex login".to_owned()),
+            Self::NoKeyring => Some("build it with `--features keyring`, or set it to \"file\" or \"auto\"".to_owned()),
+            Self::Keyring(_) => Some("unlock the keyring, or set cli_auth_credentials_store to \"file\"".to_owned()),
             Self::Workspace => Some("log in again and choose that workspace".to_owned()),
             Self::Connect { .. } => Some("check the network and the proxy settings".to_owned()),
             Self::Expired { .. } | Self::Denied { .. } => Some("try again with `codex login`".to_owned()),

@@ -58,6 +58,7 @@ impl LoginOptions {
 pub fn check_store(login: &LoginConfig) -> Result<(), LoginError> {
     match login.store {
         CredentialsStore::File | CredentialsStore::Auto => Ok(()),
+        CredentialsStore::Keyring if cfg!(feature = "keyring") => Ok(()),
         CredentialsStore::Keyring => Err(LoginError::NoKeyring),
     }
 }

@@ -82,6 +82,7 @@ fn told(error: LoginError) -> AccountError {
         LoginError::Auth(AuthError::Read { .. } | AuthError::Write { .. })
             | LoginError::System { .. }
             | LoginError::Locked
+            | LoginError::Keyring(_)
             | LoginError::Connect { .. }
             | LoginError::Status { .. }
             | LoginError::Malformed { .. }

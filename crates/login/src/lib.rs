@@ -22,6 +22,9 @@ mod issuer;
 mod key_program;
 mod pkce;
 mod renewal;
+mod store;
+#[cfg(feature = "keyring")]
+mod system_keyring;
 mod tokens;
 mod usage;
 
@@ -34,3 +37,4 @@ pub use flow::{BrowserLogin, DeviceLogin, LoginOptions, PORTS, check_store};
 pub use http::{Answer, Body, HttpError, Network, Request, Transport};
 pub use issuer::Issuer;
 pub use renewal::Due;
+pub use store::{Keyring, KeyringError, LoginStore};

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use codex_config::{
-    Auth, Config, ConfigEdit, Env, Overrides, ProviderConfig, UserConfig, WriteRequest, default_model, local_providers,
+    Config, ConfigEdit, Env, Overrides, ProviderConfig, UserConfig, WriteRequest, default_model, local_providers,
 };
+use codex_login::LoginStore;
 use codex_tui::chat::keys::Key;
 use codex_tui::chat::screen::Footer;
 use codex_tui::chat::{ChatEnd, Dialogue};
@@ -151,8 +152,9 @@ pub(crate) fn keep(choice: Choice, place: &mut ChatEnvironment) -> anyhow::Resul
     Ok(match choice {
         Choice::Capabilities => String::new(),
         Choice::Key(key) => {
-            Auth::store_api_key(&place.home, &key)?;
-            format!("The key is stored in {}.\n", place.home.auth_file().display())
+            let store = LoginStore::of(&place.home, &place.config()?.login());
+            store.store_api_key(&key)?;
+            format!("The key is stored in {}.\n", store.place())
         }
         Choice::Local(server) => {
             server.keep(place)?;

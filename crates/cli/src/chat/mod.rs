@@ -144,9 +144,13 @@ fn needs_key(place: &ChatEnvironment) -> anyhow::Result<bool> {
     let config = place.config()?;
     match crate::login::require_key(&place.home, &config, &place.env) {
         Ok(()) => Ok(false),
-        Err(AuthError::NoLogin { .. }) if first_run::is_first(&config) => Ok(true),
-        Err(error) => Err(error.into()),
+        Err(error) if is_no_login(&error) && first_run::is_first(&config) => Ok(true),
+        Err(error) => Err(error),
     }
+}
+
+fn is_no_login(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(AuthError::NoLogin { .. }))
 }
 
 /// Asks about the project if necessary, and chats.

@@ -34,7 +34,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     }
     home.ensure()?;
     let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &host::credentials(&home, env), env, &originator)?;
+    let model = connect(&config, &host::credentials(&home, &config, env), env, &originator)?;
     // An error that prevents the run is printed alone.
     warnings::tell(&home, env, &shared.overrides())?;
     let store = FileStore::of(home.path());

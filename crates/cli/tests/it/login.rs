@@ -115,12 +115,21 @@ fn a_login_that_fails_says_why() {
     issuer.without_device_login();
     let absent = place.run(&[&login[..], &[issuer.url()]].concat(), "");
     assert!(absent.stderr.ends_with("hint: log in with a browser instead: codex login\n"), "{}", absent.stderr);
+}
 
+#[test]
+#[cfg(not(feature = "keyring"))]
+fn a_build_without_a_keyring_says_how_to_get_one() {
     let place = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'keyring'\n");
-    let keyring = place.run(&["login", "--with-api-key"], "sk-1\n");
-    let said =
-        "error: cli_auth_credentials_store = \"keyring\": this build has no keyring; set it to \"file\" or \"auto\"\n";
-    assert_eq!((keyring.code, keyring.stderr.as_str()), (Some(1), said));
+    let said = "error: cli_auth_credentials_store = \"keyring\": this build has no keyring\n\
+                hint: build it with `--features keyring`, or set it to \"file\" or \"auto\"\n";
+    for args in [&["login", "--with-api-key"][..], &["login", "status"], &["logout"]] {
+        let run = place.run(args, "sk-1\n");
+        assert_eq!((run.code, run.stderr.as_str()), (Some(1), said), "{args:?}");
+    }
+    let auto = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'auto'\n");
+    assert_eq!(auto.run(&["login", "--with-api-key"], "sk-1\n").code, Some(0));
+    assert!(auto.path("home/auth.json").exists());
 }
 
 #[test]

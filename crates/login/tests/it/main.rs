@@ -8,4 +8,5 @@ mod device;
 mod external;
 mod real_issuer;
 mod renewal;
+mod store;
 mod world;

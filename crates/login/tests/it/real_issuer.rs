@@ -79,13 +79,13 @@ async fn a_real_provider_is_understood() {
     told.unwrap();
     assert_ended(&accounts, &home, &now).await;
     // A refresh token is used once: the second time ends the login.
-    Auth::store_tokens(&home, &first, "2026-01-01T00:00:00Z").unwrap();
+    Auth::write(&home, &Auth::tokens_json(&first, "2026-01-01T00:00:00Z")).unwrap();
     assert_ne!(accounts.tokens(Some(&first.access_token)).await.unwrap().access_token, first.access_token);
     assert_ended(&accounts, &home, &first).await;
 }
 
 async fn assert_ended(accounts: &Accounts, home: &Home, tokens: &Tokens) {
-    Auth::store_tokens(home, tokens, "2026-01-01T00:00:00Z").unwrap();
+    Auth::write(home, &Auth::tokens_json(tokens, "2026-01-01T00:00:00Z")).unwrap();
     let ended = accounts.tokens(Some(&tokens.access_token)).await;
     assert!(matches!(ended, Err(LoginError::Ended { .. })), "{ended:?}");
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use codex_config::{Auth, Env, Home, ProviderConfig, Tokens};
-use codex_login::{Accounts, Answer, Body, HttpError, Issuer, LoginOptions, Request, Transport};
+use codex_config::{Auth, CredentialsStore, Env, Home, ProviderConfig, Tokens};
+use codex_login::{Accounts, Answer, Body, HttpError, Issuer, Keyring, LoginOptions, LoginStore, Request, Transport};
 use codex_testkit::FakeIssuer;
 use futures_util::future::BoxFuture;
 use tempfile::TempDir;
@@ -16,6 +16,8 @@ pub(crate) const BEGIN: u64 = 1_800_000_000;
 pub(crate) struct World {
     pub(crate) folder: TempDir,
     pub(crate) issuer: FakeIssuer,
+    pub(crate) kind: CredentialsStore,
+    pub(crate) keyring: Option<Arc<dyn Keyring>>,
     now: Arc<AtomicU64>,
     is_down: Arc<AtomicBool>,
 }
@@ -54,7 +56,8 @@ impl World {
         let issuer = FakeIssuer::new("http://localhost:9");
         issuer.set_now(BEGIN);
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, issuer, now: Arc::new(AtomicU64::new(BEGIN)), is_down: Arc::default() }
+        let now = Arc::new(AtomicU64::new(BEGIN));
+        Self { folder, issuer, kind: CredentialsStore::File, keyring: None, now, is_down: Arc::default() }
     }
 
     pub(crate) fn home(&self) -> Home {
@@ -66,7 +69,8 @@ impl World {
         let now = Arc::clone(&self.now);
         let line = Line { issuer: self.issuer.clone(), is_down: Arc::clone(&self.is_down) };
         let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
-        Accounts::with(&self.home(), &env(), line, clock)
+        let store = LoginStore::new(&self.home(), self.kind, self.keyring.clone());
+        Accounts::with(store, &env(), line, clock)
     }
 
     pub(crate) fn options(&self) -> LoginOptions {

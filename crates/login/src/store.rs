@@ -1,0 +1,217 @@
+//! The place of a login: `auth.json`, the keyring of the system, or whichever is there.
+//!
+//! Invariant: no call to a keyring takes longer than [`KEYRING_TIME`], although the system may ask the user for a
+//! password meanwhile.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use codex_config::{Auth, CredentialsStore, Home, LoginConfig, Tokens};
+use codex_files::Stamp;
+use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::LoginError;
+
+/// How long a keyring may take, including a user who unlocks it.
+const KEYRING_TIME: Duration = Duration::from_secs(60);
+
+/// The place in errors about the content.
+const IN_KEYRING: &str = "the keyring";
+
+/// A failure of a keyring. The texts never contain the secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// This system has none, or none that answers.
+    #[error("the system has no keyring: {0}")]
+    Absent(String),
+    #[error("the keyring failed: {0}")]
+    Failed(String),
+    #[error("the keyring did not answer within {} seconds", KEYRING_TIME.as_secs())]
+    TimedOut,
+}
+
+/// A keyring: one secret text for each account.
+pub trait Keyring: Send + Sync {
+    /// The secret of an account.
+    fn get(&self, account: &str) -> Result<Option<String>, KeyringError>;
+    /// Stores a secret in place of any other.
+    fn set(&self, account: &str, secret: &str) -> Result<(), KeyringError>;
+    /// Removes a secret; false if there was none.
+    fn remove(&self, account: &str) -> Result<bool, KeyringError>;
+}
+
+/// The place where the login of a home is kept. Calls may block.
+#[derive(Clone)]
+pub struct LoginStore {
+    home: Home,
+    kind: CredentialsStore,
+    keyring: Option<Arc<dyn Keyring>>,
+}
+
+impl fmt::Debug for LoginStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginStore").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+impl LoginStore {
+    /// The store that the configuration names.
+    #[must_use]
+    pub fn of(home: &Home, login: &LoginConfig) -> Self {
+        Self::new(home, login.store, system_keyring())
+    }
+
+    /// A store with a given keyring. Without one, `auto` means the file.
+    #[must_use]
+    pub fn new(home: &Home, kind: CredentialsStore, keyring: Option<Arc<dyn Keyring>>) -> Self {
+        Self { home: home.clone(), kind, keyring }
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The current login; empty if there is none.
+    pub fn load(&self) -> Result<Auth, LoginError> {
+        let Some((place, text)) = self.text()? else { return Ok(Auth::default()) };
+        Ok(Auth::parse(&place, &text)?)
+    }
+
+    /// Stores a key in place of any other login.
+    pub fn store_api_key(&self, key: &str) -> Result<(), LoginError> {
+        self.write(&Auth::api_key_json(key)?)
+    }
+
+    pub(crate) fn store_tokens(&self, tokens: &Tokens, at: &str) -> Result<(), LoginError> {
+        self.write(&Auth::tokens_json(tokens, at))
+    }
+
+    /// Stores tokens in place of those that they renew.
+    pub(crate) fn store_renewed(&self, tokens: &Tokens, at: &str) -> Result<(), LoginError> {
+        let old = self.text().ok().flatten().map(|(_, text)| text).unwrap_or_default();
+        self.write(&Auth::renewed_json(&old, tokens, at))
+    }
+
+    /// Removes the login from every place that it may be in; false if there was none.
+    pub(crate) fn remove(&self) -> Result<bool, LoginError> {
+        let from_keyring = match self.keyring()? {
+            Some(keyring) => match self.call(keyring, |keyring, account| keyring.remove(account)) {
+                Err(KeyringError::Absent(_)) if self.kind == CredentialsStore::Auto => false,
+                removed => removed?,
+            },
+            None => false,
+        };
+        if from_keyring {
+            self.mark();
+        }
+        Ok(Auth::remove(&self.home)? || from_keyring)
+    }
+
+    /// The place for people: where a login was stored.
+    #[must_use]
+    pub fn place(&self) -> String {
+        if self.kind != CredentialsStore::File && !self.home.auth_file().exists() {
+            return IN_KEYRING.to_owned();
+        }
+        self.home.auth_file().display().to_string()
+    }
+
+    /// Changes whenever one of our processes has changed the login.
+    pub(crate) fn stamps(&self) -> (Stamp, Option<Stamp>) {
+        let marker = (self.kind != CredentialsStore::File).then(|| Stamp::of(&self.home.run().join("auth.changed")));
+        (Stamp::of(&self.home.auth_file()), marker)
+    }
+
+    /// The keyring that the user wants.
+    fn keyring(&self) -> Result<Option<&Arc<dyn Keyring>>, LoginError> {
+        match (self.kind, &self.keyring) {
+            (CredentialsStore::File, _) => Ok(None),
+            (CredentialsStore::Keyring, None) => Err(LoginError::NoKeyring),
+            (CredentialsStore::Keyring | CredentialsStore::Auto, keyring) => Ok(keyring.as_ref()),
+        }
+    }
+
+    /// The text of the login, and its place. In `auto` a file is newer than the keyring: storing a login in the keyring
+    /// removes the file.
+    fn text(&self) -> Result<Option<(Box<Path>, String)>, LoginError> {
+        let keyring = self.keyring()?;
+        if self.kind != CredentialsStore::Keyring
+            && let Some(text) = Auth::text(&self.home)?
+        {
+            return Ok(Some((self.home.auth_file().into(), text)));
+        }
+        let Some(keyring) = keyring else { return Ok(None) };
+        let found = match self.call(keyring, |keyring, account| keyring.get(account)) {
+            Err(KeyringError::Absent(_)) if self.kind == CredentialsStore::Auto => None,
+            found => found?,
+        };
+        Ok(found.map(|text| (Path::new(IN_KEYRING).into(), text)))
+    }
+
+    fn write(&self, login: &Json) -> Result<(), LoginError> {
+        if let Some(keyring) = self.keyring()? {
+            let text = login.to_string();
+            match self.call(keyring, move |keyring, account| keyring.set(account, &text)) {
+                Ok(()) => {
+                    self.mark();
+                    Auth::remove(&self.home)?;
+                    return Ok(());
+                }
+                Err(_) if self.kind == CredentialsStore::Auto => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Auth::write(&self.home, login)?)
+    }
+
+    /// Calls a keyring on a thread of its own, because it may never return.
+    fn call<T: Send + 'static>(
+        &self,
+        keyring: &Arc<dyn Keyring>,
+        work: impl FnOnce(&dyn Keyring, &str) -> Result<T, KeyringError> + Send + 'static,
+    ) -> Result<T, KeyringError> {
+        let (keyring, account) = (Arc::clone(keyring), account(&self.home));
+        let (done, result) = mpsc::channel();
+        let call = move || drop(done.send(work(&*keyring, &account)));
+        let thread = std::thread::Builder::new().name("keyring".to_owned()).spawn(call);
+        thread.map_err(|error| KeyringError::Failed(error.to_string()))?;
+        match result.recv_timeout(KEYRING_TIME) {
+            Ok(result) => result,
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(KeyringError::TimedOut),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeyringError::Failed("it panicked".to_owned())),
+        }
+    }
+
+    /// Tells our other processes that the keyring has changed. If that fails, they notice when a token is refused.
+    fn mark(&self) {
+        let folder = self.home.run();
+        let _: std::io::Result<()> = std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(folder.join("auth.changed"), Uuid::now_v7().to_string()));
+    }
+}
+
+/// The account of a home in the keyring: the same as in other releases.
+fn account(home: &Home) -> String {
+    let path = home.path().canonicalize().unwrap_or_else(|_| home.path().to_owned());
+    let digest = Sha256::digest(path.to_string_lossy().as_bytes());
+    digest.iter().take(8).fold("cli|".to_owned(), |mut name, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+#[cfg(feature = "keyring")]
+#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
+fn system_keyring() -> Option<Arc<dyn Keyring>> {
+    Some(Arc::new(crate::system_keyring::SystemKeyring))
+}
+
+#[cfg(not(feature = "keyring"))]
+fn system_keyring() -> Option<Arc<dyn Keyring>> {
+    None
+}

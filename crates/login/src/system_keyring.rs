@@ -1,0 +1,50 @@
+//! The keyring of the system: Secret Service on Linux, the Keychain on macOS.
+
+use keyring::{Entry, Error};
+
+use crate::store::{Keyring, KeyringError};
+
+/// The name of the entries, the same as in other releases.
+const SERVICE: &str = "Codex Auth";
+
+/// The keyring of the system.
+#[derive(Debug)]
+pub(crate) struct SystemKeyring;
+
+impl Keyring for SystemKeyring {
+    fn get(&self, account: &str) -> Result<Option<String>, KeyringError> {
+        found(entry(account)?.get_password())
+    }
+
+    fn set(&self, account: &str, secret: &str) -> Result<(), KeyringError> {
+        entry(account)?.set_password(secret).map_err(|error| failed(&error))
+    }
+
+    fn remove(&self, account: &str) -> Result<bool, KeyringError> {
+        Ok(found(entry(account)?.delete_credential())?.is_some())
+    }
+}
+
+fn entry(account: &str) -> Result<Entry, KeyringError> {
+    if let Err(error) = Entry::store_status() {
+        return Err(KeyringError::Absent(error.to_string()));
+    }
+    Entry::new(SERVICE, account).map_err(|error| failed(&error))
+}
+
+fn found<T>(result: Result<T, Error>) -> Result<Option<T>, KeyringError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::NoEntry) => Ok(None),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+/// The text of an error, without the secret that some errors hold.
+fn failed(error: &Error) -> KeyringError {
+    match error {
+        Error::NoDefaultStore => KeyringError::Absent(error.to_string()),
+        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeyringError::Failed("its entry is malformed".to_owned()),
+        error => KeyringError::Failed(error.to_string()),
+    }
+}
