@@ -43,7 +43,9 @@ impl ToolServers for McpServers {
     fn open(&self, scope: ServerScope) -> Arc<dyn ThreadServers> {
         let set = ServerSet::open(Arc::clone(&self.pool), scope);
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        sets.retain(|set| set.strong_count() > 0);
+        if sets.len() == sets.capacity() {
+            sets.retain(|set| set.strong_count() > 0);
+        }
         sets.push(Arc::downgrade(&set));
         set
     }

@@ -43,8 +43,9 @@ pub(crate) struct ServerSet {
     generation: AtomicU64,
     /// Whether a turn has waited for the servers.
     has_waited: AtomicBool,
-    events: tokio::sync::Mutex<mpsc::Receiver<Body>>,
-    sender: mpsc::Sender<Body>,
+    events: tokio::sync::Mutex<mpsc::Receiver<Box<Body>>>,
+    /// Boxed, because the channel of every thread has room for 32 of them.
+    sender: mpsc::Sender<Box<Body>>,
 }
 
 /// The configured servers, and the tasks that report on them.
@@ -162,7 +163,7 @@ impl ThreadServers for ServerSet {
     fn next_event(&self) -> BoxFuture<'_, Body> {
         Box::pin(async {
             match self.events.lock().await.recv().await {
-                Some(body) => body,
+                Some(body) => *body,
                 // The set itself has a sender, so this is not reached.
                 None => std::future::pending().await,
             }
@@ -293,7 +294,7 @@ async fn settled(servers: Vec<(bool, watch::Receiver<Phase>)>) {
 }
 
 /// Reports on servers: each change, and once that all have started or failed to.
-async fn report(servers: Vec<(String, watch::Receiver<Phase>)>, events: mpsc::Sender<Body>) {
+async fn report(servers: Vec<(String, watch::Receiver<Phase>)>, events: mpsc::Sender<Box<Body>>) {
     for (server, _) in &servers {
         tell(&events, server, McpStartupStatus::Starting).await;
     }
@@ -317,7 +318,7 @@ async fn report(servers: Vec<(String, watch::Receiver<Phase>)>, events: mpsc::Se
                 tell(&events, &name, McpStartupStatus::Ready).await;
                 for warning in &ready.warnings {
                     let message = format!("MCP server `{name}`: {warning}");
-                    let _: Result<(), _> = events.send(Body::Warning { message }).await;
+                    let _: Result<(), _> = events.send(Box::new(Body::Warning { message })).await;
                 }
                 if open.remove(&name) {
                     complete.ready.push(name);
@@ -333,12 +334,12 @@ async fn report(servers: Vec<(String, watch::Receiver<Phase>)>, events: mpsc::Se
         }
         if is_first && open.is_empty() {
             let complete = Arc::new(std::mem::take(&mut complete));
-            let _: Result<(), _> = events.send(Body::ServersStarted(complete)).await;
+            let _: Result<(), _> = events.send(Box::new(Body::ServersStarted(complete))).await;
         }
     }
 }
 
-async fn tell(events: &mpsc::Sender<Body>, server: &str, status: McpStartupStatus) {
+async fn tell(events: &mpsc::Sender<Box<Body>>, server: &str, status: McpStartupStatus) {
     let changed = McpStartupUpdateEvent { server: server.to_owned(), status };
-    let _: Result<(), _> = events.send(Body::ServerChanged(Arc::new(changed))).await;
+    let _: Result<(), _> = events.send(Box::new(Body::ServerChanged(Arc::new(changed)))).await;
 }

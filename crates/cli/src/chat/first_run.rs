@@ -34,7 +34,7 @@ pub(crate) enum Choice {
     Key(String),
     Local(Server),
     /// Look for local servers again.
-    Capabilities,
+    SearchAgain,
     Offline,
 }
 
@@ -107,7 +107,7 @@ impl Dialogue for FirstRun {
         }
         match key {
             Key::Char('k' | 'K') => self.key = Some(String::new()),
-            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::Capabilities)),
+            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::SearchAgain)),
             Key::Char('l' | 'L') => return self.servers.first().cloned().map(|server| Ok(Choice::Local(server))),
             Key::Char('m' | 'M') => return self.servers.get(1).cloned().map(|server| Ok(Choice::Local(server))),
             Key::Char('o' | 'O') => return Some(Ok(Choice::Offline)),
@@ -150,7 +150,7 @@ impl FirstRun {
 /// Saves the choice, and reports it.
 pub(crate) fn keep(choice: Choice, place: &mut ChatEnvironment) -> anyhow::Result<String> {
     Ok(match choice {
-        Choice::Capabilities => String::new(),
+        Choice::SearchAgain => String::new(),
         Choice::Key(key) => {
             let store = LoginStore::of(&place.home, &place.config()?.login());
             store.store_api_key(&key)?;
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn servers_are_offered_as_they_answer() {
         let mut asked = FirstRun::default();
-        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::Capabilities)));
+        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::SearchAgain)));
         assert_eq!(asked.press(&Key::Char('m')), None);
         asked.servers = vec![server("Ollama"), server("LM Studio")];
         assert_eq!(text(&asked.footer().status), "[k] key  [l] Ollama  [m] LM Studio  [o] offline  [esc] leave");

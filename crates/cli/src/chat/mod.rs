@@ -210,7 +210,7 @@ async fn ask_first_run<W: Write>(
         let mut asked = FirstRun::new(first_run::find_servers(&place.env).await);
         screen.show(asked.question(), Footer::default())?;
         let kept = match ask(&mut asked, screen, keys, stop).await? {
-            Ok(Choice::Capabilities) => continue,
+            Ok(Choice::SearchAgain) => continue,
             Ok(choice) => first_run::keep(choice, place),
             Err(left) => return Ok(Some(left)),
         };

@@ -14,7 +14,7 @@ const AGENTS: &str = "AGENTS.md";
 
 const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
 
-Capabilities at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
+Look at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
 lists, what somebody needs who has never seen it: what is where, how to build, run and test it (exact commands), which
 conventions the code and the commit messages follow, and what to be careful with. Only say what you have found; do not
 guess. Keep it under 400 words, in Markdown.";
