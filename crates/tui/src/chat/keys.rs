@@ -1,6 +1,6 @@
 //! Reads keys from the terminal, and switches raw mode on and off.
 //!
-//! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within [`ESCAPE`].
+//! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within `ESCAPE`.
 
 use std::io::{self, Write};
 use std::sync::Arc;
