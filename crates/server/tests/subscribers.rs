@@ -1,8 +1,8 @@
 //! The cost of a subscriber: an event is encoded once for all subscribers of one kind, so ten cost at most three times
 //! one.
 //!
-//! `cargo test -p codex-server --test subscribers -- --nocapture` prints the figures. They are CPU time of the whole
-//! process, the scripted model and the engine included, and stand in a test of their own so that no other test is
+//! `cargo test -p codex-server --test subscribers -- --nocapture` prints the figures. They are the CPU time of the
+//! whole process, including the scripted model and the engine. The test has its own binary so that no other test is
 //! counted.
 
 #![cfg(target_os = "linux")]
@@ -24,11 +24,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::Notify;
 
-/// How many deltas a turn has.
+/// The number of deltas of a turn.
 const DELTAS: usize = 4000;
-/// After how many deltas the model pauses, so that nobody falls behind and is told merged ones.
+/// The number of deltas after which the model pauses, so that no subscriber falls behind and receives merged ones.
 const AT_ONCE: usize = 40;
-/// How often each number of subscribers is measured; the least counts.
+/// The number of measurements for each number of subscribers; the smallest counts.
 const ROUNDS: usize = 3;
 
 /// The messages that a client received.
@@ -55,7 +55,7 @@ impl AsyncWrite for Told {
 }
 
 impl Told {
-    /// Waits until something was told, looking only at the end of what there is, and forgets it all.
+    /// Waits until a message has arrived, checking only the end of the input, and discards everything before it.
     async fn until(&self, what: &str) -> String {
         loop {
             let told = {
@@ -72,7 +72,7 @@ impl Told {
     }
 }
 
-/// A client that reads everything at once.
+/// A client that reads everything immediately.
 struct Client {
     input: DuplexStream,
     told: Told,

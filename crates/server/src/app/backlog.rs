@@ -1,17 +1,16 @@
-//! Messages of a thread that wait until its client listens.
+//! Messages of a thread that are kept until its client adds a listener.
 //!
-//! Clients of the first version open a conversation, send a message and add a listener, in any order, and expect to get
-//! everything from the beginning. The backlog is bounded: the oldest messages are dropped, with a warning to the
-//! client.
+//! Clients of v1 open a conversation, send a message and add a listener, in any order, and expect every message from
+//! the beginning. The backlog is bounded: the oldest messages are dropped, with a warning to the client.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use codex_log::{Body, Event, QuestionId};
 
-/// How many events are kept.
+/// The maximum number of events that are kept.
 const MOST_EVENTS: usize = 4096;
-/// About how many bytes are kept.
+/// The approximate number of bytes that are kept.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// Events that wait for a listener.
@@ -23,7 +22,7 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Keeps an event, and lets go of the oldest ones if there are too many.
+    /// Adds an event, and drops the oldest ones if there are too many.
     pub(crate) fn push(&mut self, event: Arc<Event>) {
         self.bytes += event.weight();
         self.events.push_back(event);
@@ -40,12 +39,12 @@ impl Backlog {
         Some(event)
     }
 
-    /// How many events were let go of since this was asked last.
+    /// The number of events that were dropped since the last call.
     pub(crate) fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)
     }
 
-    /// Whether a question about a call was answered, or has become pointless, while nobody listened.
+    /// Whether a question about a call was answered, or is no longer open.
     pub(crate) fn is_settled(&self, question: &QuestionId) -> bool {
         self.events.iter().any(|event| match &event.body {
             Body::Answered { question: answered, .. } => answered == question,

@@ -1,4 +1,4 @@
-//! `configWarning`: what of the configuration has no effect, told to each client once.
+//! `configWarning`: the settings that have no effect, reported to each client once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::disk::blocking;
 use super::event_filter::Dialect;
 use super::stored_threads::tell;
 
-/// Tells a client that has just come.
+/// Warns a client that has just been initialized.
 pub(crate) async fn greet(connection: &Arc<Connection>) {
     tell_of(connection, connection.host.start.cwd.clone(), true).await;
 }
 
-/// Tells the client of a thread in a folder what the project there may not set.
+/// Warns the client of a thread about settings that the project in its folder may not change.
 pub(crate) async fn tell_of_project(connection: &Arc<Connection>, cwd: PathBuf) {
     let cwd = connection.host.start.cwd.join(cwd);
     tell_of(connection, cwd, false).await;
 }
 
 async fn tell_of(connection: &Arc<Connection>, cwd: PathBuf, is_greeting: bool) {
-    // The words of 2025 have none for it.
+    // v1 has no message for it.
     if connection.client().is_none_or(|client| client.dialect == Some(Dialect::V1)) {
         return;
     }

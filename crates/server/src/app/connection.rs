@@ -1,4 +1,4 @@
-//! One client: what it sends is read here, one line after the other.
+//! One client: reads its lines, one after the other.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,10 +23,9 @@ use super::server_methods::ClientResources;
 use codex_dialects::ProtocolRelease;
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
-/// How deep the objects of a message may lie within each other.
+/// The maximum nesting depth of a message.
 const MAX_DEPTH: usize = 100;
 
-/// One client.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) host: Arc<Host>,
@@ -34,54 +33,53 @@ pub(crate) struct Connection {
     /// Running work that is not about threads.
     pub(crate) resources: ClientResources,
     pub(super) client: OnceLock<Client>,
-    /// Where the requests about each thread go.
+    /// The lanes that serve requests about each thread.
     lanes: Mutex<HashMap<ThreadId, mpsc::Sender<LaneRequest>>>,
     /// The listeners of the first version, and the thread that each listens to.
     listeners: Mutex<HashMap<String, ThreadId>>,
-    /// Requests of ours that the client has not answered.
+    /// Server requests that the client has not answered.
     asked: Mutex<HashMap<i64, Asked>>,
-    /// Requests of ours about no thread, and who waits for the answers.
+    /// Server requests that are not about a thread, with the tasks that wait for the answers.
     awaited: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
     /// The configuration warnings that it received.
     pub(crate) warned_of: Mutex<BTreeSet<String>>,
-    /// Backlog by every request that is not answered yet.
+    /// Held by every request that is not answered yet.
     unanswered: Mutex<Option<mpsc::Sender<()>>>,
-    /// Threads that the client has said it listens to no more.
+    /// Threads that the client has unsubscribed from.
     left: Mutex<HashSet<ThreadId>>,
-    /// Whether the client has left threads behind that go on without it.
+    /// Whether the client left threads behind that continue without it.
     has_parted: AtomicBool,
 }
 
 /// The identity and capabilities of the client.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// Its name.
     pub(crate) name: String,
-    /// How this program names itself to providers on its behalf.
+    /// The name under which this program sends requests to providers for it.
     pub(crate) user_agent: String,
-    /// Which release's ways it knows.
+    /// The release whose behaviour it expects.
     pub(crate) release: ProtocolRelease,
     /// The dialect of its notifications, independent of its requests.
     pub(crate) dialect: Option<Dialect>,
-    /// Notifications it does not want.
+    /// Notifications that it opted out of.
     pub(super) unwanted: HashSet<String>,
-    /// Kinds of events of the queue it does not want.
+    /// Kinds of `codex/event/*` that it opted out of.
     pub(super) unwanted_events: HashSet<String>,
-    /// Beginnings of notifications it does not want.
+    /// Prefixes of the notifications that it opted out of.
     pub(super) unwanted_groups: Vec<String>,
-    /// Whether it wants the events of the queue in addition to the notifications.
+    /// Whether it wants `codex/event/*` in addition to the notifications.
     pub(crate) has_events: bool,
 }
 
 impl Client {
-    /// Whether it does not want a notification. A name with a star at its end stands for all that begin like it.
+    /// Whether the client opted out of a notification. A name that ends with a star stands for all names with that
+    /// prefix.
     pub(crate) fn is_unwanted(&self, method: &str) -> bool {
         self.unwanted.contains(method)
             || self.unwanted_groups.iter().any(|beginning| method.starts_with(beginning.as_str()))
     }
 
-    /// Whether it does not want the events of the queue of that kind. Their names are long, and not put together for
-    /// this.
+    /// Whether the client opted out of a kind of `codex/event/*`. The name of the method is not built for this check.
     pub(crate) fn is_unwanted_event(&self, kind: &str) -> bool {
         let is_of_group = |group: &String| match group.strip_prefix(EVENT_PREFIX) {
             Some(beginning) => kind.starts_with(beginning),
@@ -94,17 +92,14 @@ impl Client {
 /// The client's response to a server request: its result as JSON, or its error.
 pub(crate) type ClientAnswer = Result<String, ErrorObject>;
 
-/// A question to the client, and who wants to know.
+/// A question that the client was asked, and the thread that asks it.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
-    /// The thread.
     pub(crate) thread: ThreadId,
-    /// The question.
     pub(crate) question: QuestionId,
 }
 
-/// A request that must be answered. As long as one is held the connection does not end; one that is given up is
-/// refused.
+/// A request that must be answered. The connection stays open as long as one exists, and dropping one sends an error.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     /// The id that the response repeats.
@@ -121,19 +116,19 @@ impl Unanswered {
         Self { id, connection: Arc::clone(connection), is_answered: false, _open: open }
     }
 
-    /// Answers it.
+    /// Sends the result.
     pub(crate) async fn answer<M: Method>(mut self, result: Result<M::Response, ErrorObject>) {
         self.is_answered = true;
         self.connection.outbox.answer::<M>(&self.id, result).await;
     }
 
-    /// Answers it with an error.
+    /// Sends an error.
     pub(crate) async fn refuse(mut self, error: ErrorObject) {
         self.is_answered = true;
         self.connection.outbox.refuse(&self.id, error).await;
     }
 
-    /// Answers it among what is about to be sent.
+    /// Adds the result to the messages that are about to be sent.
     pub(crate) fn answer_in<M: Method>(mut self, outgoing: &mut Outgoing, result: M::Response) {
         self.is_answered = true;
         outgoing.add(&Response::Result { id: &self.id, result });
@@ -175,21 +170,21 @@ impl Connection {
         (connection, all_answered)
     }
 
-    /// The client, once it has said who it is.
+    /// The client, once it is initialized.
     pub(crate) fn client(&self) -> Option<&Client> {
         self.client.get()
     }
 
-    /// Which release's ways are followed.
+    /// The release whose behaviour is followed.
     pub(crate) fn release(&self) -> ProtocolRelease {
         self.client().map(|client| client.release).unwrap_or_default()
     }
 
-    /// Reads and obeys until the client has said everything, or is gone.
+    /// Reads and serves requests until the input ends or the client is gone.
     pub(crate) async fn read<R: AsyncRead + Unpin>(self: &Arc<Self>, input: R) -> std::io::Result<()> {
         let read = self.read_lines(input).await;
         self.resources.hang_up();
-        // From here on only requests that are being served hold the connection open.
+        // From here on only requests that are being served keep the connection open.
         drop(lock(&self.unanswered).take());
         read
     }
@@ -212,7 +207,7 @@ impl Connection {
         }
     }
 
-    /// Answers something that has no id.
+    /// Sends an error for a message without an id.
     async fn complain(&self, error: ErrorObject) {
         #[derive(serde::Serialize)]
         struct ErrorMessage {
@@ -233,7 +228,7 @@ impl Connection {
         if is_too_deep(line) {
             return self.complain(ErrorObject::invalid(format!("a message may be nested {MAX_DEPTH} deep"))).await;
         }
-        // Text that is not UTF-8 is none of JSON, but the rest of the message may be understood without it.
+        // Invalid UTF-8 is not JSON, but the rest of the message may still be readable.
         let repaired;
         let line = if std::str::from_utf8(line).is_ok() {
             line
@@ -250,7 +245,7 @@ impl Connection {
                 }
             },
             Ok(Incoming::Response { id, result }) => self.answered(&id, result).await,
-            // The one notification of clients is `initialized`, which changes nothing.
+            // The only notification that clients send is `initialized`, which changes nothing.
             Ok(Incoming::Notification { .. }) => {}
             Err(error) => tracing_line(&error),
         }
@@ -265,11 +260,11 @@ impl Connection {
         }
     }
 
-    /// Delivers a response of the client to the requester.
+    /// Delivers a response of the client to the task that waits for it.
     async fn answered(&self, id: &RequestId, result: Result<Option<&serde_json::value::RawValue>, ErrorObject>) {
         let RequestId::Integer(number) = id else { return };
         if let Some(waiting) = lock(&self.awaited).remove(number) {
-            // The requester may have given up.
+            // That task may be gone.
             let _ = waiting.send(result.map(|answer| answer.map(|answer| answer.get().to_owned()).unwrap_or_default()));
             return;
         }
@@ -280,7 +275,7 @@ impl Connection {
         let _: Result<(), _> = lane.send(LaneRequest::Answered(Box::new(answered))).await;
     }
 
-    /// Asks the client something that is about no thread. None if it has gone.
+    /// Sends the client a request that is not about a thread. `None` if the client is gone.
     pub(crate) async fn request(&self, request: &ServerRequest) -> Option<ClientAnswer> {
         let (number, line) = self.outbox.request(request.method(), request);
         let (waiting, answer) = oneshot::channel();
@@ -290,17 +285,17 @@ impl Connection {
         answer.await.ok()
     }
 
-    /// Remembers a question to the client.
+    /// Registers a question to the client.
     pub(crate) fn ask(&self, number: i64, asked: Asked) {
         lock(&self.asked).insert(number, asked);
     }
 
-    /// Forgets a question to the client.
+    /// Removes a question to the client.
     pub(crate) fn forget(&self, number: i64) {
         lock(&self.asked).remove(&number);
     }
 
-    /// Has a request served after those about the same thread that came before it.
+    /// Queues a request behind the earlier ones about the same thread.
     pub(crate) fn enqueue(
         self: &Arc<Self>,
         thread: ThreadId,
@@ -312,7 +307,7 @@ impl Connection {
             lanes.insert(thread, sender);
             drop(tokio::spawn(Lane::new(Arc::clone(self), thread, requests, None).run()));
         }
-        // Under the lock, so that the lane does not end in between.
+        // The lock is held so that the lane does not end in between.
         match lanes.get(&thread).map(mpsc::Sender::try_reserve) {
             Some(Ok(place)) => {
                 place.send(LaneRequest::Serve(job));
@@ -322,22 +317,22 @@ impl Connection {
         }
     }
 
-    /// Makes place for the lane of a thread that has just begun: requests about it wait there from here on. None if it
-    /// has one already, so that nobody is told anything twice.
+    /// Reserves the lane of a new thread: requests about it wait there from here on. `None` if it has one already, so
+    /// that no message is sent twice.
     pub(crate) fn reserve_lane(&self, thread: ThreadId) -> Option<mpsc::Receiver<LaneRequest>> {
         let mut lanes = lock(&self.lanes);
         if lanes.get(&thread).is_some_and(|lane| !lane.is_closed()) {
             return None;
         }
         let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
-        // The lane of a client that has parted ends as soon as it begins.
+        // The lane of a client that has disconnected ends as soon as it begins.
         if !self.has_parted() {
             lanes.insert(thread, sender);
         }
         Some(requests)
     }
 
-    /// Gives up the lane of a thread if nothing waits in it.
+    /// Removes the lane of a thread if no request waits in it.
     pub(crate) fn close_if_empty(&self, thread: ThreadId, requests: &mpsc::Receiver<LaneRequest>) -> bool {
         let mut lanes = lock(&self.lanes);
         if requests.is_empty() {
@@ -346,7 +341,7 @@ impl Connection {
         requests.is_empty()
     }
 
-    /// Notes that the client listens to a thread no more.
+    /// Records that the client has unsubscribed from a thread.
     pub(crate) fn note_left(&self, thread: ThreadId) {
         lock(&self.left).insert(thread);
     }
@@ -358,43 +353,43 @@ impl Connection {
         if is_loaded { UnsubscribeStatus::NotSubscribed } else { UnsubscribeStatus::NotLoaded }
     }
 
-    /// The thread that a listener of the first version listens to.
+    /// The thread of a v1 listener.
     pub(crate) fn listener(&self, name: &str) -> Option<ThreadId> {
         lock(&self.listeners).get(name).copied()
     }
 
-    /// Remembers a listener of the first version.
+    /// Registers a v1 listener.
     pub(crate) fn add_listener(&self, name: String, thread: ThreadId) {
         lock(&self.listeners).insert(name, thread);
     }
 
-    /// Forgets a listener of the first version.
+    /// Removes a v1 listener.
     pub(crate) fn remove_listener(&self, name: &str) {
         lock(&self.listeners).remove(name);
     }
 
-    /// Closes all lanes once what they were given is done.
+    /// Closes all lanes once their queued requests are served.
     pub(crate) fn leave(&self) {
         self.resources.leave();
         lock(&self.lanes).clear();
     }
 
-    /// Closes all lanes like [`Connection::leave`], while their threads go on without this client.
+    /// Closes all lanes like [`Connection::leave`], while their threads continue without this client.
     pub(crate) fn part(&self) {
-        // Under the lock, so that no lane finds its place between the two.
+        // The lock is held so that no lane is added between the two.
         let lanes = lock(&self.lanes);
         self.has_parted.store(true, Ordering::Relaxed);
         drop(lanes);
         self.leave();
     }
 
-    /// Whether the client has left threads behind that go on without it.
+    /// Whether the client left threads behind that continue without it.
     pub(crate) fn has_parted(&self) -> bool {
         self.has_parted.load(Ordering::Relaxed)
     }
 }
 
-/// Too much is asked at once.
+/// Too many requests are pending.
 pub(crate) fn overloaded() -> ErrorObject {
     let message = "Server overloaded; retry later.".to_owned();
     ErrorObject { code: OVERLOADED, message, data: None }
@@ -404,14 +399,14 @@ fn not_initialized() -> ErrorObject {
     ErrorObject::invalid("Not initialized")
 }
 
-/// A line that is no message gets no answer in any release; it is told on standard error, where logs go.
+/// No release answers a line that is not a message; it is reported on standard error, where logs go.
 fn tracing_line(error: &serde_json::Error) {
-    // It may quote the line, and standard error may be a terminal.
+    // The error may quote the line, and standard error may be a terminal.
     let error = error.to_string().replace(codex_wire::command_line::is_deceptive, "\u{fffd}");
     eprintln!("codex: a line that is no message was passed over: {error}");
 }
 
-/// The id of a message of which only the beginning is there, if it comes before everything that nests.
+/// The id of a truncated message, if it precedes every nested value.
 fn leading_id(head: &[u8]) -> Option<RequestId> {
     let rest = head.trim_ascii_start().strip_prefix(b"{")?;
     let flat = rest.split(|byte| matches!(byte, b'{' | b'[')).next()?;
@@ -422,7 +417,7 @@ fn leading_id(head: &[u8]) -> Option<RequestId> {
     })
 }
 
-/// Whether the brackets of a message lie too deep within each other. Text in quotes does not count.
+/// Whether the brackets of a message are nested too deeply. Brackets in strings do not count.
 fn is_too_deep(line: &[u8]) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for byte in line {

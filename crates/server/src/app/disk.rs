@@ -1,7 +1,7 @@
 //! Work on files, off the async threads.
 //!
 //! Invariant: every request is answered in time. Work that hangs, for example on a file system that does not respond,
-//! keeps its thread until it ends; so work on files that clients choose has a bounded number of threads.
+//! occupies its thread until it ends; so work on files that clients choose has a bounded number of threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use codex_wire::input::UserInput;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long a request waits for files.
+/// The time limit of a request that works on files.
 pub(crate) const USUAL: Duration = Duration::from_secs(30);
-/// How long a request waits that copies or removes whole folders.
+/// The time limit of a request that copies or removes whole folders.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
-/// How much of each kind of work the clients of a server may have done at once.
+/// The number of jobs of each kind that all clients of a server may run at once.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// Files that clients read and write.
@@ -36,14 +36,14 @@ impl Default for Places {
     }
 }
 
-/// Does work that blocks, on files of the home.
+/// Runs blocking work on files of the home folder.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ErrorObject> + Send + 'static,
 ) -> Result<T, ErrorObject> {
     within(USUAL, tokio::task::spawn_blocking(work)).await
 }
 
-/// Does work that blocks, on files of a client's choice, when there is a place for it.
+/// Runs blocking work on files that a client chose, once there is a free slot.
 pub(crate) async fn in_place<T: Send + 'static>(
     places: &Arc<Semaphore>,
     limit: Duration,
@@ -51,7 +51,7 @@ pub(crate) async fn in_place<T: Send + 'static>(
 ) -> Result<T, ErrorObject> {
     let places = Arc::clone(places);
     within(limit, async {
-        // It is never closed.
+        // The semaphore is never closed.
         let place = places.acquire_owned().await.ok();
         let done = tokio::task::spawn_blocking(move || {
             let _place = place;
@@ -72,7 +72,7 @@ async fn within<T>(
     }
 }
 
-/// Checks what a turn is about to work with: that its folder is there, and that its pictures are not too large.
+/// Checks the input of a turn: its folder must exist, and its images must not be too large.
 pub(crate) async fn check_turn(
     places: &Arc<Semaphore>,
     cwd: Option<&Path>,
@@ -117,7 +117,7 @@ mod tests {
             async move { in_place(&places, USUAL, || Ok(())).await }
         });
         tokio::task::yield_now().await;
-        // Work of another kind goes on.
+        // Work of another kind is not affected.
         assert_eq!(blocking(|| Ok(1)).await, Ok(1));
         tokio::time::advance(USUAL).await;
         let late = ErrorObject::internal("the files could not be reached within 30 s");

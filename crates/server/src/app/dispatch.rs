@@ -59,19 +59,17 @@ use super::disk::blocking;
 use super::lane::{Job, Lane};
 use super::stored_threads::{parse_name, tell_all};
 
-/// Serves a method of scope `Connection` or `Process`.
 pub(crate) trait Serve: Method {
     /// Serves one request.
     fn serve(request: Request<Self>, params: Self::Params) -> impl Future<Output = ()> + Send;
 }
 
-/// Serves a method of scope `Thread`.
 pub(crate) trait ServeThread: Method<Params: NamesThread> {
     /// Serves one request, after all earlier ones of the same client about the same thread.
     fn serve(lane: &mut Lane, request: Request<Self>, params: Self::Params) -> impl Future<Output = ()> + Send;
 }
 
-/// A request of a method that must be answered.
+/// A request with its typed method, which must be answered.
 pub(crate) struct Request<M> {
     /// The requester.
     pub(crate) connection: Arc<Connection>,
@@ -84,12 +82,12 @@ impl<M: Method> Request<M> {
         Self { connection: Arc::clone(&unanswered.connection), unanswered, method: PhantomData }
     }
 
-    /// Answers it.
+    /// Sends the result.
     pub(crate) async fn answer(self, result: Result<M::Response, ErrorObject>) {
         self.unanswered.answer::<M>(result).await;
     }
 
-    /// Lets somebody else answer it later.
+    /// Passes the pending response to code that sends it later.
     pub(crate) fn later(self) -> Unanswered {
         self.unanswered
     }
@@ -209,7 +207,7 @@ macro_rules! by_scope {
 }
 codex_protocol::for_each_method!(dispatch_all);
 
-/// Keeps a panic to the request that caused it. The request is refused when it is dropped.
+/// Confines a panic to the request that caused it. The request is answered with an error when it is dropped.
 pub(crate) async fn contained(work: impl Future<Output = ()>) {
     drop(AssertUnwindSafe(work).catch_unwind().await);
 }
@@ -280,7 +278,7 @@ impl<M: ServeThread> Job for Call<M> {
     }
 }
 
-/// Answers, and then tells all clients what came of it.
+/// Answers, and then sends all clients the notifications that follow.
 pub(crate) async fn answer_and_tell<M: Method>(
     request: Request<M>,
     done: Result<(M::Response, impl IntoIterator<Item = ServerNotification>), ErrorObject>,
@@ -297,7 +295,7 @@ pub(crate) async fn answer_and_tell<M: Method>(
     }
 }
 
-/// There is no such thread here.
+/// The error for a thread that does not exist.
 pub(crate) fn not_found(name: &str) -> ErrorObject {
     ErrorObject::invalid(format!("thread not found: {name}"))
 }

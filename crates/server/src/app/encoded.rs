@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::outbox::add_line;
 
-/// The form of events of the queue.
+/// The form of `codex/event/*` messages.
 pub(crate) const EVENTS: usize = 0;
 /// The forms of notifications, by release.
 pub(crate) const NOTIFICATIONS_077: usize = 1;
@@ -22,7 +22,7 @@ const BEFORE_METHOD: usize = r#"{"method":""#.len();
 /// The prefix of the method of an event.
 pub(crate) const EVENT_PREFIX: &str = "codex/event/";
 
-/// The wishes of a client as bits.
+/// The options of a client as bits.
 pub(crate) fn wishes(wishes: ProjectionOptions) -> u8 {
     let ProjectionOptions { raw_items, raw_reasoning, goals } = wishes;
     u8::from(raw_items) | u8::from(raw_reasoning) << 1 | u8::from(goals) << 2
@@ -39,7 +39,7 @@ pub(crate) fn notifications(projector: &Projector, event: &Event) -> Lines {
     lines
 }
 
-/// The events of the queue that an event gives.
+/// The `codex/event/*` messages of an event.
 pub(crate) fn events(event: &Event, vocabulary: Vocabulary) -> Lines {
     let (mut events, mut lines) = (Vec::new(), Lines::default());
     eq::project(event, vocabulary, &mut events);
@@ -56,7 +56,7 @@ fn add(lines: &mut Lines, method: usize, message: &impl Serialize) {
     lines.ends.push(LineEnd { end: lines.bytes.len(), method: start..start + method });
 }
 
-/// An event of the queue as a notification.
+/// A legacy event as a notification.
 pub(crate) fn queue_event<'a>(
     turn: Option<&'a TurnId>,
     msg: &'a EventMsg,
@@ -85,7 +85,7 @@ struct QueueEvent<'a> {
     thread_id: ThreadId,
 }
 
-/// The name of an event's method, which is written without being put together first.
+/// The name of an event's method, which is written without building a string first.
 struct EventMethod<'a>(&'a str);
 
 impl Serialize for EventMethod<'_> {

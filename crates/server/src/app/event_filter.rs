@@ -1,5 +1,5 @@
-//! The events of a thread that a client gets, and their dialect: it follows from how the client subscribed, unless it
-//! chose one.
+//! The events of a thread that a client receives, and their dialect, which follows from how the client subscribed
+//! unless it chose one.
 
 use std::collections::HashMap;
 
@@ -10,32 +10,30 @@ use codex_wire::event::EventMsg;
 use super::connection::Client;
 use codex_dialects::ProtocolRelease;
 
-/// How a client has asked to hear of a thread.
+/// The subscriptions of a client to one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
-    /// Whether it did with a method of the second version.
+    /// Whether it subscribed with a v2 method.
     pub(crate) is_v2: bool,
-    /// The listeners it has added, and whether each wants every item of the conversation with the model.
+    /// Its listeners, and whether each wants every item of the conversation with the model.
     listeners: HashMap<String, bool>,
 }
 
 impl Subscriptions {
-    /// How a client listens that has opened a thread, or asked something of it, in the second version.
+    /// The subscription of a client that has opened a thread, or sent a request about it, in v2.
     pub(crate) fn v2() -> Self {
         Self { is_v2: true, listeners: HashMap::new() }
     }
 
-    /// Adds a listener.
     pub(crate) fn add(&mut self, name: String, raw_items: bool) {
         self.listeners.insert(name, raw_items);
     }
 
-    /// Removes a listener.
     pub(crate) fn remove(&mut self, name: &str) {
         self.listeners.remove(name);
     }
 
-    /// The names of the listeners.
+    /// The ids of the listeners.
     pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &String> {
         self.listeners.keys()
     }
@@ -46,33 +44,33 @@ impl Subscriptions {
     }
 }
 
-/// The events of a thread that a client gets.
+/// The events of a thread that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventFilter {
     pub(crate) events: Events,
     pub(crate) notifications: Notifications,
-    /// Whether it hears `item/created` and `item/delta`.
+    /// Whether it receives `item/created` and `item/delta`.
     pub(crate) items: bool,
-    /// Whether it is asked in the words of the first version.
+    /// Whether it receives approval requests of v1.
     pub(crate) v1_questions: bool,
-    /// Whether it is asked in the words of the second version.
+    /// Whether it receives approval requests of v2.
     pub(crate) v2_questions: bool,
 }
 
-/// Which events of the queue a client hears.
+/// The `codex/event/*` messages that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Events {
     None,
-    /// Those that say nothing of what `item/created` and `item/delta` tell.
+    /// All except those that repeat `item/created` and `item/delta`.
     BesideItems,
     All,
 }
 
-/// Which notifications of the second version a client hears.
+/// The v2 notifications that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notifications {
     None,
-    /// Those that 0.77 gives to a listener of a conversation too.
+    /// Those that 0.77 also sends to a listener of a conversation.
     OfConversations,
     /// Those about turns and threads, without their items.
     OfTurns,
@@ -126,12 +124,12 @@ impl EventFilter {
         }
     }
 
-    /// Whether it hears nothing at all.
+    /// Whether the client receives nothing at all.
     pub(crate) fn is_muted(self) -> bool {
         self == Self::NOTHING
     }
 
-    /// Whether it hears an event of the queue.
+    /// Whether the client receives a legacy event.
     pub(crate) fn hears_event(self, event: &EventMsg) -> bool {
         match self.events {
             Events::None => false,
@@ -140,7 +138,7 @@ impl EventFilter {
         }
     }
 
-    /// Whether it hears a notification.
+    /// Whether the client receives a notification.
     pub(crate) fn hears(self, notification: &ServerNotification) -> bool {
         use ServerNotification as N;
         match self.notifications {
@@ -164,7 +162,7 @@ impl EventFilter {
     }
 }
 
-/// Whether `item/created` and `item/delta` tell the same.
+/// Whether `item/created` and `item/delta` carry the same content.
 fn is_told_as_item(event: &EventMsg) -> bool {
     matches!(
         event,

@@ -1,5 +1,5 @@
-//! `thread/goal/*`, and the notification of the goal when a client opens a thread. A client that asks about a goal gets
-//! its notifications from there on.
+//! `thread/goal/*`, and the notification of the goal when a client opens a thread. A client that requests a goal
+//! receives its notifications from then on.
 
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::goal::{
@@ -48,8 +48,8 @@ async fn clear(
     Ok(ThreadGoalClearResponse { cleared })
 }
 
-/// Tells a client of the newest release how the goal stands of a thread that was there before; of one that was resumed
-/// also that it has none.
+/// Sends a client of the newest release the goal of an existing thread. For a resumed thread it also reports that there
+/// is none.
 pub(crate) async fn tell(subscriber: &mut ThreadSubscriber, is_resumed: bool) {
     if let Some(goal) = current_goal(subscriber, is_resumed).await {
         subscriber.notify(&goal, super::now_ms());

@@ -16,28 +16,26 @@ use super::disk::Places;
 use super::event_filter::Dialect;
 use codex_dialects::ProtocolRelease;
 
-/// How the server was started.
+/// The options with which a server is started.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The host of the threads.
     pub threads: Arc<dyn ThreadHost>,
-    /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
     /// The owner of the login.
     pub accounts: Arc<dyn AccountHost>,
     /// The user's configuration.
     pub config: Arc<ConfigSource>,
-    /// Where threads and commands work that name no folder.
+    /// The folder of threads and commands that name none.
     pub cwd: PathBuf,
-    /// A folder of programs that commands find before all others.
+    /// A folder of programs that takes precedence over the `PATH` of commands.
     pub programs: Option<PathBuf>,
-    /// The name this program gives itself to providers.
+    /// The name under which this program sends requests to providers.
     pub originator: String,
-    /// Who runs MCP servers.
+    /// The pool of MCP servers.
     pub servers: Option<Arc<dyn ToolServers>>,
-    /// Which release's ways are followed; found out from the configuration if unset.
+    /// The release whose behaviour is followed; if unset, it follows from the configuration.
     pub release: Option<ProtocolRelease>,
-    /// The dialect of clients that choose none; found out from how they ask if unset.
+    /// The dialect of clients that choose none; if unset, it follows from the methods that they call.
     pub dialect: Option<Dialect>,
 }
 
@@ -45,11 +43,10 @@ pub struct Start {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) start: Start,
-    /// The store of threads.
     pub(crate) store: Arc<dyn ThreadStore>,
-    /// How much the clients may have done at once.
+    /// The number of jobs that the clients may run at once.
     pub(crate) places: Places,
-    /// The clients that are there.
+    /// The connected clients.
     connections: Mutex<Vec<Weak<Connection>>>,
 }
 
@@ -59,20 +56,20 @@ impl Host {
         Self { start, store, places: Places::default(), connections: Mutex::default() }
     }
 
-    /// Notes that a client is there.
+    /// Registers a connected client.
     pub(crate) fn welcome(&self, connection: &Arc<Connection>) {
         let mut connections = lock(&self.connections);
         connections.retain(|connection| connection.strong_count() > 0);
         connections.push(Arc::downgrade(connection));
     }
 
-    /// The clients that are there.
+    /// The connected clients.
     pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
         let connections = lock(&self.connections);
         connections.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// The configuration without any wishes of a client or a project.
+    /// The configuration without the settings of a client or a project.
     pub(crate) fn config(&self) -> Result<Arc<Config>, ErrorObject> {
         self.start.config.config().map_err(|error| {
             let hint = error.hint().map(|hint| format!("\n{hint}")).unwrap_or_default();
@@ -80,12 +77,12 @@ impl Host {
         })
     }
 
-    /// The folders that the loaded threads were started in.
+    /// The folders in which the loaded threads were started.
     pub(crate) fn workspaces(&self) -> Vec<PathBuf> {
         self.start.threads.loaded().iter().map(|thread| thread.started().settings.cwd.clone()).collect()
     }
 
-    /// Which release's ways are followed. A home that names a catalogue of models was written for the newer ones.
+    /// The release whose behaviour is followed. A home that names a model catalogue was written for a newer release.
     pub(crate) fn release(&self) -> ProtocolRelease {
         self.start.release.unwrap_or_else(|| {
             let config = self.config().ok();
@@ -94,8 +91,8 @@ impl Host {
         })
     }
 
-    /// Who requests on behalf of a client say they come from: the client, unless a variable says otherwise or 0.77 is
-    /// emulated, which had one name for all.
+    /// The originator of requests on behalf of a client: the client, unless a variable overrides it or 0.77 is
+    /// emulated, which used one name for all clients.
     pub(crate) fn originator<'a>(&'a self, client: &'a str) -> &'a str {
         let Start { originator, config, release, .. } = &self.start;
         let is_given = *release == Some(ProtocolRelease::V077)
@@ -124,7 +121,7 @@ fn profile(release: ProtocolRelease) -> ClientProfile {
     }
 }
 
-/// The wishes of a client as values that go over those of the configuration.
+/// The settings of a client as values that override those of the configuration.
 fn wishes(options: &ThreadOptions) -> Map<String, Value> {
     let mut wishes = options.config.clone().unwrap_or_default();
     let mut wish = |key: &str, value: Option<String>| {

@@ -1,4 +1,4 @@
-//! `initialize`: who a client is and what it wants.
+//! `initialize`: the identity of a client and its capabilities.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::disk::blocking;
 use super::dispatch::{Request, Serve};
 use super::encoded::EVENT_PREFIX;
 
-/// Notifications that only those are sent who may use what is not settled yet.
-const UNSETTLED: &[&str] = &["thread/readState/changed"];
+/// Notifications for clients that have enabled the experimental API.
+const EXPERIMENTAL: &[&str] = &["thread/readState/changed"];
 
 impl Serve for call::Initialize {
     async fn serve(request: Request<Self>, params: InitializeParams) {
@@ -49,7 +49,7 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     };
     let mut unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
     if release != ProtocolRelease::V0166 || !capabilities.experimental_api {
-        unwanted.extend(UNSETTLED.iter().map(|name| (*name).to_owned()));
+        unwanted.extend(EXPERIMENTAL.iter().map(|name| (*name).to_owned()));
     }
     let (groups, unwanted): (Vec<_>, Vec<_>) = unwanted.into_iter().partition(|name| name.ends_with('*'));
     let client = Client {
@@ -64,15 +64,15 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
             .map(str::to_owned)
             .collect(),
         unwanted: unwanted.into_iter().collect(),
-        // Only clients of the newest release say what they can, and that release sends none.
+        // Only clients of the newest release send capabilities, and that release sends no legacy events.
         has_events: asked != Some(ProtocolRelease::V0166),
     };
     connection.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
     Ok(response)
 }
 
-/// The release that a client was written for which says what it can: one with events of the queue if it wants them,
-/// else the newest, whose clients alone say anything.
+/// The release of a client that sends capabilities: one with legacy events if the client wants them, otherwise the
+/// newest, because only its clients send any.
 fn implied_release(capabilities: &Capabilities) -> ProtocolRelease {
     match capabilities.dialect {
         Some(Dialect::V1 | Dialect::Both | Dialect::Items) => ProtocolRelease::V077,

@@ -1,7 +1,7 @@
-//! The requests of one client about one thread, in the order in which they came, whether the thread is loaded or not.
+//! The requests of one client about one thread, served in order, whether the thread is loaded or not.
 //!
-//! Once the client listens to the thread, the lane also has its [`ThreadSubscriber`]. One task does both, so an answer
-//! always comes before the notifications it causes.
+//! Once the client subscribes to the thread, the lane also has its [`ThreadSubscriber`]. One task does both, so an
+//! answer always precedes the notifications it causes.
 
 use std::sync::Arc;
 
@@ -20,12 +20,11 @@ use super::event_filter::Subscriptions;
 use super::questions::Repeat;
 use super::subscriber::{AfterUnsubscribe, ThreadSubscriber};
 
-/// How many requests about a thread may wait; more are refused.
+/// The maximum number of requests that may wait in a lane; further ones are refused.
 pub(crate) const WAITING_REQUESTS: usize = 64;
 
-/// A request that waits for its turn.
+/// A queued request.
 pub(crate) trait Job: Send {
-    /// Serves it.
     fn run(self: Box<Self>, lane: &mut Lane) -> BoxFuture<'_, ()>;
 
     /// The pending response of a job that is not served.
@@ -42,7 +41,7 @@ pub(crate) enum LaneRequest {
 pub(crate) struct QuestionAnswer {
     pub(crate) number: i64,
     pub(crate) question: QuestionId,
-    /// The answer as JSON; none if it was no answer.
+    /// The answer as JSON; `None` if the client answered with an error.
     pub(crate) answer: Option<String>,
 }
 
@@ -52,7 +51,7 @@ pub(crate) struct Lane {
     pub(crate) thread: ThreadId,
     subscriber: Option<Box<ThreadSubscriber>>,
     requests: mpsc::Receiver<LaneRequest>,
-    /// Whether more requests may come.
+    /// Whether more requests may arrive.
     is_open: bool,
 }
 
@@ -66,7 +65,7 @@ impl Lane {
         Self { connection, thread, subscriber: subscriber.map(Box::new), requests, is_open: true }
     }
 
-    /// Serves requests until the connection ends, or until there is nothing to wait for.
+    /// Serves requests until the connection ends, or until there is nothing left to wait for.
     pub(crate) async fn run(mut self) {
         loop {
             let Some(subscriber) = &mut self.subscriber else {
@@ -82,8 +81,8 @@ impl Lane {
             if subscriber.take_backlog() {
                 continue;
             }
-            // Notifications that wait for room do not keep a request waiting, or a client could not stop what floods
-            // it.
+            // Notifications that wait for room do not delay a request; otherwise a client could not interrupt a turn
+            // that floods it.
             tokio::select! {
                 biased;
                 request = self.requests.recv(), if self.is_open => match request {
@@ -100,7 +99,7 @@ impl Lane {
 
     async fn perform(&mut self, request: LaneRequest) {
         if self.subscriber.as_ref().is_some_and(|subscriber| subscriber.thread.has_ended()) {
-            // Its remaining messages are sent first; then it is like any thread that is not loaded.
+            // Its remaining messages are sent first; after that it is like any thread that is not loaded.
             self.forward_to_end().await;
         }
         match request {
@@ -117,17 +116,18 @@ impl Lane {
         }
     }
 
-    /// Whether the client listens to the thread here.
+    /// Whether the client is subscribed to the thread.
     pub(crate) fn is_subscribed(&self) -> bool {
         self.subscriber.is_some()
     }
 
-    /// Lets the client listen to the thread from here on.
+    /// Subscribes the client to the thread.
     pub(crate) fn attach(&mut self, subscriber: ThreadSubscriber) {
         self.subscriber = Some(Box::new(subscriber));
     }
 
-    /// The subscriber of the loaded thread. A client that asks something of it listens to it from there on.
+    /// The subscriber of the loaded thread. A client that sends a request about a thread is subscribed to it from then
+    /// on.
     pub(crate) async fn subscriber(&mut self) -> Result<&mut ThreadSubscriber, ErrorObject> {
         let thread = self.thread;
         let subscriber = self.subscribe(Subscriptions::v2()).await.ok_or_else(|| not_found(&thread.to_string()))?;
@@ -138,7 +138,7 @@ impl Lane {
         Ok(subscriber)
     }
 
-    /// The subscriber of the loaded conversation. A client listens to it when it adds a listener.
+    /// The subscriber of the loaded conversation. A client subscribes to it by adding a listener.
     pub(crate) async fn conversation(&mut self) -> Result<&mut ThreadSubscriber, ErrorObject> {
         let thread = self.thread;
         self.subscribe(Subscriptions::default()).await.ok_or_else(|| super::v1::not_found(thread))
@@ -158,7 +158,7 @@ impl Lane {
         self.subscriber.as_deref_mut()
     }
 
-    /// Does work, during which the client goes on hearing of the thread.
+    /// Runs work while the client continues to receive the events of the thread.
     pub(crate) async fn while_listening<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         while let Some(subscriber) = &mut self.subscriber {
@@ -173,7 +173,7 @@ impl Lane {
         work.await
     }
 
-    /// Tells everything up to the end of the thread, which has come.
+    /// Sends everything up to the end of the thread, which has been reached.
     async fn forward_to_end(&mut self) {
         while let Some(subscriber) = &mut self.subscriber {
             if subscriber.forward().await {
@@ -182,7 +182,7 @@ impl Lane {
         }
     }
 
-    /// Lets the client hear no more of the thread, because it has left or the thread has ended.
+    /// Removes the subscriber, because the client has left or the thread has ended.
     async fn end_subscription(&mut self, leaving: Option<AfterUnsubscribe>) {
         let Some(mut subscriber) = self.subscriber.take() else { return };
         if self.is_open && leaving.is_none() {

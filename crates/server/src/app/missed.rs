@@ -1,4 +1,4 @@
-//! Events that a client missed of a thread that was reloaded in the meantime, read from its lines.
+//! Events that a client missed while a thread was reloaded, read from its lines.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_log::{Body, Event, Item, Seq};
 use codex_wire::ids::ThreadId;
 
-/// About how many bytes of what was missed are told. A client that has missed more should reload the whole thread.
+/// The approximate number of bytes of missed events that are sent. A client that missed more should reload the whole
+/// thread.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The events that a client missed.
@@ -20,11 +21,11 @@ pub(crate) struct Missed {
     pub(crate) events: Vec<Arc<Event>>,
 }
 
-/// Reads what came after a number, up to another. None if no line ends where the client stopped, so that it has read
-/// something else, or if it has missed too much.
+/// Reads the events after one number, up to another. `None` if no line ends where the client stopped, which means that
+/// it has read a different file, or if it has missed too much.
 ///
-/// A turn that was not ended is over if none runs. Of what items grew by nothing is told: the client may have heard
-/// some of it, and whole items come with all of it.
+/// An unfinished turn counts as ended if none is running. Deltas are not repeated: the client may have received some of
+/// them, and a completed item contains its whole text.
 pub(crate) fn read(
     thread: ThreadId,
     store: &dyn ThreadStore,
@@ -32,19 +33,19 @@ pub(crate) fn read(
     is_running: bool,
 ) -> Option<Missed> {
     let mut lines = store.read(thread, ReadFrom::Start).ok()?;
-    // Where the thread is has been told before.
+    // The client has already received the position of the thread.
     let mut reader = Player::new(Path::new(""), None);
     let (mut is_boundary, mut bytes, mut decoded) = (after.position() == 0, 0, Vec::new());
     let (mut open_items, mut events) = (OpenItems::default(), Vec::new());
     let mut end = 0;
     while end < upto.position() {
-        // A line that cannot be read is passed over; what ends there counts for the next one.
+        // A line that cannot be read is skipped; the next line counts from where it ends.
         let Entry::Line(line) = lines.next_entry().ok()?? else { continue };
         end = line.range.end;
         reader.take(&line, &mut decoded);
         is_boundary |= end == after.position();
         for event in decoded.drain(..) {
-            // A thought is decoded with a later line than its own.
+            // Reasoning is decoded with a later line than its own.
             if end <= after.position() || (event.body.is_thought() && event.seq <= after) {
                 open_items.take(&Arc::new(event));
             } else if !matches!(event.body, Body::ThreadStarted(_) | Body::ItemDelta { .. }) {
@@ -76,7 +77,7 @@ pub(crate) fn read(
     is_boundary.then(|| Missed { open_items: open_items.into_events(), events })
 }
 
-/// Adds an event. Thoughts have a line for each part, and are one item.
+/// Adds an event. Reasoning has a line for each part, and is one item.
 fn push(events: &mut Vec<Event>, event: Event) {
     if let Body::ItemInterrupted(item) = &event.body {
         return break_off(events, item.clone(), event);
@@ -99,7 +100,7 @@ fn push(events: &mut Vec<Event>, event: Event) {
     }
 }
 
-/// Adds an item that broke off. Clients are told that it has begun, with all that there was of it.
+/// Adds an item that broke off, as a started item with all of its text.
 fn break_off(events: &mut Vec<Event>, item: Item, event: Event) {
     match events.last_mut() {
         Some(Event { seq, body: Body::ItemStarted(begun), .. }) if begun.id() == item.id() => {

@@ -46,32 +46,32 @@ use self::host::Host;
 pub use self::host::Start;
 use self::outbox::Outbox;
 
-/// How long requests may take that are being served when the client has said its last word.
+/// The time limit for requests that are still being served when the input of the client ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
-/// How long a client that is alone may take to read what there is left to tell it, when everything has ended.
+/// The time limit for a single client to read the last messages after everything has ended.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// A server.
 #[derive(Debug, Clone)]
 pub struct AppServer {
     host: Arc<Host>,
-    /// Becomes true when all clients are to go.
+    /// Becomes true when all clients have to disconnect.
     closing: watch::Sender<bool>,
 }
 
 impl AppServer {
-    /// A server that has served nobody yet. Nothing is read before somebody asks.
+    /// Creates a server. Nothing is read from disk before a client requests it.
     #[must_use]
     pub fn new(start: Start) -> Self {
         Self { host: Arc::new(Host::new(start)), closing: watch::Sender::new(false) }
     }
 
-    /// Serves one client until it has said its last word and everything it asked was answered.
+    /// Serves one client until its input ends and all its requests are answered.
     ///
-    /// When the client is alone, its threads end with it: running turns are interrupted, everything is written.
+    /// A single client owns its threads: they end with it, running turns are interrupted, and everything is written.
     ///
     /// # Errors
-    /// When input or output fails for another reason than that the client has left.
+    ///
+    /// When input or output fails for another reason than that the client has disconnected.
     pub async fn serve_alone<R, W>(&self, input: R, output: W) -> std::io::Result<()>
     where
         R: AsyncRead + Unpin,
@@ -94,11 +94,11 @@ impl AppServer {
         let (read, written) = tokio::join!(read, async {
             let written = tokio::select! {
                 written = writer.run() => written,
-                // Work that hangs may hold the connection for as long as it does.
+                // Work that hangs may hold the connection until it ends.
                 () = async { drop(is_over.await); tokio::time::sleep(LAST_WORDS).await } => Ok(()),
             };
             if written.is_err() {
-                // Nobody reads any more.
+                // The client no longer reads.
                 if let Some(connection) = still_there.upgrade() {
                     connection.leave();
                 }
@@ -113,7 +113,7 @@ impl AppServer {
     }
 
     /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`]
-    /// are told what there is left to tell, and their connections end.
+    /// receive the last messages, and their connections end.
     pub async fn close(&self) {
         self.host.start.threads.close().await;
         self.closing.send_replace(true);

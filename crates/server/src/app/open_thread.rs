@@ -33,17 +33,17 @@ use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::project::ProjectionOptions;
 use codex_dialects::v2::thread;
 
-/// A thread that the client has just begun to listen to, and what it is told of it.
+/// A thread to which the client has just subscribed, and the messages about it.
 pub(crate) struct Opened {
     pub(crate) subscriber: ThreadSubscriber,
     pub(crate) answer: ThreadOpened,
 }
 
-/// A new thread, and what waits for it already.
+/// A new thread, and the requests that already wait for it.
 struct New {
     opened: Opened,
     requests: mpsc::Receiver<LaneRequest>,
-    /// Whether the client hears that it is there now.
+    /// Whether the client receives `thread/started`.
     is_announced: bool,
 }
 
@@ -87,7 +87,7 @@ impl ServeThread for call::ThreadFork {
     }
 }
 
-/// Answers with a thread that is new, and lets requests about it be served.
+/// Answers with a new thread, and starts serving requests about it.
 async fn begin_lane<M>(request: Request<M>, new: Result<New, ErrorObject>)
 where
     M: Method<Response = ThreadOpened>,
@@ -100,7 +100,7 @@ where
     run_lane(subscriber, requests);
 }
 
-/// Answers, then tells what belongs to it. Only then the thread can be spoken to.
+/// Answers, then sends the messages that follow. Only then are requests about the thread served.
 async fn answer_and_announce<M>(
     request: Request<M>,
     subscriber: &mut ThreadSubscriber,
@@ -110,7 +110,7 @@ async fn answer_and_announce<M>(
     M: Method<Response = ThreadOpened>,
 {
     let announcement = is_announced.then(|| {
-        // In the newest release the announcement says nothing of turns, and those may be many.
+        // In the newest release the notification contains no turns, of which there may be many.
         let is_new = subscriber.connection.release() == ProtocolRelease::V0166;
         let turns = is_new.then(|| std::mem::take(&mut answer.thread.turns));
         let thread = answer.thread.clone();
@@ -127,7 +127,7 @@ async fn answer_and_announce<M>(
     super::goals::tell(subscriber, M::NAME == call::ThreadResume::NAME).await;
 }
 
-/// Answers a client that listens to the thread already.
+/// Answers a client that is already subscribed to the thread.
 async fn resume_again(lane: &mut Lane, request: Request<call::ThreadResume>, wants_turns: bool) {
     let subscriber = match lane.subscriber().await {
         Ok(subscriber) => subscriber,
@@ -155,7 +155,7 @@ pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) ->
     connection.host.start_request(options, connection.client())
 }
 
-/// Starts a thread that the client listens to.
+/// Starts a thread and subscribes the client to it.
 pub(crate) async fn begin(
     connection: &Arc<Connection>,
     request: StartThread,
@@ -176,14 +176,13 @@ pub(crate) async fn begin(
     Ok(Begun { subscriber, shows_raw_reasoning })
 }
 
-/// A thread that has begun.
 pub(crate) struct Begun {
     pub(crate) subscriber: ThreadSubscriber,
     pub(crate) shows_raw_reasoning: bool,
 }
 
 impl Begun {
-    /// Makes place for the lane of a new thread, before anybody else can know of it.
+    /// Reserves the lane of a new thread before any other task can know of it.
     pub(crate) fn reserve_lane(&self) -> Result<mpsc::Receiver<LaneRequest>, ErrorObject> {
         let subscriber = &self.subscriber;
         let requests = subscriber.connection.reserve_lane(subscriber.thread.id());
@@ -191,7 +190,7 @@ impl Begun {
     }
 }
 
-/// Serves requests about a new thread from here on.
+/// Starts serving requests about a new thread.
 pub(crate) fn run_lane(subscriber: ThreadSubscriber, requests: mpsc::Receiver<LaneRequest>) {
     let (connection, thread) = (Arc::clone(&subscriber.connection), subscriber.thread.id());
     drop(tokio::spawn(Lane::new(connection, thread, requests, Some(subscriber)).run()));
@@ -204,14 +203,14 @@ async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Resul
     let started = begun.subscriber.thread.started();
     let mut described = thread::loaded(started, &started.settings, ThreadStatus::Idle);
     if connection.release() == ProtocolRelease::V0166 {
-        // Clients of that release learn it from the list.
+        // Clients of that release learn it from `thread/list`.
         described.origin.git_info = None;
     }
     let answer = thread::opened(described, &started.settings, started);
     Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: true })
 }
 
-/// Goes on with a thread that the client does not listen to yet.
+/// Resumes a thread to which the client is not subscribed yet.
 pub(crate) async fn resume(
     connection: &Arc<Connection>,
     id: ThreadId,
@@ -227,7 +226,7 @@ pub(crate) async fn resume(
     }
     let explicit = explicit(&options);
     let request = start_request(connection, &options);
-    // Both the conversation and the turns are in the file; they are read side by side.
+    // Both the conversation and the turns are in the file; they are read concurrently.
     let is_new = connection.release() == ProtocolRelease::V0166;
     let reads_turns = !exclude_turns || (is_new && initial_turns_page.is_some());
     let turns = if reads_turns {
@@ -249,7 +248,7 @@ pub(crate) async fn resume(
     Ok(Opened { subscriber, answer })
 }
 
-/// Adds what clients of the newest release are told of a thread that was there before.
+/// Adds the notifications about an existing thread for clients of the newest release.
 fn complete(
     answer: &mut ThreadOpened,
     mode: CollaborationMode,
@@ -263,7 +262,7 @@ fn complete(
     Ok(())
 }
 
-/// Listens to a thread that is loaded already.
+/// Subscribes to a loaded thread.
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| not_found(&thread.id().to_string());
     let Subscription { feed, running, asked, open_items, .. } = thread.subscribe().await.map_err(gone)?;
@@ -276,7 +275,7 @@ async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool)
     Ok(Opened { answer: answer.await?, subscriber })
 }
 
-/// Reads the items of a conversation that a client brings along.
+/// Reads the items of a conversation that a client supplies.
 pub(crate) fn read_history(items: Vec<serde_json::Value>) -> Result<Vec<ResponseItem>, ErrorObject> {
     if items.is_empty() {
         return Err(ErrorObject::invalid("history must not be empty"));
@@ -284,7 +283,7 @@ pub(crate) fn read_history(items: Vec<serde_json::Value>) -> Result<Vec<Response
     read_items(items)
 }
 
-/// Starts a thread with a conversation that the client brings along.
+/// Starts a thread with a conversation that the client supplies.
 async fn hand_over(
     connection: &Arc<Connection>,
     items: Vec<serde_json::Value>,
@@ -299,7 +298,7 @@ async fn hand_over(
     Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: false })
 }
 
-/// Reads items of a conversation that a client brings along.
+/// Reads items of a conversation that a client supplies.
 pub(crate) fn read_items(items: Vec<serde_json::Value>) -> Result<Vec<ResponseItem>, ErrorObject> {
     let read = |(place, item)| {
         let wrong = |error| ErrorObject::invalid(format!("Invalid request: item {place}: {error}"));
@@ -331,13 +330,13 @@ async fn fork(connection: &Arc<Connection>, id: ThreadId, params: ThreadForkPara
     let requests = begun.reserve_lane()?;
     let mut answer = describe(connection, &begun.subscriber.thread, Turns::wanted(!exclude_turns)).await?;
     if connection.release() == ProtocolRelease::V0166 {
-        // Nothing was said in the copy itself yet.
+        // The copy has no input of its own yet.
         answer.thread.preview.clear();
     }
     Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: true })
 }
 
-/// Starts a thread that works as the subscriber's thread does, and tells the client of it.
+/// Starts a thread with the settings of the subscriber's thread, and notifies the client.
 pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Thread, ErrorObject> {
     let connection = &subscriber.connection;
     let gone = |_| not_found(&subscriber.thread.id().to_string());
@@ -369,7 +368,7 @@ pub(crate) async fn start_sibling(subscriber: &ThreadSubscriber) -> Result<Threa
     Ok(thread)
 }
 
-/// Which settings a client has given in so many words.
+/// The settings that a client has given explicitly.
 pub(crate) fn explicit(options: &ThreadOptions) -> ExplicitOverrides {
     let names = |key: &str| options.config.as_ref().is_some_and(|config| config.contains_key(key));
     ExplicitOverrides {
@@ -380,7 +379,7 @@ pub(crate) fn explicit(options: &ThreadOptions) -> ExplicitOverrides {
     }
 }
 
-/// Makes sure that there is such a thread.
+/// Checks that a thread exists.
 pub(crate) async fn find(connection: &Arc<Connection>, id: ThreadId) -> Result<(), ErrorObject> {
     let host = Arc::clone(&connection.host);
     if host.start.threads.get(id).is_some() {

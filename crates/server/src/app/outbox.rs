@@ -14,7 +14,6 @@ pub(crate) use codex_lines::add_line;
 pub(crate) struct Outbox(codex_lines::Outbox);
 
 impl Outbox {
-    /// A queue to an output.
     pub(crate) fn new<W: AsyncWrite + Unpin>(output: W) -> (Self, Writer<W>) {
         let (outbox, writer) = codex_lines::Outbox::new(output);
         (Self(outbox), writer)
@@ -39,13 +38,13 @@ impl Outbox {
         self.0.send_answer_at_once(refusal(id, error));
     }
 
-    /// A request of ours as a line, and its number.
+    /// A server request as a line, and its id.
     pub(crate) fn request(&self, method: &str, params: impl Serialize) -> (i64, Vec<u8>) {
         let id = self.0.next_request_id();
         (id, encoded(&Request { method, id, params }))
     }
 
-    /// Waits for room for so many bytes of notifications.
+    /// Waits for room for a number of bytes of notifications.
     pub(crate) async fn room(&self, bytes: usize) -> Room {
         self.0.room(bytes).await
     }

@@ -1,7 +1,7 @@
 //! Lines from a subscriber to its client.
 //!
-//! Large messages are encoded only when there is room for them, one at a time: until then they share their texts with
-//! the thread.
+//! A large message is encoded only when there is room for it, one at a time: until then it shares its text with the
+//! thread.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::outbox::add_line;
 use super::subscription::add_number;
 
-/// Writes a message as a line.
+/// Encodes a message as a line.
 type Write = Box<dyn FnOnce(&mut Vec<u8>) + Send + Sync>;
 
 /// Messages in order.
@@ -21,22 +21,22 @@ pub(crate) struct Outgoing {
     ready: Vec<u8>,
     /// Messages after them.
     later: VecDeque<Later>,
-    /// Where the last line about the thread ends, of those that the event in hand has given.
+    /// The end of the last line about the thread that the current event produced.
     numbered: Option<Place>,
 }
 
 enum Later {
     /// Whole lines.
     Lines(Vec<u8>),
-    /// A large message, about how large it is, and the number of its event.
+    /// A large message, its approximate size, and the number of its event.
     Large { write: Write, weight: usize, number: Option<Seq> },
 }
 
-/// A place behind a line.
+/// The position after a line.
 #[derive(Clone, Copy)]
 enum Place {
     Ready(usize),
-    /// How many come before in [`Outgoing::later`], and where in it if it is lines.
+    /// The number of earlier entries of [`Outgoing::later`], and the offset in the entry if it consists of lines.
     Later(usize, usize),
 }
 
@@ -45,7 +45,7 @@ impl Outgoing {
         self.ready.is_empty() && self.later.is_empty()
     }
 
-    /// How many bytes [`Self::take`] gives, or about that.
+    /// The approximate number of bytes that [`Self::take`] returns.
     pub(crate) fn next_bytes(&self) -> usize {
         match self.later.front() {
             Some(Later::Large { weight, .. }) if self.ready.is_empty() => *weight,
@@ -54,7 +54,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether more would have to wait for what is here.
+    /// Whether further messages would have to wait behind these.
     pub(crate) fn is_full(&self, bytes: usize) -> bool {
         self.ready.len() >= bytes || !self.later.is_empty()
     }
@@ -89,17 +89,17 @@ impl Outgoing {
         self.lines().extend_from_slice(lines);
     }
 
-    /// Adds a message of about so many bytes, to be written when there is room.
+    /// Adds a message of approximately this many bytes, to be encoded when there is room.
     pub(crate) fn add_large(&mut self, weight: usize, write: impl FnOnce(&mut Vec<u8>) + Send + Sync + 'static) {
         self.later.push_back(Later::Large { write: Box::new(write), weight, number: None });
     }
 
-    /// Begins with another event.
+    /// Continues with the next event.
     pub(crate) fn begin(&mut self) {
         self.numbered = None;
     }
 
-    /// Lets the number of the event in hand go into the message that was added last, unless a later one gets it.
+    /// Puts the number of the current event into the message that was added last, unless a later one gets it.
     pub(crate) fn number_here(&mut self) {
         self.numbered = Some(match self.later.back() {
             None => Place::Ready(self.ready.len()),
@@ -108,7 +108,7 @@ impl Outgoing {
         });
     }
 
-    /// Numbers the event in hand.
+    /// Sets the number of the current event.
     pub(crate) fn number(&mut self, seq: Seq) {
         match self.numbered.take() {
             Some(Place::Ready(end)) => add_number(&mut self.ready, end, seq),

@@ -1,4 +1,4 @@
-//! Questions to the client: put in each dialect that it hears, and settled by the first answer.
+//! Questions to the client, sent in each dialect that it receives, and settled by the first answer.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,24 @@ use codex_wire::ids::{RequestId, ThreadId};
 use super::connection::{Asked, Connection};
 use super::subscriber::ThreadSubscriber;
 
-/// The questions of a thread that its client has not answered, by name.
+/// The open questions of a thread to its client, by id.
 pub(crate) type Questions = HashMap<QuestionId, Vec<PutQuestion>>;
 
-/// A question as it was put.
+/// A question as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PutQuestion {
     number: i64,
     wording: Wording,
 }
 
-/// The words of a question.
+/// The dialect of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wording {
     V1,
     V2,
 }
 
-/// Whether a question is put that was put before.
+/// Whether a question was already sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeat {
     No,
@@ -37,7 +37,7 @@ pub(crate) enum Repeat {
 }
 
 impl ThreadSubscriber {
-    /// Asks the client, in each dialect that it hears.
+    /// Sends a question to the client, in each dialect that it receives.
     pub(crate) fn ask(&mut self, turn: &str, asked: &Question, at_ms: i64, repeat: Repeat) {
         let hears = [(self.filter.v1_questions, Wording::V1), (self.filter.v2_questions, Wording::V2)];
         for wording in hears.into_iter().filter_map(|(is_heard, wording)| is_heard.then_some(wording)) {
@@ -74,7 +74,7 @@ impl ThreadSubscriber {
         pending
     }
 
-    /// Passes an answer on. A client that does not understand one wording of a question may still answer another.
+    /// Passes on an answer. A client that does not understand one form of a question may still answer another.
     pub(crate) async fn answered(&mut self, number: i64, question: QuestionId, answer: Option<&str>) {
         if let Some(put) = self.questions.get_mut(&question) {
             let is_one_of_many = put.iter().any(|question| question.number != number);
@@ -84,11 +84,11 @@ impl ThreadSubscriber {
             }
         }
         let answer = answer.map_or(Answer::Declined, read_answer);
-        // Somebody else may have answered first.
+        // Another client may have answered first.
         let _: Result<bool, _> = self.thread.answer(question, answer).await;
     }
 
-    /// Takes a question back that needs no answer any more.
+    /// Withdraws a question that no longer needs an answer.
     pub(crate) fn resolve(&mut self, question: &QuestionId, at_ms: i64) {
         for PutQuestion { number, wording } in self.questions.remove(question).unwrap_or_default() {
             self.connection.forget(number);
@@ -101,7 +101,7 @@ impl ThreadSubscriber {
     }
 }
 
-/// A question in the words of a dialect.
+/// A question as a request of a dialect.
 fn worded(
     connection: &Connection,
     thread: ThreadId,
@@ -116,7 +116,7 @@ fn worded(
     }
 }
 
-/// Reads an answer of any form.
+/// Decodes an answer of any form.
 fn read_answer(answer: &str) -> Answer {
     let Ok(given) = serde_json::from_str::<McpElicitationResponse>(answer) else {
         return read_decision(answer).map_or(Answer::Declined, Answer::Decision);
@@ -128,7 +128,7 @@ fn read_answer(answer: &str) -> Answer {
     }
 }
 
-/// Reads a decision. Anything else is no approval.
+/// Decodes a decision. Anything else is not an approval.
 fn read_decision(answer: &str) -> Option<ReviewDecision> {
     let decided = serde_json::from_str::<ApprovalResponse>(answer).map(|answer| answer.decision);
     decided.or_else(|_| serde_json::from_str(answer)).ok()

@@ -1,4 +1,4 @@
-//! Many clients of one server: they come and go, and the threads stay.
+//! Many clients of one server: clients connect and disconnect, and the threads stay.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::connection::Connection;
 use super::outbox::Outbox;
 use super::{AppServer, LAST_ANSWERS};
 
-/// How long a client may take to read what there is left to tell it.
+/// The time limit for a client to read the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How many bytes wait between this program and a client within it, in either direction.
+/// The number of bytes that an in-memory connection buffers in each direction.
 const PIPE_BYTES: usize = 64 * 1024;
-/// How often threads are looked at that nobody listens to, at most and at least.
+/// The longest and shortest interval between two checks for threads without subscribers.
 const LOOKS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Closes a client's subscribers when it is gone, however that came about.
+/// Closes a client's subscribers when it is gone, for whatever reason.
 struct ClientGuard(Arc<Connection>);
 
 impl Drop for ClientGuard {
@@ -31,14 +31,15 @@ impl Drop for ClientGuard {
 }
 
 impl AppServer {
-    /// Serves one client of many until it has said its last word and everything it asked was answered, or until it
-    /// reads no more, or the server is closed.
+    /// Serves one client of many until its input ends and all its requests are answered, until it stops reading, or
+    /// until the server is closed.
     ///
-    /// Its threads go on, with their running turns, for others and for the same client when it returns. The same
-    /// happens when the returned future is dropped.
+    /// Its threads and their running turns continue, for other clients and for the same client when it reconnects. The
+    /// same happens when the returned future is dropped.
     ///
     /// # Errors
-    /// When input or output fails for another reason than that the client has left.
+    ///
+    /// When input or output fails for another reason than that the client has disconnected.
     pub async fn serve<R, W>(&self, input: R, output: W) -> std::io::Result<()>
     where
         R: AsyncRead + Unpin,
@@ -53,7 +54,7 @@ impl AppServer {
         let read = tokio::select! {
             read = async {
                 let read = presence.0.read(input).await;
-                // Where reading fails the client is gone, and nobody hears an answer.
+                // When reading fails, the client is gone and receives no answers.
                 if read.is_ok() {
                     let _: Result<_, _> = timeout(LAST_ANSWERS, all_answered.recv()).await;
                 }
@@ -70,26 +71,26 @@ impl AppServer {
         unless_gone(timeout(LAST_WORDS, writing).await.unwrap_or(Ok(())))
     }
 
-    /// A client within this program: its end of a stream in memory, which holds a bounded number of bytes.
+    /// Connects a client within this program: its end of an in-memory stream with a bounded buffer.
     ///
-    /// Dropping it is leaving.
+    /// Dropping it disconnects the client.
     #[must_use]
     pub fn connect(&self) -> DuplexStream {
         let (theirs, ours) = duplex(PIPE_BYTES);
         let server = self.clone();
         tokio::spawn(async move {
             let (input, output) = tokio::io::split(ours);
-            // A stream in memory fails only when the client is gone.
+            // An in-memory stream fails only when the client is gone.
             let _: std::io::Result<()> = server.serve(input, output).await;
         });
         theirs
     }
 
-    /// Unloads threads that nobody has listened to and that have done nothing for so long, but perhaps ask a person.
-    /// Runs until it is dropped.
+    /// Unloads threads that have had no subscriber and no activity for this long, except for open questions. Runs until
+    /// it is dropped.
     ///
-    /// They are on disk with their questions, so a client that requests one again gets it. A turn whose questions
-    /// cannot be asked again is interrupted.
+    /// They are on disk with their questions, so a client can load one again. A turn whose questions cannot be asked
+    /// again is interrupted.
     pub async fn unload_idle(&self, after: Duration) {
         let mut looks = interval((after / 10).clamp(LOOKS.0, LOOKS.1));
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -112,8 +113,8 @@ impl AppServer {
         }
     }
 
-    /// Unloads the threads at once that [`AppServer::unload_idle`] would unload in time without interrupting a turn,
-    /// and says how many they were.
+    /// Immediately unloads the threads that [`AppServer::unload_idle`] would unload later without interrupting a turn,
+    /// and returns their number.
     pub async fn unload_unsubscribed(&self) -> usize {
         let (threads, questions) = (&self.host.start.threads, OpenQuestions::Wait);
         let unload = async |id| threads.is_idle(id, questions).await && threads.unload(id, questions).await;

@@ -1,4 +1,4 @@
-//! Stored threads in the form that clients read. It blocks; run it off the async threads.
+//! Stored threads in the form that clients read. These functions block; call them off the async threads.
 
 use codex_dialects::{ProtocolRelease, v1, v2};
 use codex_log::line::Line;
@@ -18,7 +18,7 @@ pub(crate) fn turns(
     Ok(reader.into_turns())
 }
 
-/// The messages of a thread that a client shows again.
+/// The messages of a thread that a client displays again.
 pub(crate) fn messages(
     store: &dyn ThreadStore,
     thread: ThreadId,

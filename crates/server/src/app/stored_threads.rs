@@ -32,9 +32,9 @@ use super::turn_list;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::thread;
 
-/// How many threads a page has when the client does not say.
+/// The number of threads of a page when the client names none.
 const PAGE: usize = 25;
-/// How many threads a page has at most.
+/// The maximum number of threads of a page.
 const LARGEST_PAGE: usize = 100;
 
 serve! {
@@ -84,12 +84,12 @@ fn list_loaded(connection: &Arc<Connection>, page: PageParams) -> Result<LoadedL
     Ok(LoadedListResponse { data, next_cursor })
 }
 
-/// The thread of that name, if it is one.
+/// Parses a thread id.
 pub(crate) fn parse_name(name: &str) -> Result<ThreadId, ErrorObject> {
     name.parse().map_err(|error| ErrorObject::invalid(format!("invalid thread id: {error}")))
 }
 
-/// Tells the client something that is not part of a thread's log.
+/// Sends the client a notification that is not part of a thread's log.
 pub(crate) async fn tell(connection: &Connection, notification: ServerNotification) {
     let (method, params) = (notification.method(), &notification);
     if connection.client().is_some_and(|client| client.is_unwanted(method)) {
@@ -101,7 +101,7 @@ pub(crate) async fn tell(connection: &Connection, notification: ServerNotificati
     connection.outbox.send_notification(bytes, room);
 }
 
-/// Tells all clients something that concerns them all. Only the one that has caused it is waited for.
+/// Sends all clients a notification. Only the client that caused it is waited for.
 pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &ServerNotification) {
     for other in connection.host.connections() {
         if !Arc::ptr_eq(&other, connection) && other.client().is_some() {
@@ -142,7 +142,7 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
 
 /// The query of a list.
 pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
-    // Nothing said means the threads that a person would go on with.
+    // By default, the threads that a person would resume.
     let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
     let sources = params.source_kinds.filter(|kinds| !kinds.is_empty());
     let limit = params.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(LARGEST_PAGE));
@@ -163,7 +163,7 @@ pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
             Some(ThreadSortKey::UpdatedAt | ThreadSortKey::RecencyAt) => SortKey::Updated,
             Some(ThreadSortKey::SectionPosition) => SortKey::Place,
         },
-        // A list begins with the newest, a section with what the user has put at its top.
+        // A list begins with the newest thread, a section with the thread at its top.
         ascending: match params.sort_direction {
             Some(direction) => direction == SortDirection::Asc,
             None => params.sort_key == Some(ThreadSortKey::SectionPosition),
@@ -200,7 +200,7 @@ async fn read(connection: &Arc<Connection>, params: ThreadReadParams) -> Result<
     Ok(ThreadReadResponse { thread, read_state: thread_metadata::read_state(connection, id).await })
 }
 
-/// A thread, loaded or not, with its turns if they are wanted.
+/// A thread, loaded or not, with its turns if the client wants them.
 pub(crate) async fn read_thread(
     connection: &Arc<Connection>,
     id: ThreadId,
@@ -228,27 +228,27 @@ pub(crate) async fn read_thread(
 
 /// The turns of a thread that is described.
 pub(crate) enum Turns {
-    /// Nobody wants them.
+    /// The client does not want them.
     Unwanted,
-    /// They are to be read.
+    /// They have to be read.
     Wanted,
     /// They are being read.
     Coming(JoinHandle<Vec<Turn>>),
 }
 
 impl Turns {
-    /// Turns that a client wants or does not.
+    /// Turns that a client may want.
     pub(crate) fn wanted(is_wanted: bool) -> Self {
         if is_wanted { Self::Wanted } else { Self::Unwanted }
     }
 
-    /// Begins to read the turns of a thread.
+    /// Starts to read the turns of a thread.
     pub(crate) fn read(store: Arc<dyn ThreadStore>, thread: ThreadId, release: ProtocolRelease) -> Self {
         Self::Coming(tokio::task::spawn_blocking(move || stored::turns(&*store, thread, release).unwrap_or_default()))
     }
 }
 
-/// A loaded thread, with its turns if they are wanted.
+/// A loaded thread, with its turns if the client wants them.
 pub(crate) async fn describe(
     connection: &Arc<Connection>,
     loaded: &Thread,
@@ -265,7 +265,7 @@ pub(crate) async fn describe(
     let (host, release) = (Arc::clone(&connection.host), connection.release());
     let id = loaded.id();
     let known = blocking(move || {
-        // A thread that is not saved is not found and has no turns on disk.
+        // An unsaved thread is not found and has no turns on disk.
         let summary = host.store.find(id).ok().flatten();
         let read = matches!(turns, Turns::Wanted).then(|| stored::turns(&*host.store, id, release).unwrap_or_default());
         Ok((summary, read, turns))
@@ -287,14 +287,14 @@ pub(crate) async fn describe(
     Ok(shown)
 }
 
-/// Ends a thread that is loaded, so that its file can be moved.
+/// Unloads a thread, so that its file can be moved.
 async fn unload(connection: &Connection, id: ThreadId) {
     if let Some(thread) = connection.host.start.threads.release(id) {
         thread.close().await;
     }
 }
 
-/// Why something could not be done with a stored thread.
+/// The reason why a request about a stored thread failed.
 fn refusal(thread: ThreadId, error: &StoreError) -> ErrorObject {
     match error.kind() {
         StoreErrorKind::Missing => missing(thread),

@@ -1,4 +1,4 @@
-//! One thread in front of one client: its log as notifications, and its questions.
+//! One client's subscription to one thread: its log as notifications, and its questions.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::CreatedItems;
 use codex_dialects::v2::project::{ProjectionOptions, Projector};
 
-/// How many bytes of notifications are gathered before they are sent, while more is at hand.
+/// The number of bytes of notifications that are collected before they are sent, while more are available.
 const GATHERED_BYTES: usize = 32 * 1024;
-/// How many bytes an event has whose messages are large ones.
+/// The size of an event above which its messages count as large.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// One thread in front of one client.
+/// One client's subscription to one thread.
 pub(crate) struct ThreadSubscriber {
     pub(crate) connection: Arc<Connection>,
     pub(crate) thread: Thread,
     feed: Feed,
-    /// Messages that arrived while the client did not listen.
+    /// Messages that arrived while the client had no listener.
     pub(crate) backlog: Backlog,
-    /// Questions that waited for an answer before the client listened, or before it has caught up.
+    /// Questions that were open before the client subscribed, or before it has caught up.
     pub(crate) unasked: Vec<(String, Arc<Question>)>,
-    /// How the client has asked to hear of the thread, and what it hears.
+    /// The subscriptions of the client, and the events that it receives.
     pub(crate) subscriptions: Subscriptions,
     pub(crate) filter: EventFilter,
     wishes: ProjectionOptions,
@@ -46,31 +46,31 @@ pub(crate) struct ThreadSubscriber {
     created: CreatedItems,
     /// The questions that the client was asked, by call.
     pub(crate) questions: Questions,
-    /// Interrupts that are answered when the client has heard of the turn's end.
+    /// Interrupt requests that are answered once the client has received the end of the turn.
     pub(crate) interrupts: Vec<Unanswered>,
-    /// How far the client has come, if it listens by numbers.
+    /// The progress of a client that subscribed by event numbers.
     pub(crate) numbering: Option<EventNumbers>,
-    /// Whether the client listens no more, and whether the thread ends with that.
+    /// Set once the client has unsubscribed; says whether the thread ends too.
     leaving: Option<AfterUnsubscribe>,
     /// Messages that wait for room.
     pub(crate) outgoing: Outgoing,
-    /// About how many bytes the event in hand has.
+    /// The approximate size of the current event in bytes.
     weight: usize,
     notifications: Vec<ServerNotification>,
     events: Vec<EventMsg>,
 }
 
-/// The fate of a thread after its client has unsubscribed.
+/// The state of a thread after its client has unsubscribed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterUnsubscribe {
-    /// It goes on.
+    /// It continues.
     Alive,
-    /// It ends: nobody else listens, and nothing runs.
+    /// It ends, because it has no other subscriber and no running turn.
     Unloaded,
 }
 
 impl ThreadSubscriber {
-    /// A subscriber that reads a thread's log from a feed.
+    /// Creates a subscriber that reads a thread's log from a feed.
     pub(crate) fn new(
         connection: Arc<Connection>,
         thread: Thread,
@@ -100,8 +100,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Puts the questions that wait for an answer before the client, as soon as it listens and has heard what led to
-    /// them.
+    /// Sends the open questions to the client, once it listens and has received the events that led to them.
     pub(crate) fn repeat(&mut self, running: Option<&TurnId>, asked: &[Arc<Question>], repeat: Repeat) {
         let turn = running.map(TurnId::as_str).unwrap_or_default();
         for question in asked {
@@ -113,20 +112,20 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Sends goal notifications to the client from here on: a client that asks about a goal knows goals.
+    /// Sends goal notifications to the client from here on: a client that requests a goal knows goals.
     pub(crate) fn hear_of_goals(&mut self) {
         self.wishes.goals = true;
         self.projector.hear_of_goals();
     }
 
-    /// Reads the thread's log from another feed.
+    /// Continues with another feed.
     pub(crate) fn read_from(&mut self, feed: Feed) {
         self.feed = feed;
         self.unasked.clear();
     }
 
-    /// Takes in what the events of the feed refer to, without telling of it. A client that goes on where it was cut off
-    /// has seen it; another client first sees an item when it continues.
+    /// Processes the events that the feed refers to, without sending them. A client that reconnects has seen them;
+    /// another client first sees an item when it continues.
     pub(crate) fn take_in(&mut self, open_items: &[Arc<Event>], is_unbroken: bool) {
         self.projector = Projector::new(self.thread.id().to_string(), self.connection.release(), self.wishes);
         self.created = CreatedItems::default();
@@ -138,7 +137,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Sends what waits for room, and waits until there is.
+    /// Sends messages that wait for room, and waits until there is room.
     pub(crate) async fn flush(&mut self) {
         while !self.outgoing.is_empty() {
             let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
@@ -150,7 +149,7 @@ impl ThreadSubscriber {
         self.numbering.as_ref().is_some_and(EventNumbers::is_behind)
     }
 
-    /// Tells a client that listens by numbers if it was behind and is not any more.
+    /// Notifies a client that has just caught up, if it subscribed by event numbers.
     pub(crate) fn mark_if_caught_up(&mut self, told: Option<Seq>) {
         let id = self.thread.id();
         if let Some(mark) = self.numbering.as_mut().and_then(|numbering| numbering.caught_up(id, told)) {
@@ -161,7 +160,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Puts what waits for an answer before the client once more.
+    /// Sends the open questions to the client again.
     pub(crate) async fn ask_again(&mut self, repeat: Repeat) {
         if let Ok(subscription) = self.thread.subscribe().await {
             self.repeat(subscription.running.as_ref(), &subscription.asked, repeat);
@@ -179,7 +178,7 @@ impl ThreadSubscriber {
         self.flush().await;
     }
 
-    /// Takes events that came while the client did not listen. Returns whether there were any.
+    /// Processes events that arrived while the client had no listener. Returns whether there were any.
     pub(crate) fn take_backlog(&mut self) -> bool {
         if !self.outgoing.is_empty() || self.filter.is_muted() {
             return false;
@@ -192,8 +191,7 @@ impl ThreadSubscriber {
         is_any
     }
 
-    /// Goes one step on with what the client hears, and returns whether the thread has ended. Cancelling it loses
-    /// nothing.
+    /// Processes the next event, and returns whether the thread has ended. Cancelling this function loses nothing.
     pub(crate) async fn forward(&mut self) -> bool {
         if !self.outgoing.is_empty() {
             let room = self.connection.outbox.room(self.outgoing.next_bytes()).await;
@@ -208,13 +206,13 @@ impl ThreadSubscriber {
         false
     }
 
-    /// The fate of the thread, once the client has unsubscribed.
+    /// The state of the thread, once the client has unsubscribed.
     pub(crate) fn leaving(&self) -> Option<AfterUnsubscribe> {
         self.leaving
     }
 
-    /// Lets the client listen no more, unless it listens to the thread as a conversation too. A thread that nobody else
-    /// listens to and that does nothing is unloaded.
+    /// Unsubscribes the client, unless it also listens to the thread as a conversation. An idle thread without other
+    /// subscribers is unloaded.
     pub(crate) async fn leave(&mut self) -> UnsubscribeStatus {
         if self.leaving.is_some() || (self.listeners() > 0 && !self.subscriptions.is_v2) {
             return UnsubscribeStatus::NotSubscribed;
@@ -241,7 +239,7 @@ impl ThreadSubscriber {
         self.backlog.next().map(Published::from).or_else(|| self.feed.try_next_published())
     }
 
-    /// Takes an event, and those behind it as long as they fit.
+    /// Processes an event, and those after it as long as there is room.
     fn gather(&mut self, published: &Published) {
         self.take(published);
         while !self.outgoing.is_full(GATHERED_BYTES)
@@ -249,7 +247,7 @@ impl ThreadSubscriber {
         {
             self.take(&published);
         }
-        // A subscriber that waits keeps no room for what it has passed on.
+        // A waiting subscriber does not keep the buffers of messages that were sent.
         self.notifications = Vec::new();
         self.events = Vec::new();
     }
@@ -258,7 +256,7 @@ impl ThreadSubscriber {
         let event = &*published.event;
         self.outgoing.begin();
         self.weight = event.weight();
-        // Large messages share their texts instead, and become lines when there is room for them.
+        // Large messages share their text instead, and are encoded when there is room for them.
         let encodings = published.encodings.as_deref().filter(|_| self.weight < LARGE_BYTES);
         self.translate(event, encodings);
         self.weight = 0;
@@ -281,7 +279,7 @@ impl ThreadSubscriber {
         }
         self.take_notifications(event, encodings);
         match &event.body {
-            // A client that is behind is asked once it has caught up, if there is still something to answer.
+            // A client that is behind is asked once it has caught up, if the question is still open.
             Body::Asked(asked) if !self.backlog.is_settled(&asked.id) && !self.is_behind() => {
                 let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
                 self.ask(turn, asked, event.at_ms, Repeat::No);
@@ -299,7 +297,7 @@ impl ThreadSubscriber {
     fn take_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) {
         let is_shared = self.filter.notifications == Notifications::All && self.share_notifications(event, encodings);
         let told = match self.filter.notifications {
-            // A client that joins in the middle of a turn still gets its start.
+            // A client that subscribes in the middle of a turn still receives its start.
             Notifications::None => matches!(event.body, Body::TurnStarted { .. }).then_some(Cow::Borrowed(event)),
             Notifications::OfConversations => codex_dialects::v1::forwarded(event),
             Notifications::OfTurns => Some(Cow::Borrowed(event)),
@@ -322,7 +320,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Queues the notifications of an event as another subscriber has encoded them, or encodes them for others too.
+    /// Queues the notifications of an event as another subscriber has encoded them, or encodes them for the others.
     fn share_notifications(&mut self, event: &Event, encodings: Option<&Encodings>) -> bool {
         let Some((encodings, state)) = encodings.zip(self.projector.shared_state(event)) else { return false };
         let form = match self.connection.release() {
@@ -339,7 +337,7 @@ impl ThreadSubscriber {
     }
 
     fn take_events(&mut self, event: &Event, encodings: Option<&Encodings>) {
-        // How a thread is set up is told by the answer to the request that opened it.
+        // The response to the request that opened the thread contains its settings.
         if matches!(event.body, Body::ThreadStarted(_)) {
             return;
         }
@@ -364,7 +362,7 @@ impl ThreadSubscriber {
         self.events = events;
     }
 
-    /// Queues lines that were encoded for many, without those that this client does not want.
+    /// Queues shared lines, without those that this client opted out of.
     fn add_encoded(&mut self, lines: &Lines) {
         for (line, method) in lines.iter() {
             if !self.is_unwanted(method) {
@@ -374,14 +372,14 @@ impl ThreadSubscriber {
         }
     }
 
-    /// A number in a message about the account would be one of no thread.
+    /// Messages about the account belong to no thread, so they have no number.
     fn number_unless_of_account(&mut self, method: &str) {
         if !method.starts_with("account/") {
             self.outgoing.number_here();
         }
     }
 
-    /// Queues an event of the queue, if the client hears it.
+    /// Queues a legacy event, if the client receives it.
     pub(crate) fn send_event(&mut self, turn: Option<&TurnId>, msg: &EventMsg, emitted_at_ms: i64) {
         let client = self.connection.client();
         if !self.filter.hears_event(msg) || client.is_some_and(|client| client.is_unwanted_event(msg.kind())) {
@@ -399,7 +397,7 @@ impl ThreadSubscriber {
         self.outgoing.number_here();
     }
 
-    /// Queues a notification, if the client hears it.
+    /// Queues a notification, if the client receives it.
     pub(crate) fn notify(&mut self, notification: &ServerNotification, at_ms: i64) {
         if self.filter.hears(notification) {
             self.send(notification, at_ms);

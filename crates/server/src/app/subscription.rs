@@ -1,9 +1,9 @@
-//! Subscriptions by numbers: a client that was cut off goes on where it stopped.
+//! Subscriptions by event number: a client that was disconnected continues from where it stopped.
 //!
-//! The last message that an event gives carries the event's number as `seq`. A client that comes back names the last
-//! number it has seen, is told what it has missed, and then that it has caught up. Events that are no longer in memory
-//! are read from the thread's lines (`missed`). Where too much was missed, it gets the whole thread instead, and is
-//! told so.
+//! The last message of an event carries the event's number as `seq`. A client that reconnects names the last number it
+//! has seen, receives the events it missed, and then a notification that it has caught up. Events that are no longer in
+//! memory are read from the thread's lines (`missed`). If too much was missed, the client receives the whole thread
+//! instead, and the response says so.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::v2::project::ProjectionOptions;
 
-/// How far a client that listens by numbers has come.
+/// The progress of a client that subscribed by event numbers.
 #[derive(Debug)]
 pub(crate) struct EventNumbers {
     log: LogName,
-    /// The event after which the client has caught up; none once it has.
+    /// The event after which the client has caught up; `None` once it has.
     mark: Option<Seq>,
 }
 
 impl EventNumbers {
-    /// Of a client that has been told everything up to `told` when `last` was the last event.
+    /// The progress of a client that has received everything up to `told` when `last` was the last event.
     fn new(log: LogName, told: Option<Seq>, last: Seq) -> Self {
         Self { log, mark: Some(last).filter(|last| told.is_none_or(|told| told < *last)) }
     }
@@ -51,13 +51,13 @@ impl EventNumbers {
         })
     }
 
-    /// Whether the client is still being told what it has missed.
+    /// Whether the client is still receiving missed events.
     pub(crate) fn is_behind(&self) -> bool {
         self.mark.is_some()
     }
 }
 
-/// Writes the number of an event into the line that ends there.
+/// Inserts the number of an event into the line that ends there.
 pub(crate) fn add_number(lines: &mut Vec<u8>, end: usize, seq: Seq) {
     if lines.get(..end).is_some_and(|lines| lines.ends_with(b"}\n")) {
         lines.splice(end - 2..end - 2, format!(",\"seq\":{seq}").into_bytes());
@@ -83,7 +83,7 @@ impl ServeThread for call::ThreadSubscribe {
     }
 }
 
-/// A client that listens from here on, and what it is told first.
+/// A client that subscribes from here on, and its first messages.
 struct New {
     subscriber: ThreadSubscriber,
     answer: ThreadSubscribeResponse,
@@ -136,7 +136,7 @@ async fn load(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
     Ok(New { subscriber, answer, told: None })
 }
 
-/// Lets a client read along from where it stopped, if what came since is remembered or in the lines.
+/// Continues from where a client stopped, if the events since then are in memory or in the lines.
 async fn subscribe(
     connection: &Connection,
     thread: &Thread,
@@ -169,13 +169,13 @@ async fn begin(
     Ok((answer, told))
 }
 
-/// Serves a client that listens already.
+/// Serves a client that is already subscribed.
 async fn subscribe_again(
     subscriber: &mut ThreadSubscriber,
     request: Request<call::ThreadSubscribe>,
     params: ThreadSubscribeParams,
 ) {
-    // Earlier messages go before the response, because they are repeated after it.
+    // Earlier messages precede the response, because they are repeated after it.
     subscriber.flush().await;
     let begun = match subscribe(&request.connection, &subscriber.thread, &params).await {
         Ok(subscription) => begin(subscriber, &params, subscription.begins).await.map(|begun| (begun, subscription)),

@@ -1,6 +1,6 @@
 //! Turns and items of a thread, page by page.
 //!
-//! A cursor names the entry next to the page, so that pages stay complete while the thread grows.
+//! A cursor names the entry next to the page, so pages stay complete while the thread grows.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use super::disk::blocking;
 use super::stored;
 use super::stored_threads::parse_name;
 
-/// How many entries a page has when the client does not say.
+/// The number of entries of a page when the client names none.
 const PAGE: usize = 25;
-/// How many entries a page has at most.
+/// The maximum number of entries of a page.
 const LARGEST_PAGE: usize = 500;
 
-/// Where a page begins.
+/// The position where a page begins.
 #[derive(Debug, PartialEq)]
 enum Cursor {
-    /// Behind this entry.
+    /// After this entry.
     After(String),
     /// At this entry.
     At(String),
@@ -43,14 +43,14 @@ impl Cursor {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 struct Page<T> {
     entries: Vec<T>,
     next: Option<String>,
     backwards: Option<String>,
 }
 
-/// Cuts a page out of a list that is in the order wanted.
+/// Cuts a page out of a list that is already in the requested order.
 fn cut<T>(
     mut all: Vec<T>,
     name: impl Fn(&T) -> String,
@@ -83,14 +83,14 @@ async fn turns(connection: &Arc<Connection>, thread: &str) -> Result<Vec<Turn>, 
         None => None,
     };
     let is_loaded = loaded.is_some();
-    // The methods came with this release, so turns are told as it tells them, whatever the connection follows.
+    // These methods were added with this release, so turns have its form, whatever release the connection follows.
     let (host, release) = (Arc::clone(&connection.host), ProtocolRelease::V0166);
     let mut turns = blocking(move || {
         if !is_loaded {
             let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
             found.ok_or_else(|| super::dispatch::not_found(&id.to_string()))?;
         }
-        // A thread that was never saved has no turns on disk.
+        // An unsaved thread has no turns on disk.
         Ok(stored::turns(&*host.store, id, release).unwrap_or_default())
     })
     .await?;
@@ -142,7 +142,7 @@ fn turns_page(
     Ok(ThreadTurnsListResponse { data, next_cursor: page.next, backwards_cursor: page.backwards })
 }
 
-/// A turn with as much of its items as is wanted. A summary is what was asked and what was answered in the end.
+/// A turn with the requested part of its items. A summary has the input and the final answer.
 fn shown(turn: Turn, view: ItemsView) -> Turn {
     let items = match view {
         ItemsView::NotLoaded => Vec::new(),

@@ -1,4 +1,4 @@
-//! `turn/*`, `review/start`, and what else is asked of a loaded thread.
+//! `turn/*`, `review/start`, and other requests about a loaded thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,12 +65,12 @@ impl ServeThread for call::ThreadRevert {
     }
 }
 
-/// The subscriber's thread has ended.
+/// The error for a thread that has ended.
 pub(crate) fn closed(subscriber: &ThreadSubscriber) -> ErrorObject {
     not_found(&subscriber.thread.id().to_string())
 }
 
-/// A name for a turn that no other has.
+/// Creates a unique turn id.
 pub(crate) fn fresh_turn() -> TurnId {
     TurnId::new(ThreadId::fresh().to_string())
 }
@@ -99,7 +99,7 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
     Ok(TurnStartResponse { turn })
 }
 
-/// A turn that was there before, with what it came to if it is over.
+/// An existing turn, with its result if it has ended.
 async fn earlier(subscriber: &ThreadSubscriber, id: String) -> Result<Turn, ErrorObject> {
     let running = subscriber.thread.running().await.map_err(|_| closed(subscriber))?;
     if running.is_some_and(|running| running.as_str() == id) {
@@ -116,7 +116,7 @@ async fn stored_turns(subscriber: &ThreadSubscriber) -> Result<Vec<Turn>, ErrorO
         .await
 }
 
-/// Checks what is about to be said: that its folder is there, and that its pictures are not too large.
+/// Checks the input of a turn: its folder must exist, and its images must not be too large.
 pub(crate) async fn check_turn(
     subscriber: &ThreadSubscriber,
     change: &SettingsChange,
@@ -128,13 +128,13 @@ pub(crate) async fn check_turn(
 
 /// The result of accepting input.
 struct Taken {
-    /// The turn that takes it in.
+    /// The turn that receives the input.
     turn: String,
-    /// Whether it had not been said before.
+    /// Whether it is new, rather than a repetition of a message that was already accepted.
     is_new: bool,
 }
 
-/// Says something.
+/// Sends input to the thread.
 async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<Taken, ErrorObject> {
     check_turn(subscriber, &input.change, &input.content).await?;
     let turn = fresh_turn();
@@ -157,7 +157,7 @@ async fn steer(subscriber: &mut ThreadSubscriber, params: TurnSteerParams) -> Re
     Ok(TurnSteerResponse { turn_id })
 }
 
-/// Tells whether that turn runs.
+/// Returns an error unless that turn is running.
 async fn check_running(subscriber: &ThreadSubscriber, expected: &str) -> Result<(), ErrorObject> {
     let running = subscriber.thread.running().await.map_err(|_| closed(subscriber))?;
     match running {
@@ -197,7 +197,7 @@ async fn start_review(
     Ok(ReviewStartResponse { turn: review_turn(turn.as_str(), text), review_thread_id: thread.id().to_string() })
 }
 
-/// The target of a review, without white space around names. An empty one is refused.
+/// The target of a review, without white space around names. An empty target is refused.
 fn trimmed(target: ReviewTarget) -> Result<ReviewTarget, ErrorObject> {
     let said = |what: &str, text: &str| {
         let text = text.trim();
@@ -278,7 +278,7 @@ async fn roll_back(subscriber: &mut ThreadSubscriber, turns: usize) -> Result<Th
     Ok(ThreadResponse { thread })
 }
 
-/// Answers a client that wanted turns forgotten, and notes which are left to read.
+/// Answers a rollback, and records which turns are left to read.
 async fn taken_back<M>(lane: &Lane, request: Request<M>, done: Result<ThreadResponse, ErrorObject>)
 where
     M: Method<Response = ThreadResponse>,

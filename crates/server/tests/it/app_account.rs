@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::app_client::AppClient;
 
-/// The configuration of somebody who uses the usual provider.
+/// The configuration of a user of the default provider.
 const OPENAI: &str = "model_provider = 'openai'\n";
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_login_in_a_browser_is_begun_and_cancelled_in_the_words_of_each_client
     assert_eq!(cancelled, json!({"status": "notFound"}));
 
     let first = client.ok("loginChatGpt", json!(null)).await["loginId"].clone();
-    // A second login takes the place of the first, and its port.
+    // A second login replaces the first, and uses its port.
     let second = client.ok("loginChatGpt", json!(null)).await["loginId"].clone();
     let completed = client.next_notification("loginChatGptComplete").await;
     assert_eq!(completed, json!({"loginId": first, "success": false, "error": error}));

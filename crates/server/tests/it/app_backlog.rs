@@ -1,4 +1,4 @@
-//! Threads that somebody else has open: they are read, copied, and waited for when they are resumed.
+//! Threads that another process has open: they can be read and forked, and resuming one waits until it is free.
 
 use std::path::PathBuf;
 

@@ -40,7 +40,7 @@ fn texts(items: &Value) -> Vec<&str> {
     items.filter(|item| item["type"] == "agentMessage").filter_map(|item| item["text"].as_str()).collect()
 }
 
-/// Checks that everybody who reads the thread is shown what there was.
+/// Checks that every way to read the thread shows the partial answer.
 async fn check_shown(client: &mut AppClient, thread: &str) {
     let read = client.ok("thread/read", json!({"threadId": thread, "includeTurns": true})).await;
     let turn = &read["thread"]["turns"][0];
@@ -65,14 +65,13 @@ async fn an_answer_that_was_interrupted_is_shown_and_not_told() {
     client.end_unread().await;
 }
 
-/// The draft file next to that of a thread.
+/// The draft file next to the rollout of a thread.
 fn beside(path: &Path) -> PathBuf {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name");
     path.with_file_name(format!("rollout-{}.partial", stem.rsplit('-').next().expect("an id has parts")))
 }
 
-/// Leaves a thread as it was when its answer broke off: without the lines that came after, and with the drafts next to
-/// it.
+/// Leaves a thread as it was when its answer broke off: without the later lines, and with the draft file.
 fn kill(path: &Path, turn: &str) {
     let text = std::fs::read_to_string(path).expect("it can be read");
     let end = text.find("\"item_interrupted\"").and_then(|place| text[..place].rfind('\n')).expect("it broke off") + 1;

@@ -98,7 +98,7 @@ async fn files_are_found_at_once_or_while_the_user_types() {
     let roots = json!([client.work("")]);
     let found = client.ok("fuzzyFileSearch", json!({"query": "alp", "roots": roots, "cancellationToken": "t"})).await;
     assert_eq!((&found["files"][0]["path"], found["files"].as_array().map(Vec::len)), (&json!("alpha.txt"), Some(1)));
-    // The client need not wait for one answer before it asks the next.
+    // The client need not wait for one answer before it sends the next request.
     let start = client.ask("fuzzyFileSearch/sessionStart", json!({"sessionId": "s", "roots": roots})).await;
     let update = client.ask("fuzzyFileSearch/sessionUpdate", json!({"sessionId": "s", "query": "bet"})).await;
     for id in [start, update] {
@@ -112,7 +112,7 @@ async fn files_are_found_at_once_or_while_the_user_types() {
     let (code, message) =
         client.refused("fuzzyFileSearch/sessionUpdate", json!({"sessionId": "s", "query": "b"})).await;
     assert_eq!((code, message.as_str()), (-32600, "fuzzy file search session not found: s"));
-    // One that is still open ends with the connection.
+    // A session that is still open ends with the connection.
     client.ok("fuzzyFileSearch/sessionStart", json!({"sessionId": "t", "roots": roots})).await;
     client.end().await;
 }

@@ -1,4 +1,4 @@
-//! A client of the app-server: requests and notifications over pipes in memory.
+//! A client of the app-server: requests and notifications over in-memory pipes.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use tokio::task::JoinHandle;
 
 use crate::shapes;
 
-/// How many bytes a pipe holds.
+/// The number of bytes that a pipe holds.
 const PIPE_BYTES: usize = 64 * 1024;
-/// How long a message is waited for before the test fails.
+/// The time to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A provider that asks nobody.
+/// A provider that needs no network.
 const PROVIDER: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n";
 
-/// How a server is started, and what its client says of itself.
+/// The options of a server, and the capabilities of its client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hello {
     /// The release that the server emulates.
@@ -49,13 +49,13 @@ pub(crate) struct AppClient {
     next_id: i64,
     /// The requests by id, so that responses can be checked.
     asked: HashMap<i64, String>,
-    /// Messages that came while something else was waited for.
+    /// Messages that arrived while the test waited for another one.
     waiting: VecDeque<Value>,
     is_over: bool,
 }
 
 impl AppClient {
-    /// A client of 0.77 with a home whose `config.toml` says this.
+    /// A client of 0.77 with a home that has this `config.toml`.
     pub(crate) async fn start(config: &str) -> Self {
         Self::start_as(ProtocolRelease::V077, config).await
     }
@@ -65,12 +65,12 @@ impl AppClient {
         Self::start_as(ProtocolRelease::V0166, config).await
     }
 
-    /// A client of a release, with a provider that asks nobody unless the configuration names one.
+    /// A client of a release, with a provider that needs no network unless the configuration names one.
     pub(crate) async fn start_as(release: ProtocolRelease, config: &str) -> Self {
         Self::start_with(Hello { release: Some(release), ..Hello::default() }, config).await
     }
 
-    /// A client that says this of itself.
+    /// A client with this `clientInfo` and these capabilities.
     pub(crate) async fn start_with(hello: Hello, config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let root = folder.path().canonicalize().expect("it exists");
@@ -83,12 +83,12 @@ impl AppClient {
         Self::connect(Arc::new(folder), hello).await
     }
 
-    /// Ends the server, whatever was not read, and starts another one in the same folders.
+    /// Ends the server, discards unread messages, and starts another server in the same folders.
     pub(crate) async fn start_again(self) -> Self {
         self.start_again_after(|| ()).await
     }
 
-    /// The same, after something was done while no server ran.
+    /// The same, with work that is done while no server runs.
     pub(crate) async fn start_again_after(mut self, between: impl FnOnce()) -> Self {
         self.close().await;
         between();
@@ -181,7 +181,7 @@ impl AppClient {
         self.root().join("home").join(path)
     }
 
-    /// A path in the folder that the server works in.
+    /// A path in the working directory of the server.
     pub(crate) fn work(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root().join("work").join(path)
     }
@@ -205,7 +205,7 @@ impl AppClient {
         id
     }
 
-    /// The next message, which must be what the schemas say; none when the server has said everything.
+    /// The next message, which must match the schemas; `None` at the end of the output.
     async fn read(&mut self) -> Option<Value> {
         let line = tokio::time::timeout(PATIENCE, self.output.next_line()).await.expect("a message comes in time");
         let line = line.expect("the server writes text")?;
@@ -215,7 +215,7 @@ impl AppClient {
         Some(message)
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     pub(crate) async fn next(&mut self) -> Value {
         match self.waiting.pop_front() {
             Some(message) => message,
@@ -236,7 +236,7 @@ impl AppClient {
         }
     }
 
-    /// The answer to a request that was sent before.
+    /// The answer to an earlier request.
     pub(crate) async fn answer(&mut self, id: i64) -> Result<Value, Value> {
         let mut answer = self.next_of(|message| message["id"] == id && message.get("method").is_none()).await;
         match answer.get_mut("error") {
@@ -251,36 +251,36 @@ impl AppClient {
         self.answer(id).await
     }
 
-    /// Sends a request that must work.
+    /// Sends a request that must succeed.
     pub(crate) async fn ok(&mut self, method: &str, params: Value) -> Value {
         self.call(method, params).await.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Sends a request that must fail, and returns its code and its message.
+    /// Sends a request that must fail, and returns the code and the message of its error.
     pub(crate) async fn refused(&mut self, method: &str, params: Value) -> (i64, String) {
         let error = self.call(method, params).await.expect_err("it is refused");
         (error["code"].as_i64().expect("a code"), error["message"].as_str().expect("a message").to_owned())
     }
 
-    /// The next notification of that name.
+    /// The next notification with this method.
     pub(crate) async fn next_notification(&mut self, method: &str) -> Value {
         self.next_of(|message| message["method"] == method && message.get("id").is_none()).await["params"].take()
     }
 
-    /// The next request of the server of that name: its id and its parameters.
+    /// The next server request with this method: its id and its parameters.
     pub(crate) async fn next_request(&mut self, method: &str) -> (i64, Value) {
         let mut request = self.next_of(|message| message["method"] == method && message.get("id").is_some()).await;
         (request["id"].as_i64().expect("a number"), request["params"].take())
     }
 
-    /// Answers a request of the server, with a `result` or an `error`.
+    /// Answers a server request, with a `result` or an `error`.
     pub(crate) async fn respond(&mut self, id: i64, answer: Value) {
         let mut message = json!({"id": id});
         message.as_object_mut().expect("an object").extend(answer.as_object().expect("an object").clone());
         self.send(&message).await;
     }
 
-    /// All messages up to the first one of that name, in the order in which they came.
+    /// All messages up to the first one with this method, in order.
     pub(crate) async fn messages_until(&mut self, method: &str) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
@@ -291,35 +291,35 @@ impl AppClient {
         }
     }
 
-    /// The names of all messages up to the first notification of that name, those of the event queue left out.
+    /// The methods of all messages up to the first notification with this method, without `codex/event/*`.
     pub(crate) async fn names_until(&mut self, method: &str) -> Vec<String> {
         let name = |message: &Value| message["method"].as_str().unwrap_or("answer").to_owned();
         let names = self.messages_until(method).await.iter().map(name).collect::<Vec<_>>();
         names.into_iter().filter(|name| !name.starts_with("codex/event/")).collect()
     }
 
-    /// Says that the client has said everything.
+    /// Closes the client's side of the connection.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Reads nothing any more, as a client whose output is closed.
+    /// Stops reading, like a client whose output is closed.
     pub(crate) fn stop_reading(&mut self) {
         self.output = BufReader::new(duplex(1).0).lines();
     }
 
-    /// Ends the connection, and fails if anything was not read.
+    /// Ends the connection, and fails if a message was not read.
     pub(crate) async fn end(mut self) {
         let left = self.close().await;
         assert!(left.is_empty(), "messages were left unread: {left:#?}");
     }
 
-    /// Ends the connection, whatever was not read.
+    /// Ends the connection, and discards unread messages.
     pub(crate) async fn end_unread(mut self) {
         self.close().await;
     }
 
-    /// Ends the connection, and returns what was not read.
+    /// Ends the connection, and returns the unread messages.
     pub(crate) async fn end_with_rest(mut self) -> Vec<Value> {
         self.close().await
     }

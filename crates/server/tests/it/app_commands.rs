@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
 
-/// A configuration under which commands may do everything.
+/// A configuration without a sandbox and without approvals.
 const FREE: &str = "sandbox_mode = 'danger-full-access'\n";
 
 fn shell(script: &str) -> Value {
@@ -25,7 +25,7 @@ fn encode(text: &str) -> String {
     STANDARD.encode(text)
 }
 
-/// Reads output of a command until a text is in it.
+/// Reads the output of a command until it contains a text.
 async fn read_until(client: &mut AppClient, wanted: &str) -> String {
     let mut said = String::new();
     while !said.contains(wanted) {
@@ -112,7 +112,7 @@ async fn output_is_cut_at_the_limit() {
 async fn a_command_can_be_talked_to_at_once() {
     let mut client = AppClient::start_new(FREE).await;
     let cat = json!({"command": ["cat"], "processId": "p", "streamStdin": true});
-    // The request to write follows without a wait: nobody can know when a command has started.
+    // The request to write follows at once, because a client cannot know when a command has started.
     let id = client.ask("command/exec", cat.clone()).await;
     let first = client.ask("command/exec/write", json!({"processId": "p", "deltaBase64": encode("to ")})).await;
     let (_, message) = client.refused("command/exec", cat).await;
@@ -182,20 +182,20 @@ async fn a_command_without_an_end_of_its_own_ends_with_the_connection() {
     }
 }
 
-/// A client that has died may have left its writing end with somebody else.
+/// A client that has died may have left its end of the pipe to another process.
 #[tokio::test]
 async fn a_command_ends_when_nobody_reads_its_client() {
     let mut client = AppClient::start_new(FREE).await;
     assert_eq!(client.ok("command/exec", json!({"command": ["mkfifo", "alive"]})).await["exitCode"], 0);
     let fifo = client.work("alive");
-    // A thread of its own, because a runtime would wait for it even if the test fails.
+    // It runs on its own thread, because a runtime would wait for it even if the test fails.
     let (sender, ends) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || sender.send(std::fs::read_to_string(fifo)));
     let more = json!({"processId": "p", "disableTimeout": true, "streamStdoutStderr": true});
     client.ask("command/exec", with(shell("exec 3>alive; echo up; sleep 600"), more)).await;
     read_until(&mut client, "up").await;
     client.stop_reading();
-    // The server notices when it has something to say.
+    // The server notices the loss when it writes.
     client.ask("model/list", json!({})).await;
     let ends = tokio::time::timeout(std::time::Duration::from_secs(30), ends).await;
     assert_eq!(ends.expect("it ends in time").expect("it is read").expect("it can be read"), "");

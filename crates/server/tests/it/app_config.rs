@@ -1,4 +1,4 @@
-//! `config/*` and what follows from a write.
+//! `config/*` and the effects of a write.
 
 use serde_json::json;
 
@@ -43,8 +43,8 @@ async fn a_write_that_cannot_be_made_says_why_in_a_code() {
     client.end().await;
 }
 
-/// The configuration is kept in memory by the looks of its file, and these writes follow each other faster than any
-/// clock of a file system ticks.
+/// The configuration is cached by the metadata of its file, and these writes follow each other faster than the clock of
+/// a file system ticks.
 #[tokio::test]
 async fn threads_see_every_write_that_was_made_before_they_start() {
     let mut client = AppClient::start("model = 'model-0'\n").await;
@@ -113,7 +113,7 @@ async fn every_value_is_reported_with_where_it_comes_from() {
         (&read["layers"][0]["name"]["type"], &read["layers"][0]["config"]["model"]),
         (&json!("user"), &json!("one"))
     );
-    // The tool cannot be switched off, nor is the provider of this test at the root of the file.
+    // The tool cannot be disabled, and the provider of this test is not at the root of the file.
     client.next_notification("configWarning").await;
     client.end_unread().await;
 }

@@ -1,4 +1,4 @@
-//! Files that never end, and how little they hold up.
+//! Files that never end, and requests that they must not delay.
 
 use std::path::PathBuf;
 

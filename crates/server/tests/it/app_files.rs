@@ -86,7 +86,7 @@ async fn changes_are_reported_while_something_is_watched() {
     let folder = folder.canonicalize().expect("it is there");
     let watched = client.ok("fs/watch", json!({"path": folder, "watchId": "folder"})).await;
     assert_eq!(watched, json!({"path": folder}));
-    // This one is not there yet.
+    // This file does not exist yet.
     client.ok("fs/watch", json!({"path": file, "watchId": "file"})).await;
     let (_, message) = client.refused("fs/watch", json!({"path": file, "watchId": "file"})).await;
     assert!(message.contains("already"), "{message}");

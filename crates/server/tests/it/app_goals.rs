@@ -1,4 +1,4 @@
-//! Goals over the app-server: what clients set, what they are told, and what those hear who know none.
+//! Goals over the app-server: setting them, their notifications, and clients that do not know them.
 
 use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn complete() -> Value {
     json!({"items": [{"call": "update_goal", "args": {"status": "complete"}}]})
 }
 
-/// A client of 0.77 whose model plays a script.
+/// A client of 0.77 with a scripted model.
 async fn scripted_old(script: &Value) -> AppClient {
     let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                     script = 'script.json'\n";
@@ -23,7 +23,7 @@ async fn scripted_old(script: &Value) -> AppClient {
     client
 }
 
-/// The goals that a client is told until one stands like that.
+/// The goals that a client receives until one has this status.
 async fn goals_until(client: &mut AppClient, status: &str) -> Vec<Value> {
     let mut told = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Items as test programs of other releases look at them: what a question, a refusal, a patch and a review show.
+//! Items as test programs of other releases check them: questions, refusals, patches and reviews.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn done() -> Value {
     json!({"items": [{"text": "Done."}]})
 }
 
-/// The tools of several releases are called whether they are offered or not.
+/// The tools of several releases can be called whether they are offered or not.
 fn shell_command(id: &str, line: &str) -> Value {
     json!({"items": [{"call": "shell_command", "id": id, "args": {"command": line, "workdir": null, "timeout_ms": 5000}}]})
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::app_client::AppClient;
 use crate::app_threads::{scripted, start, turn};
 
-/// Writes a rollout as another program left it, and gives the thread's name. The higher its number, the later it was.
+/// Writes a rollout as another program left it, and returns the thread's id. A higher number means a later time.
 fn write_rollout(client: &AppClient, number: usize, provider: &str, more: &Value) -> String {
     let id = format!("01940000-0000-7000-8000-{number:012}");
     let (month, day) = (1 + number / 28, 1 + number % 28);

@@ -1,4 +1,4 @@
-//! Ways of other releases that clients and their tests rely on.
+//! Behaviour of other releases that clients and their tests rely on.
 
 use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::app_client::{AppClient, Hello};
 use crate::app_threads::{scripted, start, turn};
 use crate::v1_conversations::{FREE, conversing, open, saying, text};
 
-/// A client that says nothing of what it can, of a server that emulates no release.
+/// A client without capabilities, of a server that emulates no release.
 async fn plain(script: &Value) -> AppClient {
     saying(Hello::default(), FREE, script).await
 }
@@ -23,7 +23,7 @@ async fn a_client_gives_its_name_to_what_is_done_for_it() {
     assert!(agent(&told).starts_with(concat!("test/", env!("CARGO_PKG_VERSION"), " (")), "{told}");
     let started = client.ok("thread/start", json!({})).await;
     assert_eq!(started["thread"]["originator"], "test");
-    // The release that had one name for all of them still has when it is asked for.
+    // 0.77 had one originator for all clients; when it is emulated, that is still so.
     client.end_unread().await;
     let mut client = conversing(FREE, &json!([])).await;
     let told = client.ok("getUserAgent", json!(null)).await;
@@ -58,7 +58,7 @@ async fn spans_of_what_was_said_are_given_back_and_kept() {
     assert_eq!(said["content"][0]["text_elements"], json!([span(4, 6)]));
     client.next_notification("turn/completed").await;
     let mut client = client.start_again().await;
-    // The input is one text in the file, so the second span has moved.
+    // The input is one text in the file, so the offset of the second span has changed.
     let both = json!([span(4, 6), {"byteRange": {"start": 6, "end": 8}, "placeholder": null}]);
     let resumed = client.ok("thread/resume", json!({"threadId": thread})).await;
     let content = &resumed["thread"]["turns"][0]["items"][0]["content"];
@@ -112,7 +112,7 @@ async fn a_client_that_unsubscribes_is_notified() {
     let thread = start(&mut client).await;
     turn(&mut client, &thread, "a").await;
     let leave = json!({"threadId": thread});
-    // Both are asked before the first is answered.
+    // Both questions are sent before the first is answered.
     let (first, second) =
         (client.ask("thread/unsubscribe", leave.clone()).await, client.ask("thread/unsubscribe", leave.clone()).await);
     assert_eq!(client.answer(first).await.expect("it works")["status"], "unsubscribed");

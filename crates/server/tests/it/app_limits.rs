@@ -1,4 +1,4 @@
-//! The limits of an account and the cost of turns, as clients are told of them.
+//! The rate limits of an account and the cost of turns, as clients see them.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::app_client::AppClient;
 use crate::app_threads::{scripted, start};
 use crate::v1_conversations::{conversing, listen, open, say};
 
-/// A model that is used up for two hours.
+/// A model whose allowance is exhausted for two hours.
 fn used_up() -> Value {
     let body = json!({"error": {"type": "usage_limit_reached", "message": "limit", "resets_in_seconds": 7200}});
     json!({"status": 429, "body": body})
@@ -55,7 +55,7 @@ async fn limits_and_costs_are_told_to_older_clients() {
     client.end_unread().await;
 }
 
-/// The message of a turn that waits.
+/// The message of a turn that waits for the allowance.
 async fn waiting(client: &mut AppClient) -> String {
     let told = client.next_notification("error").await;
     assert_eq!((&told["willRetry"], &told["error"]["codexErrorInfo"]), (&json!(true), &json!("usageLimitExceeded")));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::app_client::AppClient;
 
-/// The methods that 0.166 calls stable, one a line.
+/// The methods that 0.166 calls stable, one per line.
 const STABLE: &str = include_str!("stable_methods_0.166.txt");
 
 #[tokio::test]
@@ -12,7 +12,8 @@ async fn no_stable_method_is_unknown() {
     let mut client = AppClient::start_new("").await;
     let mut refused = Vec::new();
     for method in STABLE.lines() {
-        // Without parameters most are refused for what is missing. The test is that they are known.
+        // Without parameters most requests are refused because a member is missing. The test checks that the method is
+        // known.
         if let Err(error) = client.call(method, json!({})).await {
             let message = error["message"].as_str().expect("a message");
             assert!(!message.contains("unknown variant"), "{method}: {message}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::app_client::AppClient;
 use crate::app_threads::{scripted, start, turn};
 
-/// Sends requests in one go, and returns their answers in the order in which they came back, errors as their messages.
+/// Sends all requests at once, and returns their answers in the order of arrival, errors as their messages.
 async fn answers(client: &mut AppClient, requests: &[(&str, Value)]) -> Vec<(usize, Value)> {
     let mut ids = Vec::new();
     for (method, params) in requests {
@@ -24,7 +24,7 @@ async fn answers(client: &mut AppClient, requests: &[(&str, Value)]) -> Vec<(usi
     answers
 }
 
-/// A server that has just started, with one thread of one turn on disk.
+/// A server that has just started, with one stored thread of one turn.
 async fn stored() -> (AppClient, String) {
     let mut client = scripted("", &json!([{"items": [{"text": "one"}]}])).await;
     let thread = start(&mut client).await;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::app_client::AppClient;
 use crate::app_threads::{scripted, start, turn};
 
-/// How many restarts one thread lives through.
+/// The number of restarts of one thread.
 const RESTARTS_OF_A_THREAD: usize = 20;
-/// How many there are in all, unless `CODEX_RESTARTS` says otherwise.
+/// The number of restarts in all, unless `CODEX_RESTARTS` names another.
 const RESTARTS: usize = 100;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudorandom numbers that are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -23,15 +23,15 @@ impl Dice {
     }
 }
 
-/// The view of a thread of a client that subscribes by numbers.
+/// A thread as a client sees it that subscribes by event numbers.
 struct View {
     thread: String,
     path: PathBuf,
     log: Value,
     seq: u64,
-    /// How often each item was told to be whole.
+    /// The number of times that each item was completed.
     whole: HashMap<String, usize>,
-    /// Items that came since the last number.
+    /// Items since the last number.
     pending: Vec<String>,
 }
 
@@ -62,20 +62,20 @@ impl View {
         }
     }
 
-    /// Comes back to a server that knows nothing of the client.
+    /// Reconnects to a server that does not know the client.
     async fn come_back(&mut self, client: &mut AppClient) {
         self.pending.clear();
         let params = json!({"threadId": self.thread, "after": self.seq, "logId": self.log});
         let answer = client.ok("thread/subscribe", params).await;
         assert_eq!(answer["reset"], false, "{answer}");
-        // Under another name of the log numbers grow from the line on that the client has come to.
+        // Under a new name of the log, numbers grow from the line that the client has reached.
         (self.log, self.seq) = (answer["logId"].clone(), self.seq >> 18 << 18);
         for message in client.messages_until("thread/caughtUp").await {
             self.hear(&message);
         }
     }
 
-    /// Lets a turn begin and hears some messages of it, or all.
+    /// Starts a turn and reads some of its messages, or all.
     async fn hear_some(&mut self, client: &mut AppClient, most: usize) {
         let input = json!([{"type": "text", "text": "go"}]);
         client.ask("turn/start", json!({"threadId": self.thread, "input": input})).await;
@@ -88,7 +88,7 @@ impl View {
         }
     }
 
-    /// Every item of the file was told once.
+    /// Every item of the file was sent once.
     async fn check(&self, client: &mut AppClient) {
         let read = client.ok("thread/read", json!({"threadId": self.thread, "includeTurns": true})).await;
         let turns = read["thread"]["turns"].as_array().expect("turns");
@@ -103,12 +103,12 @@ impl View {
     }
 }
 
-/// Scripts restart the item ids with every server, so items are identified with their turn.
+/// Scripts restart the item ids with every server, so items are identified together with their turn.
 fn named(turn: &Value, item: &Value) -> String {
     format!("{turn} {} {}", item["id"], item["summary"])
 }
 
-/// Cuts a file off after a line somewhere behind what the client has heard, as a crash does.
+/// Truncates a file after a line that the client has not received yet, as a crash does.
 fn crash(path: &Path, seq: u64, dice: &mut Dice) {
     let bytes = std::fs::read(path).expect("it is there");
     let heard = usize::try_from(seq >> 18).expect("a small file");
@@ -153,7 +153,7 @@ async fn numbers_of_a_file_with_ordinals_continue() {
     let mut client = scripted("", &json!([{"repeat": true, "items": [{"text": "a"}]}])).await;
     let mut view = View::new(&mut client).await;
     view.hear_some(&mut client, usize::MAX).await;
-    // As 0.166 goes on with it: one more turn, with ordinals.
+    // 0.166 continues the thread: one more turn, with ordinals.
     let lines = [
         r#"{"timestamp":"2026-01-01T00:00:00.000Z","ordinal":7,"type":"event_msg","payload":{"type":"task_started","turn_id":"peer","model_context_window":null}}"#,
         r#"{"timestamp":"2026-01-01T00:00:00.000Z","ordinal":8,"type":"event_msg","payload":{"type":"agent_message","message":"peer","turn_id":"peer","item_id":"peer-1"}}"#,

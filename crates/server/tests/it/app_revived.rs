@@ -17,7 +17,7 @@ fn command(call: &str, line: &str) -> Value {
     json!({"call": "shell", "id": call, "args": {"command": ["sh", "-c", line]}})
 }
 
-/// The file of a thread at the moment when it asks, as a crash would leave it, and the thread's name.
+/// The file of a thread at the moment when it asks, as a crash would leave it, and the thread's id.
 async fn crashed(script: &Value, questions: usize) -> (tempfile::TempDir, PathBuf, String) {
     let mut client = scripted(ASKS, script).await;
     let thread = start(&mut client).await;
@@ -35,7 +35,7 @@ async fn crashed(script: &Value, questions: usize) -> (tempfile::TempDir, PathBu
     (kept, copy, thread)
 }
 
-/// A client whose home holds that file.
+/// A client whose home contains that file.
 async fn after(config: &str, script: &Value, rollout: &Path) -> AppClient {
     let client = scripted(config, script).await;
     let folder = client.home("sessions/2026/01/01");

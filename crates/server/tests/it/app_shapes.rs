@@ -1,5 +1,5 @@
-//! A session with a bit of everything, as a client of 0.77 sees it. The form of its messages is checked where they are
-//! read ([`crate::shapes`]); here it is made sure that there is one of each kind.
+//! A session with messages of every kind, for a client of 0.77. [`crate::shapes`] checks the form of each message when
+//! it is read; this test checks that every kind occurs.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
 
-/// The methods that a client of 0.77 must have seen at the end.
+/// The methods that a client of 0.77 must have received at the end.
 const SEEN: &[&str] = &[
     "account/rateLimits/updated",
     "codex/event/agent_message",
@@ -70,7 +70,7 @@ fn script() -> Value {
     ])
 }
 
-/// Goes on to the end of a turn and says yes to everything.
+/// Reads to the end of a turn and approves everything.
 async fn until_the_end(client: &mut AppClient, seen: &mut BTreeSet<String>) {
     loop {
         let message = client.next().await;
@@ -96,7 +96,7 @@ async fn a_client_of_0_77_can_read_a_session_with_everything_in_it() {
         file.display()
     );
     let mut client = AppClient::start_as(ProtocolRelease::V077, &config).await;
-    // The smallest picture there is.
+    // The smallest possible image.
     let picture = [&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0"[..], &[0; 32]].concat();
     std::fs::write(client.work("picture.png"), picture).expect("a file can be written");
     let opened = client.ok("thread/start", json!({"experimentalRawEvents": true})).await;

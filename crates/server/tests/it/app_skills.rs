@@ -1,4 +1,4 @@
-//! Skills that are switched on and off, and found in folders that a client names.
+//! Skills that are enabled and disabled, and skills in folders that a client names.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn write_skill(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
     path
 }
 
-/// The skills that are listed, and whether each is on.
+/// The listed skills, and whether each is enabled.
 async fn listed(client: &mut AppClient) -> Value {
     let list = client.ok("skills/list", json!({})).await;
     let skills = list["data"][0]["skills"].as_array().expect("a list").iter();

@@ -1,4 +1,4 @@
-//! Listening by numbers, and saying something only once.
+//! Subscriptions by event number, and input with a key.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn said(thread: &str, key: &str) -> Value {
     json!({"threadId": thread, "input": [{"type": "text", "text": "go"}], "clientUserMessageId": key})
 }
 
-/// The numbered messages up to the first notification of that name, each with its number.
+/// The numbered messages up to the first notification with this method, each with its number.
 async fn numbered(client: &mut AppClient, until: &str) -> Vec<(u64, String)> {
     let mut seen = Vec::new();
     for message in client.messages_until(until).await {

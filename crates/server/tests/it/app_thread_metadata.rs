@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::app_client::{AppClient, Hello};
 use crate::app_threads::{start, turn};
 
-/// A client that may use what is not settled yet, with a model that answers by this script.
+/// A client with the experimental API and a scripted model.
 async fn unsettled(script: &Value) -> AppClient {
     let hello = Hello { capabilities: Some(json!({"experimentalApi": true})), ..Hello::default() };
     let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\

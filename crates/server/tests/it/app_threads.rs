@@ -1,4 +1,4 @@
-//! Threads over the app-server: started, listed, read, resumed, forked, archived.
+//! Threads over the app-server: start, list, read, resume, fork, archive.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) async fn scripted(config: &str, script: &Value) -> AppClient {
     client
 }
 
-/// Starts a thread and returns its name.
+/// Starts a thread and returns its id.
 pub(crate) async fn start(client: &mut AppClient) -> String {
     let started = client.ok("thread/start", json!({})).await;
     let name = started["thread"]["id"].as_str().expect("a name").to_owned();
@@ -22,7 +22,7 @@ pub(crate) async fn start(client: &mut AppClient) -> String {
     name
 }
 
-/// Says something, and returns the name of the turn when that is over.
+/// Runs a turn to its end, and returns its id.
 pub(crate) async fn turn(client: &mut AppClient, thread: &str, text: &str) -> String {
     let input = json!([{"type": "text", "text": text}]);
     let answer = client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
@@ -165,7 +165,7 @@ async fn a_client_that_resumes_again_gets_everything_once() {
     for _ in 0..3 {
         client.ok("thread/resume", json!({"threadId": thread})).await;
     }
-    // Sent together, so that each arrives while the others are being served.
+    // The requests are sent together, so that each arrives while the others are being served.
     let mut asked = Vec::new();
     for _ in 0..3 {
         asked.push(client.ask("thread/resume", json!({"threadId": thread})).await);

@@ -1,4 +1,4 @@
-//! A thread's turns and items page by page, commands of the user's own, and items that a client brings along.
+//! A thread's turns and items page by page, shell commands of the user, and items that a client supplies.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn text(text: &str) -> Value {
     json!({"items": [{"text": text}]})
 }
 
-/// A thread with three turns, and their names.
+/// A thread with three turns, and their ids.
 async fn three_turns() -> (AppClient, String, Vec<String>) {
     let mut client = scripted("", &json!([text("one"), text("two"), text("three")])).await;
     let thread = start(&mut client).await;

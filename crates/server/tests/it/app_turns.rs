@@ -1,4 +1,4 @@
-//! Turns over the app-server: what is told in which order, questions, steering and stopping.
+//! Turns over the app-server: the order of messages, questions, steering and interruption.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The app-server as a client sees it, in process and on a paused clock.
 //!
-//! Every test looks at all that came out, so a message too many fails as well as one too few.
+//! Every test checks all messages, so an extra message fails as well as a missing one.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 

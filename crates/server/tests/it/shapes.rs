@@ -1,4 +1,4 @@
-//! Whether messages are what schemas say: ours, and those that 0.77 printed of itself.
+//! Checks messages against schemas: ours, and those that 0.77 generates.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ static OURS: LazyLock<Checker> = LazyLock::new(|| Checker::of(BUNDLE));
 /// The output of `codex app-server generate-json-schema` of 0.77, reduced to messages of the server.
 static OF_077: LazyLock<Checker> = LazyLock::new(|| Checker::of(include_str!("protocol-0.77.json")));
 
-/// Fails if the server sends something that its own schema does not allow, or that a client of 0.77 cannot read.
+/// Fails if the server sends a message that its own schema does not allow, or that a client of 0.77 cannot read.
 #[track_caller]
 pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelease) {
     if let Some(complaint) = OURS.complaint(message, asked) {
@@ -25,9 +25,8 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelea
     }
 }
 
-/// Whether the schemas of 0.77 say something else than its binary sends, so that we follow the binary: the output of a
-/// call is a text and not an object, what the model thought goes without its id, and the windows of `token_count` have
-/// names in snake case.
+/// Whether the schemas of 0.77 differ from the messages of its binary, which we follow: the output of a call is a
+/// string and not an object, reasoning has no id, and the windows of `token_count` have names in snake case.
 fn is_wrong_in_077(message: &Value) -> bool {
     if message.pointer("/params/msg/rate_limits/primary").is_some_and(Value::is_object) {
         return true;
@@ -36,7 +35,7 @@ fn is_wrong_in_077(message: &Value) -> bool {
     item.is_some_and(|item| item == "reasoning" || item.ends_with("_call_output"))
 }
 
-/// The definitions of what a server sends, by method.
+/// The definitions of the server's messages, by method.
 struct Checker {
     schemas: boon::Schemas,
     told: BTreeMap<String, boon::SchemaIndex>,
@@ -71,7 +70,7 @@ impl Checker {
         Self { schemas, told, asked, answered, event, error }
     }
 
-    /// The fault of a message. A message that the bundle does not know has none.
+    /// The fault of a message. A message that the bundle does not contain has none.
     fn complaint(&self, message: &Value, asked: Option<&str>) -> Option<String> {
         let (definition, body) = match (message["method"].as_str(), message.get("id"), message.get("result")) {
             (Some(method), None, _) if method.starts_with("codex/event/") => (self.event, &message["params"]["msg"]),

@@ -1,4 +1,4 @@
-//! Questions to the listener of a conversation, and what its answers do.
+//! Questions to the listener of a conversation, and the effects of its answers.
 
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ async fn a_question_that_was_settled_meanwhile_is_not_put() {
     assert!(rest.iter().all(|message| message["method"] != "execCommandApproval"), "{rest:#?}");
 }
 
-/// 0.77 makes these notifications from events, and its clients know them so.
+/// 0.77 derives these notifications from events, and its clients rely on that.
 #[tokio::test]
 async fn denied_items_fail_or_are_missing_for_listeners_of_the_older_release() {
     let script = json!([command("touch out"), patch("*** Add File: new.txt\n+hello"), text("Done.")]);

@@ -1,4 +1,4 @@
-//! Conversations end to end: opened, listened to, spoken in, stopped.
+//! Conversations end to end: opening, listening, input, interruption.
 
 use codex_dialects::ProtocolRelease;
 use serde_json::{Value, json};
@@ -19,27 +19,27 @@ pub(crate) async fn saying(hello: Hello, config: &str, script: &Value) -> AppCli
     client
 }
 
-/// Opens a conversation and returns its name and its file.
+/// Opens a conversation and returns its id and its file.
 pub(crate) async fn open(client: &mut AppClient) -> (String, String) {
     let opened = client.ok("newConversation", json!({})).await;
     let text = |name: &str| opened[name].as_str().expect("a text").to_owned();
     (text("conversationId"), text("rolloutPath"))
 }
 
-/// Adds a listener and returns its name.
+/// Adds a listener and returns its id.
 pub(crate) async fn listen(client: &mut AppClient, conversation: &str) -> String {
     let added = client.ok("addConversationListener", json!({"conversationId": conversation})).await;
     added["subscriptionId"].as_str().expect("a name").to_owned()
 }
 
-/// Says something.
+/// Sends a message.
 pub(crate) async fn say(client: &mut AppClient, conversation: &str, text: &str) {
     let items = json!([{"type": "text", "data": {"text": text}}]);
     let said = client.ok("sendUserMessage", json!({"conversationId": conversation, "items": items})).await;
     assert_eq!(said, json!({}));
 }
 
-/// The message of the next event of that kind, which must be of that conversation.
+/// The payload of the next event of that kind, which must belong to that conversation.
 pub(crate) async fn event(client: &mut AppClient, conversation: &str, kind: &str) -> Value {
     let mut event = client.next_notification(&format!("codex/event/{kind}")).await;
     assert_eq!(event["conversationId"], json!(conversation));
@@ -57,12 +57,12 @@ pub(crate) fn command(line: &str) -> Value {
     json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", line]}}]})
 }
 
-/// An answer.
+/// A message of the model.
 pub(crate) fn text(text: &str) -> Value {
     json!({"items": [{"text": text}]})
 }
 
-/// Runs everything without asking.
+/// A configuration that runs everything without asking.
 pub(crate) const FREE: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'";
 
 fn kinds(messages: &[Value]) -> Vec<String> {
@@ -93,7 +93,7 @@ async fn a_conversation_is_delivered_from_its_first_message_to_its_last() {
 
 #[tokio::test]
 async fn input_reaches_the_model_verbatim() {
-    // Nothing else answers, so the request had these words.
+    // The scripted model matches only this request, so the request had this text.
     let script = json!([{"when": "Exactly these words.", "items": [{"text": "Heard."}]}]);
     let mut client = conversing(FREE, &script).await;
     let (conversation, _) = open(&mut client).await;

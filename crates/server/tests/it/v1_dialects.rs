@@ -1,4 +1,5 @@
-//! Several dialects on one connection: what is heard follows from how it was asked for, and nothing is heard twice.
+//! Several dialects on one connection: the dialect of a message follows from the request that subscribed, and no
+//! message is sent twice.
 
 use codex_dialects::ProtocolRelease;
 use codex_server::app::Dialect;
@@ -14,18 +15,18 @@ fn choosing(dialect: &str) -> Hello {
     Hello { capabilities: Some(json!({"dialect": dialect})), ..Hello::default() }
 }
 
-/// Starts a thread in the words of the second version.
+/// Starts a thread with a v2 method.
 async fn start(client: &mut AppClient) -> String {
     client.ok("thread/start", json!({})).await["thread"]["id"].as_str().expect("a name").to_owned()
 }
 
-/// Starts a turn in the words of the second version.
+/// Starts a turn with a v2 method.
 async fn turn(client: &mut AppClient, thread: &str) {
     let input = json!([{"type": "text", "text": "Go."}]);
     client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
 }
 
-/// The names of messages, in the order in which they came.
+/// The methods of messages, in the order of arrival.
 fn names(messages: &[Value]) -> Vec<&str> {
     messages.iter().filter_map(|message| message["method"].as_str()).collect()
 }
@@ -89,7 +90,7 @@ async fn threads_and_conversations_lie_side_by_side() {
     }
 }
 
-/// 0.77 gave the listeners of conversations these notifications too; its clients may count on them.
+/// 0.77 sent these notifications to the listeners of conversations too; its clients may rely on them.
 #[tokio::test]
 async fn a_listener_of_the_older_release_hears_of_items_too_but_not_of_what_came_with_threads() {
     let mut client = conversing(FREE, &json!([text("Done.")])).await;
@@ -118,7 +119,7 @@ async fn a_conversation_is_a_thread_once_v2_methods_use_it() {
     turn(&mut client, &conversation).await;
     let heard = client.messages_until("turn/completed").await;
     assert_eq!((count(&heard, "turn/started"), count(&heard, "codex/event/task_complete")), (1, 1));
-    // One way ends without the other.
+    // One subscription ends without the other.
     let left = client.ok("thread/unsubscribe", json!({"threadId": conversation})).await;
     assert_eq!(left["status"], "unsubscribed");
     say(&mut client, &conversation, "Hello").await;

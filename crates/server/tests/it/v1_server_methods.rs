@@ -123,7 +123,7 @@ async fn the_saved_configuration_is_reported_in_full() {
     for (name, value) in empty.as_object().expect("an object") {
         assert!(value.is_null() || (name == "profiles" && *value == json!({})), "{name}: {value}");
     }
-    // Of what has no effect the client is told.
+    // The client is warned about settings that have no effect.
     client.end_unread().await;
 }
 

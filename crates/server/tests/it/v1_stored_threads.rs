@@ -1,11 +1,11 @@
-//! Conversations on disk: listed, summarised, resumed, forked, archived.
+//! Conversations on disk: list, summary, resume, fork, archive.
 
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
 use crate::v1_conversations::{FREE, conversing, event, last_words, listen, open, say, text};
 
-/// Opens a conversation in which something is said.
+/// Opens a conversation with one turn.
 async fn spoken(client: &mut AppClient, words: &str) -> (String, String) {
     let (conversation, path) = open(client).await;
     listen(client, &conversation).await;

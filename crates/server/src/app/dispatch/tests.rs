@@ -1,4 +1,4 @@
-//! A handler that panics costs one answer.
+//! A handler that panics costs only its own answer.
 
 use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
@@ -50,7 +50,7 @@ impl ServeThread for Answers {
     }
 }
 
-/// A client of a server that has nothing to do, and what it is told.
+/// A client of an idle server, and the messages that it receives.
 fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStream>>) {
     let store = Arc::new(FileStore::of(home));
     let env = Env::from_iter::<[(&str, &str); 0]>([]);

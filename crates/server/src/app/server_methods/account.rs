@@ -1,4 +1,5 @@
-//! `account/*` and its older kin: who is logged in, logging in, logging out, and what the account still allows.
+//! `account/*` and the older methods of v1: who is logged in, logging in, logging out, and the rate limits of the
+//! account.
 
 use std::sync::{Arc, Weak};
 
@@ -54,7 +55,7 @@ serve! {
 /// The result of a change of the login, and the notifications for all clients after the response.
 type Told<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
 
-/// The words in which the end of a login is told.
+/// The notifications that report the end of a login.
 #[derive(Clone, Copy)]
 enum Wording {
     V1,
@@ -114,14 +115,14 @@ async fn chatgpt_config(connection: &Arc<Connection>) -> Result<Arc<Config>, Err
     Ok(config)
 }
 
-/// Tells all clients how a login ends, when it does.
+/// Notifies all clients when a login ends.
 fn go_on(connection: &Arc<Connection>, wording: Wording, id: String, end: Pending<'static, Result<(), AccountError>>) {
     let connection = Arc::clone(connection);
     tokio::spawn(async move {
         let ended = end.await;
         connection.host.start.config.forget();
         let is_done = ended.is_ok();
-        // The words that clients of other releases know.
+        // The names that clients of other releases know.
         let error = ended.err().map(|error| format!("Login server error: {error}"));
         let (first, second) = match wording {
             Wording::V1 => {
@@ -155,7 +156,7 @@ fn completed(login_id: Option<String>, error: Option<String>) -> ServerNotificat
     ServerNotification::AccountLoginCompleted(login)
 }
 
-/// How the user is logged in now.
+/// The current authentication mode.
 async fn updated(connection: &Arc<Connection>) -> ServerNotification {
     let auth = connection.host.start.accounts.auth().await.unwrap_or_default();
     let tokens = auth.tokens.as_ref().filter(|_| auth.is_chatgpt());
@@ -189,7 +190,7 @@ async fn with_login<T>(
     Ok(work(connection.host.start.config.env(), &config, &auth))
 }
 
-/// Uses tokens that the client brings, and asks it for others when they are refused.
+/// Uses tokens that the client supplies, and requests new ones from it when they are rejected.
 async fn adopt(connection: &Arc<Connection>, login: AuthTokensLogin) -> Result<(), ErrorObject> {
     let workspaces = chatgpt_config(connection).await?.login().forced_workspaces;
     if !workspaces.is_empty() && !workspaces.contains(&login.chatgpt_account_id) {
@@ -206,7 +207,7 @@ fn external(login: AuthTokensLogin) -> ExternalTokens {
     ExternalTokens { access_token: Secret::new(access_token.0), account_id, plan }
 }
 
-/// The client that has brought tokens.
+/// The client that supplied the tokens.
 struct TokenClient(Weak<Connection>);
 
 impl TokenRefresher for TokenClient {
@@ -254,7 +255,7 @@ fn cancel(connection: &Arc<Connection>, params: CancelLoginAccountParams) -> Can
     CancelLoginAccountResponse { status }
 }
 
-/// Renews the login if that is wanted. One that cannot be renewed is told as it is.
+/// Renews the login if the client requests it. A login that cannot be renewed is reported unchanged.
 async fn renew_if(is_wanted: bool, connection: &Arc<Connection>) {
     if is_wanted {
         let _: Result<(), AccountError> = connection.host.start.accounts.renew().await;
@@ -308,7 +309,7 @@ async fn status(
     .await
 }
 
-/// The token is in the answer only if it is asked for.
+/// The token is in the answer only if the client requests it.
 fn auth_status(bearer: Option<&Bearer>, provider: &ProviderConfig, with_token: bool) -> GetAuthStatusResponse {
     GetAuthStatusResponse {
         auth_method: bearer.map(|bearer| match bearer.source {
@@ -348,7 +349,7 @@ mod tests {
         serde_json::to_value(account(&Auth::load(home).unwrap(), provider, &no_variables())).unwrap()
     }
 
-    /// The cases `v2-account-apikey` and `v1-auth` as 0.77 played them.
+    /// The recorded cases `v2-account-apikey` and `v1-auth` of 0.77.
     #[test]
     fn a_key_is_shown_as_recorded() {
         let folder = tempfile::tempdir().unwrap();

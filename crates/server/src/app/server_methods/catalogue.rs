@@ -1,4 +1,4 @@
-//! Lists for pickers: models, switches, ways to work together, permissions, MCP servers.
+//! Lists for pickers: models, features, collaboration modes, permissions, MCP servers.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn page_of_models(
     listed: Vec<String>,
     params: &ModelListParams,
 ) -> Result<ModelListResponse, CursorError> {
-    // A catalogue that cannot be read is what each thread warns of.
+    // Each thread warns about a catalogue that cannot be read.
     let (table, _) = ModelTable::read(&config.model);
     let models = table.joined_by(listed).offered(config, params.include_hidden == Some(true));
     let (models, next_cursor) = page(models, params.cursor.as_deref(), params.limit)?;
@@ -122,7 +122,7 @@ fn feature(feature: Feature) -> ExperimentalFeature {
     }
 }
 
-/// Switches things on or off for threads that start later. The file stays as it is.
+/// Enables or disables features for threads that start later. The file is unchanged.
 async fn switch(
     connection: &Arc<Connection>,
     params: ExperimentalFeatureEnablement,
@@ -151,7 +151,7 @@ fn modes(_: &Arc<Connection>, _: Nothing) -> CollaborationModeListResponse {
     CollaborationModeListResponse { data: collaboration_modes().into_iter().map(mask).collect() }
 }
 
-/// The modes of the sandbox are the sets of permissions that there are.
+/// The sets of permissions are the modes of the sandbox.
 fn permissions(
     _: &Arc<Connection>,
     params: PermissionProfileListParams,
@@ -183,7 +183,7 @@ mod tests {
         Config::load(&home, &Env::from_iter::<[(&str, &str); 0]>([]), &Overrides::default()).unwrap()
     }
 
-    /// The case `v2-model-list`, which says nothing about which models there are.
+    /// The recorded case `v2-model-list`, without the list of models itself.
     #[test]
     fn pages_of_models_follow_each_other_as_recorded() {
         let config = load("model = 'mock-model'\n");

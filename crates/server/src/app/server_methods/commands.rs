@@ -1,6 +1,6 @@
-//! `command/exec` and what can be done to a command while it runs.
+//! `command/exec` and the requests about a running command.
 //!
-//! Invariant: every command ends with the connection that it came over.
+//! Invariant: every command ends with the connection that started it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,41 +24,41 @@ use crate::app::connection::{Connection, lock, overloaded};
 use crate::app::dispatch::{Request, Serve, serve};
 use crate::app::host::Host;
 
-/// How many commands of a client may run at once.
+/// The maximum number of commands that a client may run at once.
 const MOST_COMMANDS: usize = 64;
-/// How long a command may take that names no limit.
+/// The time limit of a command that names none.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of each stream is kept when the client names no limit.
+/// The number of bytes kept of each stream when the client names no limit.
 const KEPT_BYTES: usize = 1024 * 1024;
-/// How much of each stream is kept at most, for an answer is one line.
+/// The maximum number of bytes kept of each stream, because a response is one line.
 const MOST_KEPT_BYTES: usize = 24 * 1024 * 1024;
-/// How large a terminal is when the client does not say.
+/// The size of a terminal when the client names none.
 const TERMINAL: CommandExecTerminalSize = CommandExecTerminalSize { rows: 24, cols: 80 };
-/// How many requests about a command may wait.
+/// The maximum number of requests that may wait for a command.
 const WAITING_CONTROLS: usize = 64;
 
-/// How far a connection is on its way to its end.
+/// The phases of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
-    /// The client asks and is answered.
+    /// The client sends requests and receives answers.
     #[default]
     Open,
-    /// The client can ask nothing more.
+    /// The client can send no more requests.
     HungUp,
-    /// Nobody hears any answer.
+    /// The client receives no more answers.
     Gone,
 }
 
-/// The commands of a client that run.
+/// The running commands of a client.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     phase: watch::Sender<Phase>,
     count: AtomicUsize,
-    /// Those that the client has given a name.
+    /// Those that the client has given an id.
     named: Mutex<HashMap<String, Handle>>,
 }
 
-/// How a command is reached.
+/// The channel to a running command.
 #[derive(Debug, Clone)]
 struct Handle {
     controls: mpsc::Sender<Control>,
@@ -68,7 +68,7 @@ struct Handle {
 }
 
 impl Commands {
-    /// Says how far the connection is.
+    /// Sets the phase of the connection.
     pub(super) fn enter(&self, phase: Phase) {
         self.phase.send_replace(phase);
     }
@@ -89,7 +89,7 @@ serve! {
 
 impl Serve for call::CommandExec {
     async fn serve(request: Request<Self>, params: CommandExecParams) {
-        // The command has its name before the next line is read, which may be about it.
+        // The command is registered before the next line is read, which may be about it.
         match admit(&request.connection, params) {
             Ok(admitted) => drop(tokio::spawn(run(request, admitted))),
             Err(error) => request.answer(Err(error)).await,
@@ -97,19 +97,19 @@ impl Serve for call::CommandExec {
     }
 }
 
-/// A command that may run, and how it is reached.
+/// A command that may run, and the channel to it.
 struct Admitted {
     command: OneOff,
     controls: mpsc::Receiver<Control>,
     stop: Arc<Notify>,
     timeout: Option<Duration>,
     printed: Printed,
-    /// When in the life of the connection the command ends.
+    /// The phase of the connection in which the command ends.
     ends_at: Phase,
     _place: Place,
 }
 
-/// A command's place among those that run. Dropping it makes room and frees the name.
+/// The slot of a running command. Dropping it frees the slot and the id.
 struct Place {
     connection: Arc<Connection>,
     name: Option<String>,
@@ -164,7 +164,7 @@ fn admit(connection: &Arc<Connection>, params: CommandExecParams) -> Result<Admi
     })
 }
 
-/// Says what is wrong with a request.
+/// Checks a request.
 fn check(params: &CommandExecParams) -> Result<(), ErrorObject> {
     let complaint = if params.command.is_empty() {
         "command must not be empty".to_owned()
@@ -203,7 +203,7 @@ fn take_place(connection: &Arc<Connection>, name: Option<String>, handle: Handle
     Ok(Place { connection: Arc::clone(connection), name })
 }
 
-/// Runs a command and answers when it has ended. Its id is free again before the client gets the response.
+/// Runs a command and answers when it has ended. Its id is free again before the client receives the response.
 async fn run(request: Request<call::CommandExec>, admitted: Admitted) {
     let result = run_to_end(&request.connection, admitted).await;
     request.answer(result).await;

@@ -49,14 +49,14 @@ fn unwritten(error: ConfigWriteError) -> ErrorObject {
     ErrorObject::invalid(text).with(data.unwrap_or_default())
 }
 
-/// Writes, and has everything that starts later see it.
+/// Writes, and lets everything that starts later read the new values.
 pub(super) async fn write<T: Send + 'static>(
     connection: &Connection,
     work: impl FnOnce(UserConfig<'_>) -> Result<T, ConfigWriteError> + Send + 'static,
 ) -> Result<T, ErrorObject> {
     with_host(connection, move |host| {
         let written = work(user_config(host));
-        // A write that has failed half way may have changed the file as well.
+        // A write that failed half-way may also have changed the file.
         host.start.config.forget();
         written.map_err(unwritten)
     })
@@ -87,12 +87,12 @@ async fn write_batch(
     write(connection, move |config| config.write(&forms::several_edits(params)).map(forms::written)).await
 }
 
-/// No administrator demands anything of this program.
+/// This program has no requirements set by an administrator.
 fn requirements(_: &Arc<Connection>, _: Empty) -> ConfigRequirementsReadResponse {
     ConfigRequirementsReadResponse::default()
 }
 
-/// No connection to a server outlives what was read of the configuration, so reading it again is all there is to do.
+/// Connections to MCP servers do not outlive the configuration they were opened with, so it is enough to read it again.
 async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorObject> {
     with_host(connection, |host| {
         host.start.config.forget();

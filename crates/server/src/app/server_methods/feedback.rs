@@ -1,5 +1,4 @@
-//! `feedback/upload` and `feedback/save`: what the user thinks of a thread, kept in a folder. Nothing leaves the
-//! machine.
+//! `feedback/upload` and `feedback/save`: feedback on a thread, saved in a folder. Nothing leaves the machine.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -19,7 +18,7 @@ use crate::app::dispatch::serve;
 use crate::app::host::Host;
 use crate::app::stored_threads::parse_name;
 
-/// How large a file may be that a client adds.
+/// The maximum size of a file that a client attaches.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 serve! {
@@ -50,7 +49,7 @@ async fn save(connection: &Arc<Connection>, params: FeedbackSaveParams) -> Resul
     .await
 }
 
-/// Writes a bundle into a folder that is not there yet, and returns the name to ask about it by.
+/// Writes a bundle into a new folder, and returns its name.
 fn write(host: &Host, params: &FeedbackUploadParams, folder: &Path) -> Result<String, ErrorObject> {
     let thread = params.thread_id.as_deref().map(parse_name).transpose()?;
     let exported = thread.filter(|_| params.include_logs);
@@ -89,7 +88,7 @@ fn write(host: &Host, params: &FeedbackUploadParams, folder: &Path) -> Result<St
     Ok(id)
 }
 
-/// Makes the folder for the user's eyes only, because a thread may hold anything.
+/// Creates a folder that only the user can read, because a thread may contain secrets.
 fn create(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -98,7 +97,7 @@ fn create(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes sure that there is such a thread.
+/// Checks that a thread exists.
 fn check(host: &Host, thread: ThreadId) -> Result<(), ErrorObject> {
     if host.start.threads.get(thread).is_some() {
         return Ok(());
@@ -107,7 +106,7 @@ fn check(host: &Host, thread: ThreadId) -> Result<(), ErrorObject> {
     found.map(drop).ok_or_else(|| crate::app::dispatch::not_found(&thread.to_string()))
 }
 
-/// Copies a file that the client adds; its number keeps files of the same name apart.
+/// Copies a file that the client attaches; a number keeps files of the same name apart.
 fn add(folder: &Path, number: usize, file: &Path) -> Result<(), String> {
     let name = file.file_name().ok_or("it has no name")?;
     let source = codex_files::open(file).map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 //! `fs/*`: files, for clients that run elsewhere.
 //!
-//! These are wishes of the client, not of a model, so they reach as far as the user does. All paths are absolute.
+//! These are requests of the client, not of a model, so they may do everything that the user may. All paths are
+//! absolute.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -21,9 +22,9 @@ use crate::app::connection::Connection;
 use crate::app::disk::{self, in_place};
 use crate::app::dispatch::serve;
 
-/// How large a file may be that is read, so that its Base64 fits a line.
+/// The maximum size of a file that is read, so that its Base64 fits into a line.
 const MOST_BYTES: u64 = 24 * 1024 * 1024;
-/// How many entries of a folder are listed.
+/// The maximum number of entries of a folder that are listed.
 const MOST_ENTRIES: usize = 50_000;
 
 serve! {
@@ -38,7 +39,7 @@ serve! {
     }
 }
 
-/// The path, if it is absolute.
+/// Returns the path if it is absolute.
 pub(super) fn absolute(path: PathBuf) -> Result<PathBuf, ErrorObject> {
     if path.is_absolute() {
         return Ok(path);
@@ -46,7 +47,7 @@ pub(super) fn absolute(path: PathBuf) -> Result<PathBuf, ErrorObject> {
     Err(ErrorObject::invalid(format!("the path must be absolute: {}", path.display())))
 }
 
-/// The error about a path. Most such errors are the client's.
+/// The error about a path. Most such errors are caused by the client.
 pub(super) fn failed(what: &str, path: &Path) -> impl Fn(io::Error) -> ErrorObject {
     let text = format!("could not {what} {}", path.display());
     move |error| match error.kind() {
@@ -120,7 +121,7 @@ async fn metadata(
     in_place(&connection.host.places.files, disk::USUAL, move || {
         let own = fs::symlink_metadata(&path).map_err(failed("look at", &path))?;
         let is_symlink = own.is_symlink();
-        // A link is shown as what it leads to, or as itself if that is nowhere.
+        // A link is described by its target, or as a link if the target does not exist.
         let metadata = fs::metadata(&path).unwrap_or(own);
         Ok(FsGetMetadataResponse {
             is_directory: metadata.is_dir(),
@@ -193,14 +194,14 @@ async fn copy(connection: &Arc<Connection>, params: FsCopyParams) -> Result<Empt
     .await
 }
 
-/// Whether a path that may not be there yet lies in a folder, whatever links lead to it.
+/// Whether a path that may not exist yet is in a folder, after all links are resolved.
 fn is_inside(path: &Path, folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let there = path.ancestors().find_map(|part| part.canonicalize().ok());
     there.is_some_and(|there| there.starts_with(&folder))
 }
 
-/// Copies files, folders with all that is in them, and links as links. Anything else is refused.
+/// Copies files, folders with their contents, and links as links. Anything else is refused.
 fn copy_all(from: &Path, to: &Path) -> Result<(), ErrorObject> {
     let mut waiting = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! MCP servers: their state and their offer, and calls and reads for clients.
+//! MCP servers: their state and their tools and resources, and calls and reads for clients.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ serve! {
     }
 }
 
-/// The configured servers, as a thread in the folder of this program would have them.
+/// The configured servers, as a thread in the working directory of this program would have them.
 fn configured(connection: &Connection) -> Result<Option<Arc<dyn ThreadServers>>, ErrorObject> {
     let (config, start) = (connection.host.config()?, &connection.host.start);
     let (home, cwd) = (start.config.home().clone(), start.cwd.clone());

@@ -35,14 +35,14 @@ pub(crate) struct ClientResources {
 }
 
 impl ClientResources {
-    /// The client can say nothing more, so what only ends when it says so ends now.
+    /// The client can send no more requests, so work that ends only on request ends now.
     pub(crate) fn hang_up(&self) {
         self.searches.end_sessions();
         self.watches.end();
         self.commands.enter(commands::Phase::HungUp);
     }
 
-    /// The client is gone, and everything it has started goes with it.
+    /// The client is gone, and everything it started ends with it.
     pub(crate) fn leave(&self) {
         self.searches.end();
         self.watches.end();
@@ -50,7 +50,7 @@ impl ClientResources {
     }
 }
 
-/// Does work on files that needs what all connections share.
+/// Runs work on files that needs the shared state of all connections.
 async fn with_host<T: Send + 'static>(
     connection: &Connection,
     work: impl FnOnce(&Host) -> Result<T, ErrorObject> + Send + 'static,
@@ -59,7 +59,7 @@ async fn with_host<T: Send + 'static>(
     blocking(move || work(&host)).await
 }
 
-/// An error with all its causes, and what to do about it on a line of its own.
+/// An error with all its causes, and a hint on a separate line.
 fn explain(error: &(dyn std::error::Error + 'static), hint: Option<String>) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

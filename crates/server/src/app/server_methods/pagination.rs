@@ -1,11 +1,12 @@
-//! Lists that are handed out page by page; a cursor is the number of entries before the page.
+//! Lists that are returned page by page; a cursor is the number of entries before the page.
 
-/// A cursor that no page has given out.
+/// The error for a cursor that no page has returned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid cursor: {0}")]
 pub(super) struct CursorError(String);
 
-/// The entries of one page, and the cursor of the next if there is one. Without a limit, all the rest is one page.
+/// The entries of one page, and the cursor of the next if there is one. Without a limit, all remaining entries are one
+/// page.
 pub(super) fn page<T>(
     entries: Vec<T>,
     cursor: Option<&str>,
@@ -19,7 +20,7 @@ pub(super) fn page<T>(
         }
         None => 0,
     };
-    // A page without entries would never come to an end.
+    // With empty pages, a client would never reach the end.
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit.max(1)).unwrap_or(usize::MAX));
     let end = start.saturating_add(limit).min(total);
     let next = (end < total).then(|| end.to_string());

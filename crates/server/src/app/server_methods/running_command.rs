@@ -1,4 +1,4 @@
-//! One command of a client while it runs: its output to the client, the client's input to it, and its end.
+//! One running command of a client: its output, its input, and its end.
 
 use std::sync::Arc;
 
@@ -17,40 +17,39 @@ use crate::app::connection::Connection;
 use crate::app::outbox::add_line;
 use codex_dialects::ProtocolRelease;
 
-/// How much input may wait for the command to read it.
+/// The maximum number of input bytes that may wait for the command.
 const TYPED_BYTES: usize = 1024 * 1024;
 /// The character that ends the input of a terminal.
 const END_OF_TRANSMISSION: u8 = 4;
-/// How a command ends whose time is up, in releases that answer with its output.
+/// The exit code of a command that timed out, in releases that answer with its output.
 const TIMED_OUT: i32 = 124;
 
-/// A client's control of a command.
+/// A request about a running command.
 #[derive(Debug)]
 pub(super) enum Control {
-    /// It types something.
+    /// Writes to its input.
     Type {
         bytes: Vec<u8>,
-        /// Whether nothing more comes.
+        /// Whether the input ends here.
         is_last: bool,
     },
-    /// It changes the size of the terminal.
+    /// Resizes the terminal.
     Resize(CommandExecTerminalSize),
 }
 
-/// A command that runs.
 pub(super) struct RunningCommand {
     pub(super) connection: Arc<Connection>,
     pub(super) process: Process,
     pub(super) input: Option<Input>,
     pub(super) terminal: Option<Pty>,
     pub(super) controls: mpsc::Receiver<Control>,
-    /// Told when the client wants the command to end.
+    /// Signals that the client wants the command to end.
     pub(super) stop: Arc<Notify>,
-    /// When its time is up.
+    /// The deadline.
     pub(super) deadline: Option<Instant>,
     /// Input that the command has not read yet.
     pub(super) typed: Vec<u8>,
-    /// Whether the client types nothing more.
+    /// Whether the client sends no more input.
     pub(super) is_input_over: bool,
     pub(super) printed: Printed,
 }
@@ -58,13 +57,13 @@ pub(super) struct RunningCommand {
 /// The output of a command: kept for the response, or sent while it runs.
 #[derive(Debug)]
 pub(super) struct Printed {
-    /// The client's name for the command, if its output is sent while it runs.
+    /// The id of the command, if its output is sent while it runs.
     streamed_as: Option<String>,
-    /// How much of each stream is kept or sent.
+    /// The maximum number of bytes of each stream that are kept or sent.
     cap: usize,
     out: Counted,
     err: Counted,
-    /// Lines on their way out.
+    /// Lines that wait to be sent.
     unsent: Vec<u8>,
 }
 
@@ -72,18 +71,18 @@ pub(super) struct Printed {
 #[derive(Debug, Default)]
 struct Counted {
     kept: Vec<u8>,
-    /// How many bytes were kept or sent.
+    /// The number of bytes that were kept or sent.
     taken: usize,
     is_cut: bool,
 }
 
 impl Printed {
-    /// Output of which so much of each stream is kept, or sent under a name.
+    /// Creates an output that keeps a number of bytes of each stream, or sends them under an id.
     pub(super) fn new(streamed_as: Option<String>, cap: usize) -> Self {
         Self { streamed_as, cap, out: Counted::default(), err: Counted::default(), unsent: Vec::new() }
     }
 
-    /// Takes a piece of output up to the limit; the rest is let go.
+    /// Adds a chunk of output up to the limit; the rest is dropped.
     fn take(&mut self, stream: Stream, bytes: &[u8], is_unwanted: bool) {
         let (counted, stream) = match stream {
             Stream::Stdout => (&mut self.out, CommandExecOutputStream::Stdout),
@@ -115,7 +114,7 @@ impl Printed {
 }
 
 impl RunningCommand {
-    /// Runs to the end.
+    /// Runs the command until it ends.
     pub(super) async fn run(
         mut self,
         mut phase: watch::Receiver<Phase>,
@@ -126,7 +125,7 @@ impl RunningCommand {
         let is_unwanted = connection.client().is_some_and(|client| client.is_unwanted(method));
         let (mut timed_out, mut is_ending) = (false, false);
         let exit_code = loop {
-            // Output that waits for room keeps no more output coming, so the command waits with it.
+            // While output waits for room, no more is read, so the command waits too.
             let has_unsent = !self.printed.unsent.is_empty();
             let (deadline, can_write) = (self.deadline, !self.typed.is_empty() && self.input.is_some());
             tokio::select! {
@@ -176,7 +175,7 @@ impl RunningCommand {
             }
             Control::Resize(size) => {
                 if let Some(terminal) = &self.terminal {
-                    // A terminal whose command has just ended has no size that matters.
+                    // The size of a terminal whose command has just ended does not matter.
                     let _: std::io::Result<()> = terminal.resize(size.rows, size.cols);
                 }
             }
@@ -187,13 +186,13 @@ impl RunningCommand {
         if let Ok(length) = written {
             self.typed.drain(..length.min(self.typed.len()));
         } else {
-            // The command reads no more.
+            // The command no longer reads.
             (self.is_input_over, self.typed) = (true, Vec::new());
         }
         self.close_input();
     }
 
-    /// Ends the input when all of it has been read.
+    /// Closes the input once all of it has been written.
     fn close_input(&mut self) {
         if self.is_input_over && self.typed.is_empty() {
             self.input = None;
@@ -209,7 +208,7 @@ async fn write_some(input: &mut Option<Input>, bytes: &[u8]) -> std::io::Result<
 }
 
 async fn reach(phase: &mut watch::Receiver<Phase>, wanted: Phase) {
-    // The connection outlives its commands, and with it what tells of its phases.
+    // The connection outlives its commands, and so does the channel of its phases.
     let _: Result<_, _> = phase.wait_for(|phase| *phase >= wanted).await.map(drop);
 }
 

@@ -22,10 +22,10 @@ use crate::app::dispatch::serve;
 use crate::app::stored_threads::tell;
 use codex_dialects::ProtocolRelease;
 
-/// How many sessions a client may have; each has a thread of its own.
+/// The maximum number of sessions of a client; each has its own thread.
 const MOST_SESSIONS: usize = 16;
 
-/// The searches of a client that go on.
+/// The running searches of a client.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
     next: AtomicU64,
@@ -34,23 +34,23 @@ pub(super) struct Searches {
     sessions: Mutex<HashMap<String, Place<Session>>>,
 }
 
-/// Something that has one of the places of the server.
+/// A value that occupies a slot of the server.
 #[derive(Debug)]
 struct Place<T> {
     of: T,
     _permit: OwnedSemaphorePermit,
 }
 
-/// A single search: the token that the client gave it, and the flag that ends it.
+/// A single search: the token that the client gave it, and the flag that cancels it.
 type Running = (Option<String>, Arc<AtomicBool>);
 
 impl Searches {
-    /// Ends the sessions, which nobody can ask any more.
+    /// Ends the sessions, which can receive no more queries.
     pub(super) fn end_sessions(&self) {
         lock(&self.sessions).clear();
     }
 
-    /// Ends everything.
+    /// Cancels all searches.
     pub(super) fn end(&self) {
         self.end_sessions();
         for (_, flag) in lock(&self.running).values() {
@@ -58,7 +58,7 @@ impl Searches {
         }
     }
 
-    /// Begins a single search and ends the one before it with the same token.
+    /// Starts a single search and cancels the previous one with the same token.
     fn begin(&self, token: Option<String>) -> (u64, Arc<AtomicBool>) {
         let (number, flag) = (self.next.fetch_add(1, Ordering::Relaxed), Arc::new(AtomicBool::new(false)));
         let mut running = lock(&self.running);
@@ -85,7 +85,7 @@ serve! {
     }
 }
 
-/// Where to look. Older clients know files alone.
+/// The folders to search. Older clients list only files.
 fn scope(connection: &Connection, roots: Vec<PathBuf>) -> Scope {
     let roots = roots.into_iter().map(|root| connection.host.start.cwd.join(root)).collect();
     Scope { roots, limit: DEFAULT_LIMIT, folders: connection.release() == ProtocolRelease::V0166 }
@@ -102,14 +102,14 @@ async fn search(
     let ended = Arc::clone(&flag);
     let places = &connection.host.places.searches;
     let found = in_place(places, disk::USUAL, move || Ok(codex_workspace::search::search(&query, &scope, &flag))).await;
-    // One that was given up in the meantime does not go on.
+    // A search that was cancelled in the meantime is not started.
     ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
     let release = connection.release();
     Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, release)).collect() })
 }
 
-/// A match. Clients of releases that list files alone know what everything is.
+/// A match. Clients of releases that list only files know the type of every match.
 fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
     let Match { root, path, is_folder, file_name, score, indices } = found;
     let kind = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
@@ -147,13 +147,13 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
         });
     };
     let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
-    // A session of the same name ends here.
+    // An existing session with the same id ends here.
     lock(sessions).insert(session_id.clone(), Place { of: session, _permit: place });
     tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
     Ok(Empty {})
 }
 
-/// Tells the client what a session finds, until the session ends.
+/// Sends the results of a session to the client, until the session ends.
 async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: watch::Receiver<SearchState>) {
     let mut told = 0;
     while receiver.changed().await.is_ok() {
@@ -188,7 +188,7 @@ fn update(connection: &Arc<Connection>, params: FuzzyFileSearchSessionUpdatePara
 }
 
 fn stop(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStopParams) -> Empty {
-    // A session that has ended already is what the client wants.
+    // Stopping a session that has already ended succeeds.
     let ended = lock(&connection.resources.searches.sessions).remove(&params.session_id);
     drop(ended);
     Empty {}

@@ -20,7 +20,7 @@ use crate::app::dispatch::{Request, Serve, answer_and_tell, serve};
 use crate::app::host::Host;
 use crate::app::thread_metadata::WithNotification;
 
-/// How long the name of a skill may be, in bytes, and how many folders of skills a client may add.
+/// The maximum length of a skill's name in bytes, and the maximum number of skill folders that a client may add.
 const MOST_NAME_BYTES: usize = 256;
 const MOST_ROOTS: usize = 32;
 
@@ -43,7 +43,7 @@ impl Serve for call::SkillsExtraRootsSet {
     }
 }
 
-/// The folders that a client means.
+/// The folders that a request names.
 fn folders(host: &Host, named: Vec<PathBuf>) -> Vec<PathBuf> {
     let own = &host.start.cwd;
     if named.is_empty() { vec![own.clone()] } else { named.iter().map(|folder| own.join(folder)).collect() }
@@ -72,7 +72,7 @@ async fn skills(connection: &Arc<Connection>, params: SkillsListParams) -> Resul
     .await
 }
 
-/// Switches a skill on or off for threads that start from now on, and says whether it is on now.
+/// Enables or disables a skill for threads that start later, and returns whether it is enabled now.
 async fn switch(
     connection: &Connection,
     params: SkillsConfigWriteParams,
@@ -104,7 +104,7 @@ async fn switch(
     .await
 }
 
-/// Looks for skills in other folders too, for threads that start from now on and until the server ends.
+/// Adds skill folders for threads that start later, until the server ends.
 fn set_roots(connection: &Connection, roots: Vec<PathBuf>) -> WithNotification<Empty> {
     if roots.len() > MOST_ROOTS {
         return Err(ErrorObject::invalid(format!(

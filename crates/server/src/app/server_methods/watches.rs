@@ -1,7 +1,7 @@
 //! `fs/watch`, `fs/unwatch` and `fs/changed`.
 //!
-//! A folder is watched with the files that lie in it, but not with what lies deeper. Anything else is watched through
-//! its folder, so that a file which is replaced, removed or not there yet is seen as well.
+//! A folder is watched with the files in it, but not with its subfolders. Anything else is watched through its folder,
+//! so that a file that is replaced, removed or not created yet is noticed as well.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::app::connection::{Connection, lock};
 use crate::app::disk::{self, in_place};
 use crate::app::dispatch::serve;
 
-/// How many watches a client may have; each takes a descriptor.
+/// The maximum number of watches of a client; each needs a descriptor.
 const MOST_WATCHES: usize = 64;
 
 /// The watches of a client, by its own ids.
@@ -26,7 +26,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Ends all of them.
+    /// Removes all watches.
     pub(super) fn end(&self) {
         for (_, watch) in lock(&self.all).drain() {
             watch.abort();
@@ -62,7 +62,7 @@ async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<Fs
 }
 
 fn unwatch(connection: &Arc<Connection>, params: FsUnwatchParams) -> Empty {
-    // A watch that is not there is what the client wants.
+    // Removing a watch that does not exist succeeds.
     if let Some(watch) = lock(&connection.resources.watches.all).remove(&params.watch_id) {
         watch.abort();
     }
@@ -92,22 +92,22 @@ mod platform {
     use crate::app::server_methods::files::failed;
     use crate::app::stored_threads::tell;
 
-    /// How long changes are gathered before they are told: one save is several of them.
+    /// The time for which changes are collected before they are reported, because one save causes several.
     const GATHERED: Duration = Duration::from_millis(50);
-    /// How many bytes of changes are read at once.
+    /// The number of bytes that are read at once.
     const READ_BYTES: usize = 16 * 1024;
-    /// The part of a change that has always the same size: watch, kind, cookie and the length of the name.
+    /// The size of the fixed part of a change: watch, kind, cookie and the length of the name.
     const HEAD_BYTES: usize = 16;
 
     /// A watched path.
     struct Watched {
         folder: PathBuf,
-        /// The only name in it that counts.
+        /// The only name in it that is watched.
         only: Option<OsString>,
         changes: Receiver,
     }
 
-    /// A watched path before anybody waits for its changes.
+    /// A watched path before its changes are read.
     pub(super) struct Opened {
         /// The path as the client sees it.
         shown: PathBuf,
@@ -116,14 +116,14 @@ mod platform {
         inotify: OwnedFd,
     }
 
-    /// Begins to watch and returns what is watched, without links.
+    /// Starts to watch and returns the watched path without links.
     pub(super) fn start(
         connection: &Arc<Connection>,
         name: String,
         opened: Opened,
     ) -> Result<(PathBuf, AbortHandle), ErrorObject> {
         let Opened { shown, folder, only, inotify } = opened;
-        // It is no pipe, but it is read like one.
+        // It is not a pipe, but is read like one.
         let inotify = Receiver::from_owned_fd_unchecked(inotify).map_err(failed("watch", &shown))?;
         let mut watched = Watched { folder, only, changes: inotify };
         let (connection, root) = (Arc::clone(connection), shown.clone());
@@ -142,7 +142,7 @@ mod platform {
         Ok((shown, task.abort_handle()))
     }
 
-    /// Finds what a path leads to and watches it. It blocks; run it off the async threads.
+    /// Resolves a path and watches it. This function blocks; call it off the async threads.
     pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let real = path.canonicalize();
         let (folder, only) = match &real {
@@ -168,7 +168,7 @@ mod platform {
     }
 
     impl Watched {
-        /// Waits for changes and gathers them. Says too whether they are the last, because the folder is gone.
+        /// Waits for changes and collects them. Also returns whether they are the last, because the folder is gone.
         async fn next(&mut self, root: &Path) -> io::Result<(BTreeSet<PathBuf>, bool)> {
             let (mut changed, mut is_last) = (BTreeSet::new(), false);
             let mut buffer = vec![0; READ_BYTES];
@@ -187,14 +187,14 @@ mod platform {
             }
         }
 
-        /// Adds the changes in some bytes, and says whether the folder is gone.
+        /// Decodes changes from bytes, and returns whether the folder is gone.
         fn add(&self, root: &Path, mut bytes: &[u8], changed: &mut BTreeSet<PathBuf>) -> bool {
             let mut is_gone = false;
             while let Some((kind, name, rest)) = split(bytes) {
                 bytes = rest;
                 is_gone |= kind.contains(ReadFlags::IGNORED);
                 match &self.only {
-                    // Changes that were too many to be kept may have been about anything.
+                    // After an overflow of the kernel's queue, anything may have changed.
                     _ if kind.contains(ReadFlags::QUEUE_OVERFLOW) => drop(changed.insert(root.to_owned())),
                     Some(only) if name != Some(only) && !kind.contains(ReadFlags::IGNORED) => {}
                     _ => drop(changed.insert(name.map_or_else(|| root.to_owned(), |name| self.folder.join(name)))),
@@ -204,7 +204,7 @@ mod platform {
         }
     }
 
-    /// The first change in some bytes: its kind, the name that it is about, and the rest.
+    /// Splits off the first change: its kind, the name that it is about, and the remaining bytes.
     fn split(bytes: &[u8]) -> Option<(ReadFlags, Option<&OsStr>, &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
         let number = |at: usize| Some(u32::from_ne_bytes(*head.get(at..)?.first_chunk()?));
@@ -228,13 +228,13 @@ mod platform {
     /// Watching is not supported here.
     pub(super) struct Opened;
 
-    /// Finds nothing out.
+    /// Never returns changes.
     #[expect(clippy::unnecessary_wraps, reason = "it fails elsewhere")]
     pub(super) fn open(_: &Path) -> std::io::Result<Opened> {
         Ok(Opened)
     }
 
-    /// Refuses: files are watched on Linux only.
+    /// Fails, because files are watched on Linux only.
     pub(super) fn start(_: &Arc<Connection>, _: String, _: Opened) -> Result<(PathBuf, AbortHandle), ErrorObject> {
         Err(ErrorObject::invalid(format!("this release cannot watch files on {}", std::env::consts::OS)))
     }

@@ -18,7 +18,7 @@ use crate::app::connection::Connection;
 use crate::app::disk::blocking;
 use crate::app::stored_threads::parse_name;
 
-/// Attaches something, unless it is attached already.
+/// Adds an attachment, unless it exists already.
 pub(super) async fn add(
     connection: &Connection,
     params: ThreadAttachmentAddParams,
@@ -81,7 +81,7 @@ pub(super) async fn owners(
         let threads = host.store.attached_to(&attachment_type, &identity_key).map_err(refusal)?;
         let mut owners = Vec::new();
         for id in threads {
-            // A thread whose file was removed by hand owns nothing.
+            // A thread whose file was removed by hand has no attachments.
             let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
             let found = found.filter(|found| archived.is_none_or(|archived| found.archived == archived));
             owners.extend(

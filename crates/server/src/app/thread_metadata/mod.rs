@@ -14,11 +14,11 @@ pub(crate) use self::read_states::{read_state, read_states, turns_left};
 use super::dispatch::serve;
 use super::host::Host;
 
-/// How many entries a page has when the client does not say, and at most.
+/// The default and the maximum number of entries of a page.
 const PAGE: usize = 25;
 const LARGEST_PAGE: usize = 100;
 
-/// An answer, and what all clients are told after it.
+/// An answer, and the notifications that all clients receive after it.
 pub(crate) type WithNotification<T> = Result<(T, Option<ServerNotification>), ErrorObject>;
 
 serve! {
@@ -41,7 +41,7 @@ serve! {
     }
 }
 
-/// Why a note could not be made, with its cause.
+/// The reason why metadata could not be written.
 pub(crate) fn refusal(error: StoreError) -> ErrorObject {
     if error.kind() == StoreErrorKind::Refused {
         return ErrorObject::from_display(error);
@@ -50,14 +50,14 @@ pub(crate) fn refusal(error: StoreError) -> ErrorObject {
     ErrorObject::internal(format!("{error}{cause}"))
 }
 
-/// A thread that is kept, also if it has begun a moment ago.
+/// A saved thread, including one that has just started.
 fn summary(host: &Host, id: ThreadId) -> Result<ThreadSummary, ErrorObject> {
     let found = host.store.find(id).map_err(ErrorObject::internal_from)?;
     found.ok_or_else(|| ErrorObject::invalid(format!("no rollout found for thread id {id}")))
 }
 
-/// A page of entries that are sorted by their names. A cursor is the name of the last entry of the page before, which
-/// may be gone by now.
+/// A page of entries that are sorted by name. A cursor is the name of the last entry of the previous page, which may
+/// have been removed since.
 fn page<T>(
     all: Vec<T>,
     name: impl Fn(&T) -> &str,

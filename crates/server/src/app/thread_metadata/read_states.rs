@@ -17,12 +17,12 @@ use crate::app::disk::blocking;
 use crate::app::stored_threads::{parse_name, tell_all};
 use codex_dialects::ProtocolRelease;
 
-/// Whether a person reads a thread by itself. The work of a subagent is read in its parent.
+/// Whether a person reads a thread directly. The work of a subagent is read in its parent.
 fn is_read_by_itself(summary: &ThreadSummary) -> bool {
     summary.parent.is_none() && !matches!(summary.source, Some(SessionSource::SubAgent(_)))
 }
 
-/// The read states of the threads of a list. Clients of older releases get none.
+/// The read states of the threads of a list. Clients of older releases receive none.
 pub(crate) fn read_states(
     store: &(impl ThreadMetadata + ?Sized),
     threads: &[ThreadSummary],
@@ -69,7 +69,7 @@ pub(super) async fn mark(
     .await
 }
 
-/// Notes that only some turns of a thread are left, and tells if that has left nothing to read.
+/// Records which turns of a thread are left, and notifies clients if none of them is unread.
 pub(crate) async fn turns_left(connection: &Arc<Connection>, id: ThreadId, left: Vec<String>) {
     let store = Arc::clone(&connection.host.store);
     let noting = blocking(move || {

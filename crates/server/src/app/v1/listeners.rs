@@ -13,7 +13,7 @@ use crate::app::questions::Repeat;
 use crate::app::subscriber::ThreadSubscriber;
 
 impl ThreadSubscriber {
-    /// How many listeners there are.
+    /// The number of listeners.
     pub(crate) fn listeners(&self) -> usize {
         self.subscriptions.names().len()
     }
@@ -24,7 +24,7 @@ impl ThreadSubscriber {
         self.listen().await;
     }
 
-    /// Removes a listener. After the last one the thread goes on unheard.
+    /// Removes a listener. After the last one, the thread continues without messages to this client.
     pub(super) fn remove_listener(&mut self, name: &str) {
         self.connection.remove_listener(name);
         self.subscriptions.remove(name);
@@ -39,7 +39,7 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Lets the client hear what it has asked for by now.
+    /// Updates the events that the client receives after a listener was added.
     pub(crate) async fn listen(&mut self) {
         let before = self.filter;
         self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
@@ -58,16 +58,16 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Lets the client hear no more than it still asks for.
+    /// Updates the events that the client receives after a listener was removed.
     pub(crate) fn listen_less(&mut self) {
         self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
         if self.filter.events == Events::None {
-            // These waited for an event that is not told any more.
+            // These requests waited for an event that is no longer sent.
             self.answer_all_interrupts(&TurnAbortReason::Interrupted);
         }
     }
 
-    /// Says so if not everything was kept while nobody listened.
+    /// Warns the client if events were dropped while it had no listener.
     fn tell_of_loss(&mut self) {
         let lost = self.backlog.take_lost();
         if lost > 0 {
@@ -79,14 +79,14 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Tells the listeners that the conversation has ended.
+    /// Notifies the listeners that the conversation has ended.
     pub(crate) fn tell_of_end(&mut self) {
         if self.listeners() > 0 {
             self.send_event(None, &EventMsg::ShutdownComplete, now_ms());
         }
     }
 
-    /// Answers those who wanted the turn to end, which it has.
+    /// Answers the interrupt requests of the turn that has ended.
     pub(crate) fn answer_interrupts(&mut self, outcome: &Outcome) {
         self.answer_all_interrupts(&match outcome {
             Outcome::Aborted(Abort::Replaced) => TurnAbortReason::Replaced,
@@ -101,7 +101,7 @@ impl ThreadSubscriber {
     fn answer_all_interrupts(&mut self, abort_reason: &TurnAbortReason) {
         for unanswered in std::mem::take(&mut self.interrupts) {
             let result = InterruptConversationResponse { abort_reason: abort_reason.clone() };
-            // After all notifications that came before.
+            // The answer follows all earlier notifications.
             unanswered.answer_in::<call::InterruptConversation>(&mut self.outgoing, result);
         }
     }

@@ -1,7 +1,7 @@
-//! The first version, as the clients of 2025 speak it: conversations, listeners, events of the queue.
+//! v1 of the protocol, as clients of 2025 use it: conversations, listeners, and `codex/event/*`.
 //!
 //! A conversation is a thread, and its events are those of `codex proto`. This module translates methods and responses;
-//! what a listener hears comes from the subscriber of its thread, as for every other client.
+//! the events come from the subscriber of the thread, as for every other client.
 
 mod listeners;
 mod open_conversation;
@@ -11,7 +11,7 @@ mod turns;
 use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::ThreadId;
 
-/// There is no such conversation here.
+/// The error for a conversation that does not exist.
 pub(crate) fn not_found(conversation: ThreadId) -> ErrorObject {
     ErrorObject::invalid(format!("conversation not found: {conversation}"))
 }

@@ -30,11 +30,11 @@ use crate::app::subscriber::ThreadSubscriber;
 /// Requests that wait for a new conversation.
 type Waiting = mpsc::Receiver<LaneRequest>;
 
-/// A conversation that was there before, or is a copy of one.
+/// An existing conversation, or a copy of one.
 struct Resumed {
     /// None if it was loaded already.
     subscriber: Option<ThreadSubscriber>,
-    /// None if it is resumed where the client asked.
+    /// `None` if it is resumed in the requested folder.
     requests: Option<Waiting>,
     configured: SessionConfiguredNotification,
 }
@@ -66,7 +66,7 @@ impl ServeThread for call::ForkConversation {
     }
 }
 
-/// Tells that a conversation is ready, then answers, and then it can be spoken to.
+/// Sends `sessionConfigured`, then the answer, and then serves requests about the conversation.
 async fn finish<M>(lane: &mut Lane, request: Request<M>, resumed: Result<Resumed, ErrorObject>)
 where
     M: Method<Response = ConversationResumed>,
@@ -110,7 +110,7 @@ async fn start(
     Ok((begun.subscriber, requests, answer))
 }
 
-/// The common part of opening a given and a stored conversation.
+/// The common part of opening a supplied and a stored conversation.
 async fn open(connection: &Arc<Connection>, request: StartThread) -> Result<Resumed, ErrorObject> {
     let is_new = !matches!(request.initial_history, InitialHistory::Resumed { .. });
     let begun = begin(connection, request, false, Subscriptions::default()).await?;
@@ -135,7 +135,7 @@ async fn resume(
     check_named(connection, id, conversation_id, path).await?;
     let _turn = connection.host.start.threads.turn_to_open(id).await;
     if let Some(thread) = connection.host.start.threads.get(id) {
-        // It goes on as it is; what was asked to be different would change it under those who use it.
+        // A loaded conversation keeps its settings, because other clients use it.
         let host = Arc::clone(&connection.host);
         let with_thoughts = blocking(move || Ok(host.config()?.reasoning.raw)).await?;
         let configured = describe(connection, &thread, with_thoughts).await?;
@@ -160,7 +160,7 @@ async fn fork(
     open(connection, StartThread { initial_history, ..request }).await
 }
 
-/// Makes sure that a client means a conversation, and that it is there. One that was found by its file is.
+/// Checks that a client names a conversation, and that it exists. One that was found by its file does.
 async fn check_named(
     connection: &Arc<Connection>,
     id: ThreadId,

@@ -64,7 +64,7 @@ async fn summary(
     .await
 }
 
-/// Puts a conversation away whose name and file agree.
+/// Archives a conversation whose id and file belong together.
 async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParams) -> Result<Empty, ErrorObject> {
     let ArchiveConversationParams { conversation_id, rollout_path } = params;
     let host = Arc::clone(&connection.host);
@@ -80,7 +80,7 @@ async fn put_away(connection: &Arc<Connection>, params: ArchiveConversationParam
     archive(connection, conversation_id).await
 }
 
-/// The thread that a client means; a path starts at the home folder.
+/// The thread that a client names; a path starts at the home folder.
 fn locate(host: &Host, path: &Path) -> Result<Located, ErrorObject> {
     let path = host.start.config.home().path().join(path);
     host.store.locate(&path).map_err(ErrorObject::from_display)

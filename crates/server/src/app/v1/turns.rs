@@ -18,7 +18,7 @@ use crate::app::event_filter::Events;
 use crate::app::lane::Lane;
 use crate::app::subscriber::ThreadSubscriber;
 
-/// How many listeners of one conversation a client may have.
+/// The maximum number of listeners of one conversation that a client may add.
 const MOST_LISTENERS: usize = 256;
 
 impl ServeThread for call::SendUserMessage {
@@ -59,10 +59,10 @@ impl ServeThread for call::AddConversationListener {
         let added = new_listener(subscriber).await;
         let name = added.as_ref().ok().map(|added| added.subscription_id.clone());
         if let Some(name) = &name {
-            // The client may use the name as soon as it is answered.
+            // The client may use the id as soon as it has the answer.
             subscriber.connection.add_listener(name.clone(), subscriber.thread.id());
         }
-        // The answer goes first: the client must know the name of what it hears from here on.
+        // The answer goes first: the client must know the id of the messages that follow.
         request.answer(added).await;
         if let Some(name) = name {
             subscriber.add_listener(name, params.experimental_raw_events).await;
@@ -86,12 +86,12 @@ impl ServeThread for call::RemoveConversationListener {
     }
 }
 
-/// A name for a listener, if there is room for one.
+/// Creates a listener id, if there is room for one.
 async fn new_listener(subscriber: &ThreadSubscriber) -> Result<AddConversationListenerResponse, ErrorObject> {
     if subscriber.listeners() >= MOST_LISTENERS {
         return Err(ErrorObject::invalid(format!("a conversation has at most {MOST_LISTENERS} listeners")));
     }
-    // A conversation that has just ended has nothing more to say.
+    // A conversation that has just ended sends no more events.
     subscriber.thread.running().await.map_err(|_| not_found(subscriber.thread.id()))?;
     Ok(AddConversationListenerResponse { subscription_id: ThreadId::fresh().to_string() })
 }
@@ -124,7 +124,7 @@ async fn say_under(subscriber: &ThreadSubscriber, params: SendUserTurnParams) ->
     say(subscriber, params.items, change).await
 }
 
-/// Stops the running turn. A client that listens is answered after it has heard that the turn is over.
+/// Interrupts the running turn. A client that listens is answered after it has received the end of the turn.
 async fn interrupt(subscriber: &mut ThreadSubscriber, request: Request<call::InterruptConversation>) {
     let stopped = match subscriber.thread.interrupt().await {
         Ok(true) => Ok(InterruptConversationResponse { abort_reason: TurnAbortReason::Interrupted }),

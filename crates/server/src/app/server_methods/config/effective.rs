@@ -1,6 +1,6 @@
 //! The effective configuration in the form that clients read: `config/read` and `getUserSavedConfig`.
 //!
-//! Every key that has a type is read with it, so a tree that can be shown is also one whose values are right.
+//! Every key that has a type is read with it, so a tree that can be shown is also one whose values are valid.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const NAMED_BY_0166: &[&str] = &[
     "desktop",
 ];
 
-/// The keys of a profile that have a member of their own.
+/// The keys of a profile that have their own member.
 const PROFILE_KEYS: &[&str] = &[
     "model",
     "model_provider",
@@ -75,20 +75,20 @@ fn additional(root: &Reader<'_>, config: &WireConfig) -> Map<String, Json> {
     rest
 }
 
-/// The members of a table as JSON, without those that are shown elsewhere.
+/// The members of a table as JSON, without those that have their own member.
 fn others(reader: &Reader<'_>, elsewhere: impl Fn(&str) -> bool) -> Map<String, Json> {
     let mut members = reader.table().map(table_json).unwrap_or_default();
     members.retain(|key, _| !elsewhere(key));
     members
 }
 
-/// `[sandbox_workspace_write]`, if it is there.
+/// `[sandbox_workspace_write]`, if present.
 fn workspace_write(root: &Reader<'_>) -> Result<Option<WorkspaceWrite>, ValueError> {
     let limits = SandboxConfig::read(root)?.workspace_write;
     Ok(root.node("sandbox_workspace_write").map(|_| limits))
 }
 
-/// `[tools]`, if it is there.
+/// `[tools]`, if present.
 fn tools(root: &Reader<'_>) -> Result<Option<ToolsV2>, ValueError> {
     let section = root.section("tools")?;
     let web_search = section.node("web_search").or_else(|| section.node("web_search_request"));

@@ -1,4 +1,4 @@
-//! Requests and answers of `config/*` in terms of the configuration.
+//! Conversion between the requests and answers of `config/*` and the types of the configuration.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 use super::effective::effective;
 
-/// The answer of `config/read`. Clients lay the selected profile over the rest themselves.
+/// The answer of `config/read`. Clients apply the selected profile themselves.
 pub(super) fn read(
     view: ConfigView,
     user_dir: Option<&Path>,
@@ -81,7 +81,7 @@ pub(super) fn written(written: Written) -> ConfigWriteResponse {
     ConfigWriteResponse { status, version, file_path: file, overridden_metadata: overridden.map(metadata_of) }
 }
 
-/// The code that clients tell errors apart by.
+/// The error code that clients check.
 pub(super) fn code(fault: WriteFault) -> ConfigWriteErrorCode {
     match fault {
         WriteFault::ReadOnlyFile => ConfigWriteErrorCode::ConfigLayerReadonly,

@@ -1,4 +1,4 @@
-//! The recorded cases `v2-config-read` and `v1-config`, and what only clients see.
+//! The recorded cases `v2-config-read` and `v1-config`, and behaviour that only clients see.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A home with a `config.toml`, and the command line over it.
+/// A home with a `config.toml`, and options of the command line.
 struct Fixture {
     temp: TempDir,
     home: Home,
@@ -47,7 +47,7 @@ impl Fixture {
         self.config().write(&request).map(forms::written).unwrap()
     }
 
-    /// Shows an answer without hashes; `@` is the home.
+    /// Prints an answer without hashes; `@` is the home.
     fn show(&self, response: &ConfigWriteResponse) -> String {
         let mut json = serde_json::to_value(response).unwrap();
         json["version"].take();
@@ -58,7 +58,7 @@ impl Fixture {
     }
 }
 
-/// The case `v2-config-read` as 0.77 played it, without the members that only 0.166 names.
+/// The recorded case `v2-config-read` of 0.77, without the members that only 0.166 names.
 #[test]
 fn the_configuration_is_read_as_recorded() {
     let file = "model = \"mock-model\"\nmodel_provider = \"mock\"\napproval_policy = \"never\"\n\
@@ -131,7 +131,7 @@ fn a_value_that_the_command_line_overrides_is_written_and_reported() {
     assert_eq!(other.status, WriteStatus::Ok);
 }
 
-/// The case `v1-config` as 0.77 played it.
+/// The recorded case `v1-config` of 0.77.
 #[test]
 fn the_saved_configuration_is_read_as_recorded() {
     let file = "model = \"mock-model\"\nprofile = \"fast\"\n\n[sandbox_workspace_write]\n\
@@ -157,7 +157,7 @@ fn a_value_of_the_wrong_type_is_not_shown() {
     assert!(error.contains("config.toml:2: profiles.p.approval_policy: unknown value `bad`"), "{error}");
 }
 
-/// The types that a write checks are those that an answer has.
+/// A write checks the same types that an answer has.
 #[test]
 fn every_written_value_can_be_shown() {
     let names = |shown: Result<Json, serde_json::Error>| -> Vec<String> {
