@@ -159,6 +159,8 @@ struct Usage {
 struct InputDetails {
     #[serde(default)]
     cached_tokens: i64,
+    #[serde(default)]
+    cache_write_tokens: i64,
 }
 
 #[derive(Deserialize)]
@@ -169,10 +171,11 @@ struct OutputDetails {
 
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
+        let input = usage.input_tokens_details.as_ref();
         Self {
             input_tokens: usage.input_tokens,
-            cached_input_tokens: usage.input_tokens_details.map_or(0, |details| details.cached_tokens),
-            cache_write_input_tokens: 0,
+            cached_input_tokens: input.map_or(0, |details| details.cached_tokens),
+            cache_write_input_tokens: input.map_or(0, |details| details.cache_write_tokens),
             output_tokens: usage.output_tokens,
             reasoning_output_tokens: usage.output_tokens_details.map_or(0, |details| details.reasoning_tokens),
             total_tokens: usage.total_tokens.unwrap_or_else(|| usage.input_tokens.saturating_add(usage.output_tokens)),

@@ -129,11 +129,14 @@ fn anthropic(event: &Value, counts: &mut Counts) -> Vec<Value> {
         ("response.completed", _) => {
             let reason = if counts.calls > 0 { "tool_use" } else { "end_turn" };
             let usage = &response["usage"];
-            let cached = usage["input_tokens_details"]["cached_tokens"].as_i64().unwrap_or(0);
+            let input = |name: &str| usage["input_tokens_details"][name].as_i64().unwrap_or(0);
+            let (cached, written) = (input("cached_tokens"), input("cache_write_tokens"));
             let usage = json!({
-                "input_tokens": usage["input_tokens"].as_i64().unwrap_or(0) - cached,
+                "input_tokens": usage["input_tokens"].as_i64().unwrap_or(0) - cached - written,
                 "cache_read_input_tokens": cached,
+                "cache_creation_input_tokens": written,
                 "output_tokens": usage["output_tokens"],
+                "output_tokens_details": {"thinking_tokens": usage["output_tokens_details"]["reasoning_tokens"]},
             });
             let stop = json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage});
             vec![stop, json!({"type": "message_stop"})]

@@ -11,6 +11,7 @@ use codex_thread::InitialHistory;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::input::UserInput;
 use codex_wire::reasoning::ReasoningEffort;
+use codex_wire::tokens::TokenUsage;
 use serde_json::{Value, json};
 
 use crate::shown;
@@ -306,19 +307,32 @@ async fn only_the_responses_api_tells_limits_that_the_provider_did_not_send() {
 #[tokio::test]
 async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
     for wire in WIRES {
-        let usage = json!({"input": 50, "cached": 20, "output": 10, "reasoning": 4});
+        let usage = json!({"input": 50, "cached": 20, "written": 10, "output": 10, "reasoning": 4});
         let script = json!([{"items": [{"text": "Yes."}], "headers": limits_of(wire), "usage": usage}]);
         let fake = FakeModel::start(&script.to_string());
-        let mut client = start(&fake, &scenario("limits", json!([]), &["hi"]), wire).await;
+        let priced = Scenario {
+            settings: &["prices.mock-model={input=2,cached=0.5,cache_write=4,output=10}"],
+            ..scenario("limits", json!([]), &["hi"])
+        };
+        let mut client = start(&fake, &priced, wire).await;
         let events = client.turn("1", "hi").await;
         let counted = events.iter().rev().find_map(|event| match &event.body {
-            Body::TokensCounted { info: Some(info), rate_limits } => {
-                Some((info.total_token_usage, rate_limits.clone()))
-            }
+            Body::TokensCounted { info: Some(info), rate_limits } => Some((info.clone(), rate_limits.clone())),
             _ => None,
         });
-        let (used, limits) = counted.expect("tokens were counted");
-        assert_eq!((used.input_tokens, used.cached_input_tokens, used.output_tokens), (50, 20, 10), "{wire}");
+        let (info, limits) = counted.expect("tokens were counted");
+        let expected = TokenUsage {
+            input_tokens: 50,
+            cached_input_tokens: 20,
+            cache_write_input_tokens: 10,
+            output_tokens: 10,
+            reasoning_output_tokens: 4,
+            total_tokens: 60,
+        };
+        assert_eq!(info.total_token_usage, expected, "{wire}");
+        // 20 tokens of input for 2, 20 cached ones for 0.5, 10 written ones for 4, and 10 of output for 10, each a million.
+        let cost = info.turn_cost.expect("the model has a price");
+        assert!((cost - 0.000_19).abs() < 1e-12, "{wire}: {cost}");
         let primary = limits.and_then(|limits| limits.primary).expect("the limit is told");
         assert!((primary.used_percent - 50.0).abs() < 1e-9, "{wire}: {primary:?}");
         assert!(primary.resets_at.is_some_and(|at| at > 1_700_000_000), "{wire}: {primary:?}");

@@ -221,6 +221,7 @@ impl AnthropicDecoder {
         known.cache_written = newer.cache_written.or(known.cache_written);
         known.cache_read = newer.cache_read.or(known.cache_read);
         known.output = newer.output.or(known.output);
+        known.details = newer.details.or(known.details.take());
     }
 }
 
@@ -317,6 +318,13 @@ struct Usage {
     cache_read: Option<i64>,
     #[serde(rename = "output_tokens")]
     output: Option<i64>,
+    #[serde(rename = "output_tokens_details")]
+    details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<i64>,
 }
 
 /// This API counts cached tokens separately; ours include them.
@@ -332,7 +340,7 @@ impl From<Usage> for TokenUsage {
             cached_input_tokens,
             cache_write_input_tokens,
             output_tokens,
-            reasoning_output_tokens: 0,
+            reasoning_output_tokens: usage.details.and_then(|details| details.thinking_tokens).unwrap_or(0),
             total_tokens: input_tokens.saturating_add(output_tokens),
         }
     }

@@ -147,6 +147,8 @@ pub struct Usage {
     pub input: i64,
     /// The part of the input that was cached.
     pub cached: i64,
+    /// The part of the input that was written to the cache.
+    pub written: i64,
     /// Tokens received.
     pub output: i64,
     /// The part of the output that was reasoning.
@@ -155,7 +157,7 @@ pub struct Usage {
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { input: 100, cached: 0, output: 10, reasoning: 0 }
+        Self { input: 100, cached: 0, written: 0, output: 10, reasoning: 0 }
     }
 }
 

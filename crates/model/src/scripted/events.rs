@@ -41,7 +41,7 @@ fn last_event(id: &str, end: End, usage: Usage, follows_schema: bool) -> Option<
         End::Completed => {
             let usage = json!({
                 "input_tokens": usage.input,
-                "input_tokens_details": {"cached_tokens": usage.cached},
+                "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.written},
                 "output_tokens": usage.output,
                 "output_tokens_details": {"reasoning_tokens": usage.reasoning},
                 "total_tokens": usage.input.saturating_add(usage.output),

@@ -133,7 +133,7 @@ fn messages_with_pauses() {
             {"type":"response.output_text.delta","item_id":"msg-1-1","output_index":0,"content_index":0,"delta":"lo"}
             {"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","id":"msg-1-1","content":[{"type":"output_text","text":"Hello"}]}}
             Hang
-            {"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":7},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":110},"text":{"format":{"type":"text"}}}}
+            {"type":"response.completed","response":{"id":"resp-1","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":7,"cache_write_tokens":0},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":110},"text":{"format":{"type":"text"}}}}
         "#]],
     );
 }
