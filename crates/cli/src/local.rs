@@ -31,9 +31,9 @@ pub(crate) struct LocalRequest<'a> {
 type Listing = JoinHandle<Result<Vec<String>, ModelError>>;
 
 /// A server that answers.
-struct Server {
-    provider: ProviderConfig,
-    models: Vec<String>,
+pub(crate) struct Server {
+    pub(crate) provider: ProviderConfig,
+    pub(crate) models: Vec<String>,
 }
 
 /// Chooses a server and a model; returns them as configuration overrides.
@@ -54,10 +54,10 @@ pub(crate) fn choose(
 }
 
 /// The environment of the search.
-struct Place<'a> {
-    home: &'a Home,
-    env: &'a Env,
-    overrides: &'a Overrides,
+pub(crate) struct Place<'a> {
+    pub(crate) home: &'a Home,
+    pub(crate) env: &'a Env,
+    pub(crate) overrides: &'a Overrides,
 }
 
 impl Place<'_> {
@@ -69,27 +69,34 @@ impl Place<'_> {
             let provider = provider.ok_or_else(|| anyhow!("oss_provider: no provider named {id:?}"))?;
             return self.probe(provider).await;
         }
+        let usual = start_command(OLLAMA).unwrap_or_default();
+        let none = || anyhow!("no local model server answers; start one, for example with `{usual}`");
+        self.servers(&own, PROBE_TIMEOUT).await?.into_iter().next().ok_or_else(none)
+    }
+
+    /// The servers that answer within this time, each address once.
+    pub(crate) async fn servers(&self, own: &Config, within: Duration) -> anyhow::Result<Vec<Server>> {
         let mut candidates: Vec<(ProviderConfig, Listing)> = Vec::new();
         for known in local_providers(self.env) {
             let provider = own.providers.get(&known.id).cloned().unwrap_or(known);
             if !candidates.iter().any(|(other, _)| other.base_url == provider.base_url) {
-                let listing = self.ask(&provider)?;
+                let listing = self.ask(&provider, within)?;
                 candidates.push((provider, listing));
             }
         }
         // All are being asked by now, so this takes no longer than the slowest.
+        let mut servers = Vec::new();
         for (provider, listing) in candidates {
             if let Ok(Ok(models)) = listing.await {
-                return Ok(Server { provider, models });
+                servers.push(Server { provider, models });
             }
         }
-        let usual = start_command(OLLAMA).unwrap_or_default();
-        bail!("no local model server answers; start one, for example with `{usual}`")
+        Ok(servers)
     }
 
     /// The models of one server.
     async fn probe(&self, provider: &ProviderConfig) -> anyhow::Result<Server> {
-        match self.ask(provider)?.await? {
+        match self.ask(provider, PROBE_TIMEOUT)?.await? {
             Ok(models) => Ok(Server { provider: provider.clone(), models }),
             Err(ModelError::Connect { .. } | ModelError::Idle { .. }) => Err(silent(provider)),
             Err(error) => Err(error).with_context(|| format!("{} lists no models", provider.name)),
@@ -97,12 +104,12 @@ impl Place<'_> {
     }
 
     /// Begins to ask a server for its models.
-    fn ask(&self, provider: &ProviderConfig) -> anyhow::Result<Listing> {
+    fn ask(&self, provider: &ProviderConfig, within: Duration) -> anyhow::Result<Listing> {
         let mut overrides = self.overrides.clone();
         overrides.values.push(format!("model_provider={}", serde_json::Value::from(&*provider.id)));
         let config = Config::load(self.home, self.env, &overrides)?;
         let model = connect(&config, &host::credentials(self.home, &config, self.env), self.env, ORIGINATOR)?;
-        Ok(tokio::spawn(async move { model.list_models(PROBE_TIMEOUT).await }))
+        Ok(tokio::spawn(async move { model.list_models(within).await }))
     }
 
     /// The model that is named, else the usual one, else the first of the list. Ollama downloads one that it lacks.
@@ -117,9 +124,24 @@ impl Place<'_> {
             (None, None) => bail!("{} has no model; load one there, or name it with --model", provider.name),
         };
         if provider.id == OLLAMA && !has(models, wanted) {
-            download(provider.base_url.as_deref().unwrap_or_default(), wanted).await?;
+            self.download(provider.base_url.as_deref().unwrap_or_default(), wanted).await?;
         }
         Ok(wanted.to_owned())
+    }
+
+    /// Downloads a model, and prints how far it is at every tenth.
+    async fn download(&self, base_url: &str, model: &str) -> anyhow::Result<()> {
+        console::note(format_args!("downloading {model} with Ollama; Ctrl-C stops it"));
+        let mut shown = 0;
+        let certificates = self.env.ca_certificates();
+        let pulled = ollama::pull(base_url, model, certificates.as_deref(), |progress| {
+            let tenths = progress.completed.saturating_mul(10).checked_div(progress.total).unwrap_or(0);
+            if tenths > shown {
+                shown = tenths;
+                console::note(format_args!("downloading {model}: {} % of {}", tenths * 10, amount(progress.total)));
+            }
+        });
+        pulled.await.with_context(|| format!("{model} is not installed"))
     }
 }
 
@@ -132,20 +154,6 @@ fn silent(provider: &ProviderConfig) -> anyhow::Error {
     let url = provider.base_url.as_deref().unwrap_or_default();
     let start = start_command(&provider.id).map(|command| format!("; start it with `{command}`")).unwrap_or_default();
     anyhow!("{} does not answer at {url}{start}", provider.name)
-}
-
-/// Downloads a model, and prints how far it is at every tenth.
-async fn download(base_url: &str, model: &str) -> anyhow::Result<()> {
-    console::note(format_args!("downloading {model} with Ollama; Ctrl-C stops it"));
-    let mut shown = 0;
-    let pulled = ollama::pull(base_url, model, |progress| {
-        let tenths = progress.completed.saturating_mul(10).checked_div(progress.total).unwrap_or(0);
-        if tenths > shown {
-            shown = tenths;
-            console::note(format_args!("downloading {model}: {} % of {}", tenths * 10, amount(progress.total)));
-        }
-    });
-    pulled.await.with_context(|| format!("{model} is not installed"))
 }
 
 /// A number of bytes for people.

@@ -2,10 +2,16 @@
 //!
 //! Invariant: this is the only place in the crate that reads the process's variables.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, path::Path};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// The maximum number of bytes read of the user database.
 const PASSWD_BYTES: u64 = 1024 * 1024;
+
+/// The variables that name a file of certificates; the first that is set counts.
+const CA_VARIABLES: [&str; 2] = ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"];
 
 /// The visible variables: the process's own, or a fixed set.
 #[derive(Clone)]
@@ -30,6 +36,12 @@ impl Env {
         let value = value.filter(|value| !value.is_empty());
         // Services are often started without it.
         if value.is_none() && name == "HOME" && self.fixed.is_none() { user_folder() } else { value }
+    }
+
+    /// The file of certificates to trust besides those of the system, for every connection of the program.
+    #[must_use]
+    pub fn ca_certificates(&self) -> Option<PathBuf> {
+        CA_VARIABLES.iter().find_map(|name| self.text(name)).map(PathBuf::from)
     }
 
     /// The trimmed value of a variable; one that is blank or not UTF-8 counts as unset.

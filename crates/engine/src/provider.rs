@@ -22,9 +22,6 @@ const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
 /// Responses API. Test programs of other projects set it; no file can.
 const RECORDED: &str = "CODEX_RS_SSE_FIXTURE";
 
-/// The variables that name a file of certificates to trust besides those of the system; the first that is set counts.
-const CA_VARIABLES: [&str; 2] = ["CODEX_CA_CERTIFICATE", "SSL_CERT_FILE"];
-
 /// The most that is read of a recorded answer or a script.
 const RECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
@@ -158,7 +155,7 @@ fn by_http(config: &ProviderConfig, credentials: SharedCredentials, env: &Env, o
         request_max_retries: retries(config),
         connect_timeout: Duration::from_millis(config.connect_timeout_ms),
         stream_idle_timeout: Duration::from_millis(config.stream_idle_timeout_ms),
-        ca_certificates: CA_VARIABLES.iter().find_map(|name| env.text(name)).map(PathBuf::from),
+        ca_certificates: env.ca_certificates(),
         user_agent: codex_config::user_agent(originator, env),
         originator: originator.to_owned(),
     }))

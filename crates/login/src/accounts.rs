@@ -78,7 +78,7 @@ impl Accounts {
     /// The login in a store. Nothing is read yet.
     #[must_use]
     pub fn of(store: LoginStore, env: &Env) -> Self {
-        Self::with(store, env, Network::default(), SystemTime::now)
+        Self::with(store, env, Network::new(env), SystemTime::now)
     }
 
     /// As above, with another network and another clock.

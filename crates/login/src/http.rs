@@ -1,16 +1,16 @@
 //! Requests to an issuer, independent of the HTTP client.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use codex_config::Secret;
+use codex_config::{Env, Secret};
 use futures_util::future::BoxFuture;
-use reqwest::{Client, Url};
+use reqwest::Url;
 use serde_json::Value as Json;
 
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long a request may take, from its beginning to the end of its answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read.
@@ -93,26 +93,22 @@ impl fmt::Debug for Answer {
     }
 }
 
-/// The network, with a client for each host.
-#[derive(Debug, Default)]
+/// The network.
+#[derive(Debug)]
 pub struct Network {
-    clients: Mutex<BTreeMap<String, Client>>,
+    /// A file of certificates to trust besides those of the system.
+    ca_certificates: Option<PathBuf>,
 }
 
 impl Network {
-    fn client(&self, url: &Url) -> Result<Client, Box<dyn Error + Send + Sync>> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let origin = url.origin().ascii_serialization();
-        if let Some(client) = clients.get(&origin) {
-            return Ok(client.clone());
-        }
-        let client = codex_model::http_client(url)?;
-        clients.insert(origin, client.clone());
-        Ok(client)
+    /// The network as the variables of a process have it.
+    #[must_use]
+    pub fn new(env: &Env) -> Self {
+        Self { ca_certificates: env.ca_certificates() }
     }
 
     async fn ask(&self, url: Url, request: Request) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-        let client = self.client(&url)?;
+        let client = codex_model::http_client(&url, CONNECT_TIMEOUT, self.ca_certificates.as_deref())?;
         let mut sent = match request.body {
             Body::None => client.get(url),
             Body::Form(fields) => {

@@ -12,7 +12,6 @@ use codex_config::{Env, McpAddress};
 use codex_model::sse::Parser;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -33,7 +32,6 @@ const MOST_PAGE: usize = 64 * 1024;
 const MOST_SHOWN: usize = 300;
 /// How many messages wait, and how many requests are open at once.
 const MOST_QUEUED: usize = 64;
-const MOST_REDIRECTS: usize = 5;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -76,7 +74,7 @@ pub(crate) fn start(
         return Err(format!("`{url}` is neither http nor https"));
     }
     let link = Arc::new(Link {
-        client: client().map_err(|error| error.to_string())?,
+        client: client(&url, env)?,
         url,
         headers: headers(address, env)?,
         session: Mutex::default(),
@@ -102,16 +100,11 @@ impl HttpSession {
     }
 }
 
-fn client() -> Result<Client, reqwest::Error> {
-    // Another part of the program may have installed it.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder().connect_timeout(CONNECT).redirect(Policy::custom(redirect)).build()
-}
-
-/// Redirects are followed on the same origin only: elsewhere the keys would go to a stranger.
-fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let is_same = attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
-    if is_same && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+/// The client of the program, which uses the user's proxies and certificates and sends keys to no other host.
+fn client(url: &Url, env: &Env) -> Result<Client, String> {
+    codex_model::http_client(url, CONNECT, env.ca_certificates().as_deref()).map_err(|error| {
+        std::error::Error::source(&error).map_or(error.to_string(), |cause| format!("{error}: {cause}"))
+    })
 }
 
 fn headers(address: &McpAddress, env: &Env) -> Result<HeaderMap, String> {

@@ -1,5 +1,6 @@
 //! Getting a model from Ollama: `POST /api/pull`, answered by one JSON object a line.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -8,6 +9,8 @@ use serde::Deserialize;
 
 use crate::refusal::shorten;
 use crate::{ModelError, http_client};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the server may be silent: it downloads gigabytes, but says so all the time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -38,11 +41,17 @@ struct Line {
     error: Option<String>,
 }
 
-/// Has Ollama download a model. The address is that of its compatible endpoint, with `/v1` at its end.
+/// Has Ollama download a model. The address is that of its compatible endpoint, with `/v1` at its end. The certificates
+/// of a file are trusted besides those of the system.
 ///
 /// # Errors
 /// When the server cannot be reached, falls silent, or does not get the model.
-pub async fn pull(base_url: &str, model: &str, mut tell: impl FnMut(PullProgress)) -> Result<(), ModelError> {
+pub async fn pull(
+    base_url: &str,
+    model: &str,
+    own_certificates: Option<&Path>,
+    mut tell: impl FnMut(PullProgress),
+) -> Result<(), ModelError> {
     let root = base_url.trim_end_matches('/').trim_end_matches("/v1");
     let wrong = |why: String| ModelError::Url { url: base_url.to_owned(), why };
     let url = Url::parse(&format!("{root}/api/pull")).map_err(|error| wrong(error.to_string()))?;
@@ -50,7 +59,8 @@ pub async fn pull(base_url: &str, model: &str, mut tell: impl FnMut(PullProgress
     let failed =
         |source: reqwest::Error| ModelError::Connect { host: host.clone(), source: Box::new(source.without_url()) };
     let body = serde_json::json!({"model": model, "stream": true}).to_string();
-    let asked = http_client(&url)?.post(url).header("content-type", "application/json").body(body).send();
+    let client = http_client(&url, CONNECT_TIMEOUT, own_certificates)?;
+    let asked = client.post(url).header("content-type", "application/json").body(body).send();
     let idle = |_| ModelError::Idle { after: IDLE_TIMEOUT };
     let response = tokio::time::timeout(IDLE_TIMEOUT, asked).await.map_err(idle)?.map_err(failed)?;
     let mut download = Download::default();

@@ -1,5 +1,5 @@
-//! Shared test code: a fake model that serves scripts over real HTTP, a fake login issuer, and an MCP
-//! server.
+//! Shared test code: a fake model that serves scripts over real HTTP, a fake login issuer, an MCP
+//! server, and TLS.
 //!
 //! Invariant: used by tests only, so it panics where a test could not continue.
 
@@ -8,6 +8,8 @@ mod fake_issuer;
 mod fake_model;
 mod http;
 pub mod mcp_server;
+mod tls;
 
 pub use fake_issuer::{FakeIssuer, IssuerAnswer};
 pub use fake_model::{FakeModel, Options, Request};
+pub use tls::{TlsFront, tls_acceptor, tls_file};

@@ -6,6 +6,7 @@ mod browser;
 mod canary;
 mod device;
 mod external;
+mod network;
 mod real_issuer;
 mod renewal;
 mod store;

@@ -1,6 +1,8 @@
 //! Servers at an address.
 
+use codex_config::Env;
 use codex_testkit::mcp_server::serve_http;
+use codex_testkit::{TlsFront, tls_file};
 use codex_tools::servers::ServerState;
 use codex_wire::mcp::McpAuthStatus;
 use serde_json::json;
@@ -53,4 +55,18 @@ async fn nobody_at_an_address_is_told() {
     let world = World::new(&table("http://127.0.0.1:1/mcp"));
     let error = world.thread().until("failed").await.expect("it says why");
     assert!(error.starts_with("MCP client for `s` failed to start: error sending request"), "{error}");
+}
+
+#[tokio::test]
+async fn the_certificate_authority_of_the_user_is_trusted() {
+    let (url, server) = serve_http().await;
+    let front = TlsFront::of(&url);
+    let table = table(&format!("{}/mcp", front.url()));
+    let trusting = Env::from_iter([("CODEX_CA_CERTIFICATE", tls_file("ca.pem"))]);
+    let mut thread = World::with(&table, trusting).thread();
+    assert_eq!(thread.call("mcp__s__echo", &json!({"text": "hi"})).await.output, r#"{"text":"hi"}"#);
+    let missing = Env::from_iter([("SSL_CERT_FILE", tls_file("missing.pem"))]);
+    let error = World::with(&table, missing).thread().until("failed").await.expect("it says why");
+    assert!(error.contains("missing.pem"), "{error}");
+    server.abort();
 }

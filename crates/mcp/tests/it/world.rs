@@ -74,8 +74,12 @@ pub(crate) enum Next {
 
 impl World {
     pub(crate) fn new(config: &str) -> Self {
+        Self::with(config, Env::process())
+    }
+
+    pub(crate) fn with(config: &str, env: Env) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let world = Self { folder, all: Arc::new(McpServers::new(Env::process())) };
+        let world = Self { folder, all: Arc::new(McpServers::new(env)) };
         world.write(config);
         world
     }

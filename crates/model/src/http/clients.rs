@@ -1,4 +1,4 @@
-//! The HTTP clients of this process: one for each provider, so that all threads share its connections.
+//! The HTTP clients of this process: one for each host, so that everything that asks it shares its connections.
 //!
 //! Invariant: two requests share a client only if they go to the same origin and trust the same certificates.
 
@@ -11,9 +11,6 @@ use reqwest::{Certificate, Client, Url};
 
 use super::link::without_url;
 use crate::ModelError;
-
-/// How long a connection may take to come about, where nobody has said so.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The largest file of certificates.
 const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
@@ -36,16 +33,12 @@ struct ClientKey {
     certificates: Option<(PathBuf, Option<(u64, SystemTime)>)>,
 }
 
-/// A client for one host, as the system's certificates and proxies have it. It follows redirects on that host alone.
+/// The client of this process for a host. It uses the proxies of the environment, trusts the certificates of a file
+/// besides those of the system, and follows redirects on that host alone.
 ///
 /// # Errors
 /// When TLS cannot be set up.
-pub fn http_client(url: &Url) -> Result<Client, ModelError> {
-    client(url, CONNECT_TIMEOUT, None)
-}
-
-/// The client of this process for a host. Besides the certificates of the system it trusts those of a file.
-pub(super) fn client(
+pub fn http_client(
     url: &Url,
     connect_timeout: Duration,
     own_certificates: Option<&Path>,
@@ -135,7 +128,8 @@ mod tests {
     #[test]
     fn the_number_of_kept_clients_is_limited() {
         for port in 1..=2 * MOST_CLIENTS {
-            client(&Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap(), CONNECT_TIMEOUT, None).unwrap();
+            http_client(&Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap(), Duration::from_secs(1), None)
+                .unwrap();
         }
         assert_eq!(CLIENTS.lock().unwrap().len(), MOST_CLIENTS);
     }

@@ -13,7 +13,7 @@ use reqwest::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
 };
 
-use super::clients::{client, is_loopback};
+use super::clients::{http_client, is_loopback};
 use crate::{
     Authorization, ModelError, Provider, WireKind,
     redact::Secrets,
@@ -58,7 +58,8 @@ impl Endpoint {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             _ => provider.name.clone(),
         };
-        Ok(Self { client: client(&url, provider.connect_timeout, provider.ca_certificates.as_deref())?, host, url })
+        let client = http_client(&url, provider.connect_timeout, provider.ca_certificates.as_deref())?;
+        Ok(Self { client, host, url })
     }
 }
 
