@@ -26,10 +26,16 @@ pub(crate) fn stop() -> anyhow::Result<Stop> {
 impl Stop {
     /// Waits for the first of them.
     pub(crate) async fn wait(&mut self) {
+        self.is_interrupt().await;
+    }
+
+    /// Waits for the first of them. True if the user pressed Ctrl-C, and false if the program has to end for another
+    /// reason, such as a shutdown of the system.
+    pub(crate) async fn is_interrupt(&mut self) -> bool {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
+            _ = self.interrupt.recv() => true,
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => false,
         }
     }
 }

@@ -370,8 +370,7 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
 
 /// Whether a turn that waits for the account's allowance goes on waiting.
 fn waits_again(setup: &Setup) -> bool {
-    let is_resumed = matches!(setup.initial_history, InitialHistory::Resumed { .. });
-    setup.profile.asks_again && setup.config.model.waits_for_limits && is_resumed
+    setup.config.model.waits_for_limits && matches!(setup.initial_history, InitialHistory::Resumed { .. })
 }
 
 fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Message], asks_again: bool) -> ResumedWork {

@@ -10,8 +10,7 @@ pub struct ClientProfile {
     pub without_skills: Option<&'static str>,
     /// Whether token counts of a resumed thread start at zero.
     pub counts_from_zero: bool,
-    /// Whether a turn that waits goes on when the thread is resumed: open questions are asked again, and a wait for the
-    /// account's allowance continues.
+    /// Whether a turn with open questions goes on when the thread is resumed, and asks them again.
     pub asks_again: bool,
     /// Whether the model is told about interrupted turns.
     pub tells_of_interrupts: bool,

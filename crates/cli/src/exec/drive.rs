@@ -15,6 +15,7 @@ use codex_wire::text::Text;
 use tokio::time::{Instant, sleep_until};
 
 use super::approvals::{Answerer, Asked};
+use super::input;
 use super::show::RunOutput;
 use crate::signals::Stop;
 
@@ -25,6 +26,8 @@ pub(crate) enum Task {
     /// User input.
     Say(Vec<UserInput>),
     Review(ReviewRequest),
+    /// The turn of an earlier run, which waits for the account's allowance.
+    Continue,
 }
 
 #[derive(Debug, Default)]
@@ -79,6 +82,8 @@ pub(crate) struct Drive {
     unmended: Option<Text>,
     /// The reason why the run was stopped, once it was, and its message.
     stopped: Option<(Ending, String)>,
+    /// Whether the turn waits for the account's allowance.
+    waits_for_limit: bool,
 }
 
 fn seconds(limit: Option<Duration>) -> String {
@@ -90,6 +95,8 @@ enum Wake {
     Event(Option<Arc<Event>>),
     Answer(Asked),
     Stop(Ending, String),
+    /// As above, but a turn that waits for the account's allowance is left to a later run.
+    Leave(Ending, String),
 }
 
 impl Drive {
@@ -103,13 +110,27 @@ impl Drive {
         let (last_message, requests, unmended, stopped) = (None, 0, None, None);
         let (schema, pledge) = checked.unzip();
         let pledge = pledge.unwrap_or_default();
-        Self { thread, show, answerer, limits, schema, last_message, requests, pledge, unmended, stopped }
+        Self {
+            thread,
+            show,
+            answerer,
+            limits,
+            schema,
+            last_message,
+            requests,
+            pledge,
+            unmended,
+            stopped,
+            waits_for_limit: false,
+        }
     }
 
     pub(crate) async fn run(&mut self, task: Task, mut feed: Feed, stop: &mut Stop) -> anyhow::Result<Ending> {
         match task {
             Task::Say(content) => self.say(content).await?,
             Task::Review(request) => self.thread.review(fresh_turn(), request).await?,
+            Task::Continue if self.thread.running().await?.is_none() => anyhow::bail!(input::NO_PROMPT),
+            Task::Continue => {}
         }
         let mut gone = pin!(self.show.is_gone());
         let mut last_event = Instant::now();
@@ -118,17 +139,18 @@ impl Drive {
                 let idle = self.limits.idle.map(|idle| last_event + idle);
                 tokio::select! {
                     biased;
-                    () = stop.wait(), if self.stopped.is_none() => {
-                        Wake::Stop(Ending::Interrupted, "interrupted".to_owned())
+                    is_wanted = stop.is_interrupt(), if self.stopped.is_none() => {
+                        let wake = if is_wanted { Wake::Stop } else { Wake::Leave };
+                        wake(Ending::Interrupted, "interrupted".to_owned())
                     }
                     () = &mut gone, if self.stopped.is_none() => {
                         Wake::Stop(Ending::Failed, "the reader of the output is gone".to_owned())
                     }
                     () = until(self.limits.deadline), if self.stopped.is_none() => {
-                        Wake::Stop(Ending::TimedOut, format!("timed out after {}", seconds(self.limits.timeout)))
+                        Wake::Leave(Ending::TimedOut, format!("timed out after {}", seconds(self.limits.timeout)))
                     }
                     () = until(idle), if self.stopped.is_none() => {
-                        Wake::Stop(Ending::TimedOut, format!("no activity for {}", seconds(self.limits.idle)))
+                        Wake::Leave(Ending::TimedOut, format!("no activity for {}", seconds(self.limits.idle)))
                     }
                     asked = self.answerer.next() => Wake::Answer(asked),
                     event = feed.next() => Wake::Event(event),
@@ -136,7 +158,11 @@ impl Drive {
             };
             last_event = Instant::now();
             match wake {
-                Wake::Stop(ending, why) => self.stop(ending, why).await,
+                Wake::Leave(ending, why) if self.waits_for_limit => {
+                    self.show.fail(&why)?;
+                    return Ok(ending);
+                }
+                Wake::Stop(ending, why) | Wake::Leave(ending, why) => self.stop(ending, why).await,
                 Wake::Answer(asked) => self.asked(asked).await?,
                 Wake::Event(Some(event)) => {
                     if let Some(ending) = self.take(&event).await? {
@@ -177,6 +203,11 @@ impl Drive {
 
     /// Handles an event; returns the outcome if it was the last.
     async fn take(&mut self, event: &Event) -> anyhow::Result<Option<Ending>> {
+        match &event.body {
+            Body::LimitReached { goes_on, .. } => self.waits_for_limit = *goes_on,
+            Body::ModelAsked(_) => self.waits_for_limit = false,
+            _ => {}
+        }
         match &event.body {
             Body::TurnEnded(outcome) => return self.turn_ended(event, outcome).await,
             // The turn that corrects the last message belongs to the one before.

@@ -31,10 +31,21 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 #[error("timed out while reading standard input")]
 pub(crate) struct TooLate;
 
+pub(crate) const NO_PROMPT: &str = "no prompt: give one as an argument, or pipe it to standard input";
+
 /// Reads the prompt from standard input, to its end.
 pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
+    match read_optional_prompt(deadline)? {
+        Some(text) => Ok(text),
+        None if std::io::stdin().is_terminal() => bail!(NO_PROMPT),
+        None => bail!("no prompt: standard input was empty"),
+    }
+}
+
+/// Reads the prompt from standard input, to its end; none if it is a terminal or empty.
+pub(crate) fn read_optional_prompt(deadline: Option<Instant>) -> anyhow::Result<Option<String>> {
     if std::io::stdin().is_terminal() {
-        bail!("no prompt: give one as an argument, or pipe it to standard input");
+        return Ok(None);
     }
     let mut bytes = Vec::new();
     loop {
@@ -45,11 +56,7 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
             ReadResult::Late => return Err(TooLate.into()),
         }
     }
-    let text = text_of(&bytes)?;
-    if text.trim().is_empty() {
-        bail!("no prompt: standard input was empty");
-    }
-    Ok(text)
+    Ok(Some(text_of(&bytes)?).filter(|text| !text.trim().is_empty()))
 }
 
 /// Reads additional input next to a prompt, if there is any.

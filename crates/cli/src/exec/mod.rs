@@ -112,7 +112,15 @@ fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     };
     let pictures = args.pictures.images.iter().chain(pictures.into_iter().flat_map(|it| &it.images));
     let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let text = prompt(given.or(args.prompt.as_ref()), &args.options, begun)?;
+    let given = given.or(args.prompt.as_ref());
+    if matches!(args.form, Some(ExecForm::Resume(_))) && given.is_none() && pictures.is_empty() {
+        let deadline = args.options.timeout.map(|timeout| begun + timeout);
+        // Answers that come in on standard input are no prompt.
+        let answers_come_in = args.options.approvals == Some(Approvals::Stdio);
+        let text = if answers_come_in { None } else { input::read_optional_prompt(deadline)? };
+        return Ok(text.map_or(Task::Continue, |text| Task::Say(vec![UserInput::text(text)])));
+    }
+    let text = prompt(given, &args.options, begun)?;
     Ok(Task::Say(pictures.into_iter().chain([UserInput::text(text)]).collect()))
 }
 

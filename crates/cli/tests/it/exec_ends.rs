@@ -321,3 +321,30 @@ fn when_it_is_interrupted_and_the_thread_continues_later() {
     let run = exec(&place, &["resume", "--last", "again"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Here.\n"), "{}", run.stderr);
 }
+
+#[test]
+fn while_it_waits_for_the_allowance_which_a_later_run_goes_on_with() {
+    let used_up = r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit",
+                       "resets_in_seconds": 7200}}}]"#;
+    let place = scripted(used_up);
+    let patient = ["-c", "wait_for_limits=true", "--json", "--timeout", "300ms"];
+    let waits = |run: &Run| {
+        let kinds: Vec<String> =
+            run.lines().iter().map(|line| line["type"].as_str().unwrap_or_default().to_owned()).collect();
+        assert_eq!(kinds, ["thread.started", "turn.started", "error", "error", "turn.failed"], "{}", run.stdout);
+        let message = run.lines()[2]["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.contains("waiting until"), "{message}");
+        assert_eq!((run.code, failure(run).as_str()), (Some(124), "timed out after 0.3 s"));
+        message
+    };
+    let said = waits(&exec(&place, &[&patient[..], &["hi"]].concat(), ""));
+    let again = waits(&exec(&place, &[&patient[..], &["resume", "--last"]].concat(), ""));
+    assert_eq!(again, said, "the turn waits until the same time");
+    let place = place.file("home/answers.json", r#"[{"when": "hi", "items": [{"text": "back"}]}]"#);
+    let run = exec(&place, &["-c", "wait_for_limits=true", "resume", "--last", "go on"], "");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "back\n"), "{}", run.stderr);
+    // Nothing waits any more, so a run needs a prompt.
+    let run = exec(&place, &["-c", "wait_for_limits=true", "resume", "--last"], "");
+    assert_eq!(run.code, Some(1), "{}", run.stdout);
+    assert!(run.stderr.contains("no prompt"), "{}", run.stderr);
+}

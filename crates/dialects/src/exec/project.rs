@@ -28,6 +28,7 @@ pub struct Projector {
     /// The token usage of this run.
     used: Usage,
     costs: Costs,
+    is_in_turn: bool,
     /// The release whose events these are; none for what most clients read.
     release: Option<ProtocolRelease>,
 }
@@ -71,7 +72,7 @@ impl Projector {
     pub fn project(&mut self, event: &Event, out: &mut Vec<ThreadEvent>) {
         match &event.body {
             Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
-            Body::TurnStarted { .. } => out.push(ThreadEvent::TurnStarted),
+            Body::TurnStarted { .. } => self.turn_started(out),
             // An item that needs approval starts when it is approved.
             Body::ItemStarted(item) if item.status() == Some(Status::Running) => self.item_started(item, out),
             Body::Answered { item: Some(item), answer, .. } if answer.allows() => {
@@ -85,6 +86,10 @@ impl Projector {
                 out.push(ThreadEvent::Error(ThreadError { message }));
             }
             Body::LimitReached { failure, until_ms, .. } => {
+                // A turn of an earlier run may go on waiting.
+                if !self.is_in_turn {
+                    self.turn_started(out);
+                }
                 out.push(ThreadEvent::Error(ThreadError { message: limit_words(failure, *until_ms) }));
             }
             Body::Warning { message } => {
@@ -194,7 +199,13 @@ impl Projector {
         };
     }
 
+    fn turn_started(&mut self, out: Out<'_>) {
+        self.is_in_turn = true;
+        out.push(ThreadEvent::TurnStarted);
+    }
+
     fn turn_ended(&mut self, outcome: &Outcome, out: Out<'_>) {
+        self.is_in_turn = false;
         self.costs.end_turn();
         match outcome {
             Outcome::Completed { .. } => {

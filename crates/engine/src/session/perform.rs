@@ -414,7 +414,7 @@ impl Session {
     pub(super) async fn close_turn(&mut self) {
         self.is_finishing = true;
         let waits = self.turn.as_ref().is_some_and(|running| running.machine.waits_for_limit());
-        if waits && self.state.limit_wait.is_some() && self.setup.profile.asks_again && self.journal.is_saved() {
+        if waits && self.state.limit_wait.is_some() && self.journal.is_saved() {
             self.publish_durably().await;
             self.turn = None;
         } else {

@@ -18,20 +18,19 @@ fn patient() -> World {
     World::new().set("wait_for_limits=true")
 }
 
-/// As clients of the app-server have it.
-fn interactive(setup: Setup) -> Setup {
-    Setup { profile: ClientProfile { asks_again: true, ..ClientProfile::EXEC }, ..setup }
-}
-
 fn resumed(thread: ThreadId, setup: Setup) -> Setup {
     let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
-    Setup { initial_history, ..interactive(setup) }
+    Setup { initial_history, ..setup }
 }
 
 async fn start_patient(script: &str) -> Client {
+    start_with(ClientProfile::EXEC, script).await
+}
+
+async fn start_with(profile: ClientProfile, script: &str) -> Client {
     let world = patient();
     let (setup, prompts) = world.setup(script);
-    let (thread, feed) = interactive(setup).start().await.expect("the thread starts");
+    let (thread, feed) = Setup { profile, ..setup }.start().await.expect("the thread starts");
     Client { world, thread, feed, prompts }
 }
 
@@ -71,8 +70,14 @@ async fn without_the_wish_to_wait_the_turn_ends_and_says_when_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_survives_a_restart() {
-    let mut client = start_patient(LIMITED).await;
+async fn a_wait_survives_a_restart_with_every_kind_of_client() {
+    for profile in [ClientProfile::EXEC, ClientProfile::QUEUE, ClientProfile::V077, ClientProfile::V0166] {
+        check_restart(profile).await;
+    }
+}
+
+async fn check_restart(profile: ClientProfile) {
+    let mut client = start_with(profile, LIMITED).await;
     client.say("1", "hi").await;
     let (_, until) = until_limited(&mut client).await;
     let left = client.close().await;
@@ -80,8 +85,10 @@ async fn a_wait_survives_a_restart() {
 
     let (setup, prompts) = client.world.setup(r#"[{"items": [{"text": "back"}]}]"#);
     let begun = Instant::now();
-    let (thread, feed) = resumed(client.thread.id(), setup).start().await.expect("the thread starts");
+    let setup = Setup { profile, ..resumed(client.thread.id(), setup) };
+    let (thread, feed) = setup.start().await.expect("the thread starts");
     let mut client = Client { world: client.world, thread, feed, prompts };
+    assert_eq!(client.thread.running().await, Ok(Some(codex_log::TurnId::new("1"))), "{profile:?}");
     let (said, again) = until_limited(&mut client).await;
     assert_eq!(said.matches("waiting until").count(), 1, "{said}");
     assert!((again - until).abs() < 5000, "{again} {until}");
