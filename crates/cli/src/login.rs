@@ -170,7 +170,6 @@ pub(crate) fn logout(shared: &Shared) -> anyhow::Result<ExitCode> {
         Err(error) if cfg!(feature = "keyring") => return Err(error.into()),
         Err(_) => LoginConfig::default(),
     };
-    check_store(&login)?;
     let store = LoginStore::of(&home, &login);
     let (was_there, told) = block_on(Accounts::of(store, &env).log_out())??;
     console::note(if was_there { "Logged out." } else { "Not logged in." });

@@ -189,7 +189,8 @@ impl Accounts {
             let _turn = self.turn().await;
             let _lock = self.lock().await?;
             // An unreadable file is removed too.
-            let tokens = self.read().await.unwrap_or_default().tokens;
+            let store = self.shared.store.clone();
+            let tokens = blocking(move || store.load_any()).await.unwrap_or_default().tokens;
             (tokens, self.on_disk(LoginStore::remove).await?)
         };
         let told = match tokens {

@@ -96,19 +96,32 @@ impl LoginStore {
         self.write(&Auth::renewed_json(&old, tokens, at))
     }
 
-    /// Removes the login from every place that it may be in; false if there was none.
-    pub(crate) fn remove(&self) -> Result<bool, LoginError> {
-        let from_keyring = match self.keyring()? {
-            Some(keyring) => match self.call(keyring, |keyring, account| keyring.remove(account)) {
-                Err(KeyringError::Absent(_)) if self.kind == CredentialsStore::Auto => false,
-                removed => removed?,
+    /// The login to revoke: the current one, or else one in the file, which may be left from an earlier configuration.
+    pub(crate) fn load_any(&self) -> Result<Auth, LoginError> {
+        match self.load() {
+            Ok(auth) if auth != Auth::default() => Ok(auth),
+            loaded => match Auth::text(&self.home)? {
+                Some(text) => Ok(Auth::parse(&self.home.auth_file(), &text)?),
+                None => loaded,
             },
-            None => false,
+        }
+    }
+
+    /// Removes the login from every place that it may be in; false if there was none. The file goes first, because a
+    /// keyring may fail, and a program or a system without one keeps no login there.
+    pub(crate) fn remove(&self) -> Result<bool, LoginError> {
+        let from_file = Auth::remove(&self.home)?;
+        let Some(keyring) = self.keyring.as_ref().filter(|_| self.kind != CredentialsStore::File) else {
+            return Ok(from_file);
+        };
+        let from_keyring = match self.call(keyring, |keyring, account| keyring.remove(account)) {
+            Err(KeyringError::Absent(_)) => false,
+            removed => removed?,
         };
         if from_keyring {
             self.mark();
         }
-        Ok(Auth::remove(&self.home)? || from_keyring)
+        Ok(from_file || from_keyring)
     }
 
     /// The place for people: where a login was stored.

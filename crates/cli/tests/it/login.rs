@@ -123,9 +123,16 @@ fn a_build_without_a_keyring_says_how_to_get_one() {
     let place = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'keyring'\n");
     let said = "error: cli_auth_credentials_store = \"keyring\": this build has no keyring\n\
                 hint: build it with `--features keyring`, or set it to \"file\" or \"auto\"\n";
-    for args in [&["login", "--with-api-key"][..], &["login", "status"], &["logout"]] {
+    for args in [&["login", "--with-api-key"][..], &["login", "status"]] {
         let run = place.run(args, "sk-1\n");
         assert_eq!((run.code, run.stderr.as_str()), (Some(1), said), "{args:?}");
+    }
+    // A login from before the setting can still be removed.
+    let place = place.file("home/auth.json", r#"{"OPENAI_API_KEY": "sk-old"}"#);
+    for said in ["Logged out.\n", "Not logged in.\n"] {
+        let run = place.run(&["logout"], "");
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), said));
+        assert!(!place.path("home/auth.json").exists());
     }
     let auto = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'auto'\n");
     assert_eq!(auto.run(&["login", "--with-api-key"], "sk-1\n").code, Some(0));

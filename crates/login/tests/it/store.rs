@@ -155,3 +155,24 @@ fn a_build_without_a_keyring_uses_the_file_or_says_how_to_get_one() {
     assert!(matches!(error, LoginError::NoKeyring));
     assert!(error.hint().unwrap().contains("--features keyring"));
 }
+
+#[tokio::test]
+async fn a_logout_without_a_keyring_removes_the_file_and_revokes_its_tokens() {
+    let mut world = World::new();
+    world.log_in().await;
+    assert!(world.home().auth_file().exists());
+    world.kind = CredentialsStore::Keyring;
+    let (was_there, told) = world.accounts().log_out().await.unwrap();
+    told.unwrap();
+    assert_eq!((was_there, world.home().auth_file().exists(), world.issuer.revoked().len()), (true, false, 1));
+    assert!(!world.accounts().log_out().await.unwrap().0);
+
+    // The same holds where the system has no keyring, and a file goes even if the keyring is locked.
+    let (world, keyring) = self::world(CredentialsStore::Keyring);
+    for (failure, expected) in [(absent(), Ok(true)), (KeyringError::TimedOut, Err(()))] {
+        Auth::store_api_key(&world.home(), "sk-old").unwrap();
+        keyring.fail(Some(failure));
+        let left = world.accounts().log_out().await.map(|(was_there, _)| was_there).map_err(drop);
+        assert_eq!((left, world.home().auth_file().exists()), (expected, false));
+    }
+}
