@@ -5,27 +5,20 @@
 
 use std::time::Duration;
 
-use codex_config::{
-    Config, ConfigEdit, Env, Overrides, ProviderConfig, UserConfig, WriteRequest, default_model, local_providers,
-};
+use codex_config::{Config, ConfigEdit, Overrides, UserConfig, WriteRequest, default_model};
 use codex_login::LoginStore;
 use codex_tui::chat::keys::Key;
 use codex_tui::chat::screen::Footer;
 use codex_tui::chat::{ChatEnd, Dialogue};
 use codex_tui::question::choice;
 use codex_tui::{Row, Span};
-use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 use super::setup::ChatEnvironment;
+use crate::local;
 use crate::transcript::Style;
 
 /// How long a local server may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-const MOST_BYTES: u64 = 1024 * 1024;
 
 const LONGEST_KEY: usize = 4096;
 
@@ -42,7 +35,6 @@ pub(crate) enum Choice {
 pub(crate) struct Server {
     id: String,
     name: String,
-    url: String,
     model: String,
 }
 
@@ -83,8 +75,8 @@ impl FirstRun {
     }
 }
 
-/// The keys that choose a server.
-const LETTERS: [&str; 2] = ["l", "m"];
+/// The keys that choose a server: one for each that the program knows.
+const LETTERS: [&str; 4] = ["l", "m", "n", "p"];
 
 impl Dialogue for FirstRun {
     type Answer = Choice;
@@ -108,10 +100,13 @@ impl Dialogue for FirstRun {
         match key {
             Key::Char('k' | 'K') => self.key = Some(String::new()),
             Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::SearchAgain)),
-            Key::Char('l' | 'L') => return self.servers.first().cloned().map(|server| Ok(Choice::Local(server))),
-            Key::Char('m' | 'M') => return self.servers.get(1).cloned().map(|server| Ok(Choice::Local(server))),
             Key::Char('o' | 'O') => return Some(Ok(Choice::Offline)),
             Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => return Some(Err(ChatEnd::ByChoice)),
+            Key::Char(letter) => {
+                let letter = letter.to_ascii_lowercase().to_string();
+                let place = LETTERS.iter().position(|known| *known == letter)?;
+                return self.servers.get(place).cloned().map(|server| Ok(Choice::Local(server)));
+            }
             _ => {}
         }
         None
@@ -180,38 +175,20 @@ impl Server {
     }
 }
 
-pub(crate) async fn find_servers(env: &Env) -> Vec<Server> {
-    let mut found: Vec<Server> = Vec::new();
-    for ProviderConfig { id, name, base_url, .. } in local_providers(env) {
-        let url = base_url.unwrap_or_default();
-        if found.iter().any(|other| other.url == url) {
-            continue;
-        }
-        let Ok(Some(models)) = timeout(PATIENCE, models(&url)).await else { continue };
-        let usual = default_model(&id).to_owned();
-        let model = models.first().filter(|_| !models.contains(&usual)).cloned().unwrap_or(usual);
-        found.push(Server { id, name, url, model });
-    }
-    found
+/// The local servers that answer, with the model that each would be used with.
+pub(crate) async fn find_servers(place: &ChatEnvironment) -> anyhow::Result<Vec<Server>> {
+    let config = place.config()?;
+    let search = local::Place { home: &place.home, env: &place.env, overrides: &place.overrides };
+    let found = search.servers(&config, PATIENCE).await?;
+    Ok(found.into_iter().map(Server::from).collect())
 }
 
-/// The models of a server; `None` if nobody answers.
-async fn models(url: &str) -> Option<Vec<String>> {
-    let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
-    let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
-    let mut server = TcpStream::connect(address).await.ok()?;
-    let request = format!(
-        "GET /{}/models HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n",
-        path.trim_end_matches('/')
-    );
-    server.write_all(request.as_bytes()).await.ok()?;
-    let mut answer = Vec::new();
-    server.take(MOST_BYTES).read_to_end(&mut answer).await.ok()?;
-    let text = String::from_utf8_lossy(&answer);
-    let (_, body) = text.split_once("\r\n\r\n")?;
-    let listed: Value = serde_json::from_str(body).unwrap_or_default();
-    let ids = listed["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
-    Some(ids.filter(|id| !id.contains("embed")).map(str::to_owned).collect())
+impl From<local::Server> for Server {
+    fn from(local::Server { provider, models }: local::Server) -> Self {
+        let usual = default_model(&provider.id).to_owned();
+        let model = models.first().filter(|_| !models.contains(&usual)).cloned().unwrap_or(usual);
+        Self { id: provider.id, name: provider.name, model }
+    }
 }
 
 #[cfg(test)]
@@ -219,7 +196,7 @@ mod tests {
     use super::*;
 
     fn server(name: &str) -> Server {
-        Server { id: "ollama".to_owned(), name: name.to_owned(), url: String::new(), model: "m".to_owned() }
+        Server { id: "ollama".to_owned(), name: name.to_owned(), model: "m".to_owned() }
     }
 
     fn text(spans: &[Span]) -> String {
@@ -244,6 +221,12 @@ mod tests {
     }
 
     #[test]
+    fn there_is_a_key_for_every_known_server() {
+        let env = codex_config::Env::from_iter::<[(&str, &str); 0]>([]);
+        assert_eq!(codex_config::local_providers(&env).len(), LETTERS.len());
+    }
+
+    #[test]
     fn servers_are_offered_as_they_answer() {
         let mut asked = FirstRun::default();
         assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::SearchAgain)));
@@ -252,6 +235,10 @@ mod tests {
         assert_eq!(text(&asked.footer().status), "[k] key  [l] Ollama  [m] LM Studio  [o] offline  [esc] leave");
         assert!(text(&asked.question()).contains("[m] use LM Studio on this machine (model m)\n"));
         assert_eq!(asked.press(&Key::Char('m')), Some(Ok(Choice::Local(server("LM Studio")))));
+        assert_eq!(asked.press(&Key::Char('n')), None);
+        asked.servers.extend([server("llama.cpp"), server("vLLM")]);
+        assert!(text(&asked.footer().status).contains("[l] Ollama  [m] LM Studio  [n] llama.cpp  [p] vLLM  [o]"));
+        assert_eq!(asked.press(&Key::Char('P')), Some(Ok(Choice::Local(server("vLLM")))));
         assert_eq!(asked.press(&Key::Char('o')), Some(Ok(Choice::Offline)));
     }
 }

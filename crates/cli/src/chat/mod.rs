@@ -207,7 +207,7 @@ async fn ask_first_run<W: Write>(
     stop: &mut StopSignal,
 ) -> anyhow::Result<Option<ChatEnd>> {
     loop {
-        let mut asked = FirstRun::new(first_run::find_servers(&place.env).await);
+        let mut asked = FirstRun::new(first_run::find_servers(place).await?);
         screen.show(asked.question(), Footer::default())?;
         let kept = match ask(&mut asked, screen, keys, stop).await? {
             Ok(Choice::SearchAgain) => continue,

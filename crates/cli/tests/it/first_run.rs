@@ -88,7 +88,7 @@ fn a_local_server_is_found_and_kept() {
     let mut chat = Pty::start(&place, &[]);
     chat.until("[l] use Ollama on this machine (model tiny:1b)");
     chat.until(MENU);
-    assert!(server.join().expect("it was asked").starts_with("GET /v1/models HTTP/1.0\r\n"));
+    assert!(server.join().expect("it was asked").starts_with("GET /v1/models HTTP/1.1\r\n"));
     chat.send("l");
     chat.until(TRUST);
     chat.send("y");
