@@ -35,7 +35,7 @@ const REJECTED: &str = "user rejected MCP tool call";
 /// A tool that is called.
 pub(crate) struct Target {
     pub(crate) config: Arc<McpServer>,
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     /// Its name on the server.
     pub(crate) tool: String,
     description: Option<String>,
@@ -46,17 +46,28 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn new(config: Arc<McpServer>, server: Arc<Server>, tool: &Tool) -> Self {
-        let (schema, description) = (tool.input_schema.to_string(), tool.description.clone());
-        let transport = match &config.transport {
-            McpTransport::Stdio(program) => format!("{} {:?} {:?}", program.command, program.args, program.cwd),
-            McpTransport::Http(address) => address.url.clone(),
-        };
-        let annotations = tool.annotations.as_ref().map(ToString::to_string).unwrap_or_default();
-        let described = description.as_deref().unwrap_or_default();
-        let digest = names::digest(&[&config.name, &transport, &tool.name, &schema, described, &annotations]);
+        let (digest, description) = (digest(&config, tool), tool.description.clone());
         let claims = Claims::of(tool.annotations.as_ref());
-        Self { config, server, tool: tool.name.clone(), description, claims, digest: digest.into() }
+        Self { config, server, tool: tool.name.clone(), description, claims, digest }
     }
+
+    /// Whether a server still has the tool as it was offered and judged.
+    fn is_unchanged(&self, ready: &Ready) -> bool {
+        let now = ready.tools.iter().find(|tool| tool.name == self.tool);
+        now.is_some_and(|now| digest(&self.config, now) == self.digest)
+    }
+}
+
+/// A digest of a tool and of its server.
+fn digest(config: &McpServer, tool: &Tool) -> Box<str> {
+    let schema = tool.input_schema.to_string();
+    let transport = match &config.transport {
+        McpTransport::Stdio(program) => format!("{} {:?} {:?}", program.command, program.args, program.cwd),
+        McpTransport::Http(address) => address.url.clone(),
+    };
+    let annotations = tool.annotations.as_ref().map(ToString::to_string).unwrap_or_default();
+    let described = tool.description.as_deref().unwrap_or_default();
+    names::digest(&[&config.name, &transport, &tool.name, &schema, described, &annotations]).into()
 }
 
 /// A call.
@@ -180,6 +191,9 @@ impl RunningCall {
 
     /// Sends the call to a server that has started.
     fn send(&mut self, ready: Arc<Ready>) -> Option<Vec<Effect>> {
+        if !self.target.is_unchanged(&ready) {
+            return Some(self.fail("the tool has changed since it was offered; look at it again, and repeat the call"));
+        }
         self.began = Instant::now();
         let params = json!({"name": self.target.tool, "arguments": self.arguments});
         match Exchange::begin(ready, params, self.target.config.tool_timeout) {

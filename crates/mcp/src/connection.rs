@@ -125,8 +125,8 @@ impl Connection {
     }
 
     /// From here on every request carries this in its `_meta`.
-    pub(crate) fn set_meta(&self, meta: Value) {
-        *lock(&self.0.meta) = Some(meta);
+    pub(crate) fn set_meta(&self, meta: Option<Value>) {
+        *lock(&self.0.meta) = meta;
     }
 
     /// Sends a request and waits for its result.

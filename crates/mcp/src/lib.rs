@@ -15,6 +15,8 @@ mod http;
 mod in_flight;
 mod names;
 mod pool;
+mod private_file;
+mod remembered;
 mod resource_tools;
 mod result;
 mod rpc;

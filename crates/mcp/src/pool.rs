@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use codex_config::{Env, McpServer};
+use codex_config::{Env, Home, McpServer};
 use codex_tools::servers::{ServerScope, ThreadServers, ToolServers};
 
 use crate::server::{Lease, Recipe, Server};
@@ -61,14 +61,14 @@ impl ToolServers for McpServers {
 
 impl Pool {
     /// The server of a configuration, started if it does not run.
-    pub(crate) fn lease(self: &Arc<Self>, config: &McpServer, cwd: &Path) -> Lease {
+    pub(crate) fn lease(self: &Arc<Self>, config: &McpServer, cwd: &Path, home: &Home) -> Lease {
         let recipe = Recipe { config: config.clone(), cwd: cwd.to_owned(), env: self.env.clone() };
         let key = recipe.digest();
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = servers.get(&key) {
             return server.lease();
         }
-        let server = Arc::new(Server::new(recipe));
+        let server = Arc::new(Server::new(recipe, &home.path().join("cache/mcp")));
         // The lease comes first: a server without threads would not stay.
         let lease = server.lease();
         servers.insert(key.clone(), Arc::clone(&server));

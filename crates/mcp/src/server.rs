@@ -2,7 +2,7 @@
 //!
 //! Invariant: a server without threads ends a minute later, and its task with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::connection::{Connection, Notice, RequestError};
 use crate::http::{self, HttpSession};
 use crate::names;
+use crate::remembered::{Remembered, State};
 use crate::session::{self, Introduction};
 use crate::stdio::{self, Process};
 
@@ -81,11 +82,34 @@ impl Recipe {
         }
         names::digest(&parts.iter().map(String::as_str).collect::<Vec<_>>())
     }
+
+    /// A digest of everything except for values that may be keys, to find the server again in another run.
+    fn digest_without_keys(&self) -> String {
+        let mut parts: Vec<&str> = Vec::new();
+        let folder;
+        match &self.config.transport {
+            McpTransport::Stdio(program) => {
+                folder = program.cwd.as_ref().unwrap_or(&self.cwd).display().to_string();
+                parts.extend(["stdio", &program.command, &folder]);
+                parts.extend(program.args.iter().map(String::as_str));
+                // Variables follow arguments, and are told from them by this.
+                parts.push("\0");
+                parts.extend(program.env.keys().chain(&program.env_vars).map(String::as_str));
+            }
+            McpTransport::Http(address) => {
+                parts.extend(["http", &address.url]);
+                parts.extend(address.http_headers.keys().chain(address.env_http_headers.keys()).map(String::as_str));
+                parts.extend(address.bearer_token_env_var.as_deref());
+            }
+        }
+        names::digest(&parts)
+    }
 }
 
 /// A server that threads share.
 pub(crate) struct Server {
     recipe: Recipe,
+    remembered: Remembered,
     phase: watch::Sender<Phase>,
     /// The number of threads that use it.
     threads: watch::Sender<usize>,
@@ -141,8 +165,10 @@ struct Started {
 }
 
 impl Server {
-    pub(crate) fn new(recipe: Recipe) -> Self {
+    /// A server that is not started yet; what is known of it is in the folder `remembered`.
+    pub(crate) fn new(recipe: Recipe, remembered: &Path) -> Self {
         Self {
+            remembered: Remembered::read(remembered, &recipe.digest_without_keys()),
             recipe,
             phase: watch::Sender::new(Phase::Starting),
             threads: watch::Sender::new(0),
@@ -154,9 +180,7 @@ impl Server {
     /// Another thread uses it. One that has failed is started again.
     pub(crate) fn lease(self: &Arc<Self>) -> Lease {
         self.threads.send_modify(|threads| *threads += 1);
-        if matches!(*self.phase.borrow(), Phase::Failed(_)) {
-            self.again.notify_one();
-        }
+        self.try_again();
         Lease(Arc::clone(self))
     }
 
@@ -166,6 +190,32 @@ impl Server {
 
     pub(crate) fn phase(&self) -> Phase {
         self.phase.borrow().clone()
+    }
+
+    /// The tools that it had when it last ran, if it may have them again in a moment.
+    pub(crate) fn remembered(&self) -> Option<Arc<State>> {
+        self.remembered.state().filter(|state| state.was_ready)
+    }
+
+    /// Whether its last start has failed.
+    pub(crate) fn has_failed_before(&self) -> bool {
+        self.remembered.state().is_some_and(|state| !state.was_ready)
+    }
+
+    /// Starts it again, if it has failed.
+    pub(crate) fn try_again(&self) {
+        // From here on it is starting, so that those who wait for it wait.
+        let is_again = self.phase.send_if_modified(|phase| {
+            let has_failed = matches!(phase, Phase::Failed(_));
+            if has_failed {
+                *phase = Phase::Starting;
+            }
+            has_failed
+        });
+        if is_again {
+            self.version.fetch_add(1, Ordering::Release);
+            self.again.notify_one();
+        }
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
@@ -214,6 +264,7 @@ impl Server {
                 Err(why) => {
                     // A server that cannot start will not start a moment later.
                     restarts = MOST_RESTARTS;
+                    self.remembered.keep_failure();
                     why
                 }
             };
@@ -228,7 +279,6 @@ impl Server {
                 self.set(Phase::Failed(why.into()));
                 self.again.notified().await;
                 restarts = 0;
-                self.set(Phase::Starting);
             }
         }
     }
@@ -238,18 +288,25 @@ impl Server {
         self.phase.send_replace(phase);
     }
 
+    fn set_ready(&self, ready: &Arc<Ready>) {
+        let (is_stateless, tools) = (ready.introduction.is_stateless(), ready.tools.clone());
+        self.remembered.keep(State { is_stateless, was_ready: true, tools });
+        self.set(Phase::Ready(Arc::clone(ready)));
+    }
+
     async fn start(&self) -> Result<Started, String> {
         let (within, name) = (self.recipe.config.startup_timeout, &self.recipe.config.name);
         let (transport, connection, notices) = self.connect()?;
         let greeted = timeout(within, async {
-            let introduction = session::introduce(&connection, within).await?;
+            let is_stateless = self.remembered.state().is_some_and(|state| state.is_stateless);
+            let introduction = session::introduce(&connection, is_stateless, within).await?;
             let (tools, warnings) = list_tools(&connection, &introduction, within).await?;
             Ok((introduction, tools, warnings))
         });
         match greeted.await.unwrap_or(Err(RequestError::Timeout(within))) {
             Ok((introduction, tools, warnings)) => {
                 let ready = Arc::new(Ready { connection, introduction, tools, warnings });
-                self.set(Phase::Ready(Arc::clone(&ready)));
+                self.set_ready(&ready);
                 Ok(Started { transport, notices, ready })
             }
             Err(error) => {
@@ -288,7 +345,7 @@ impl Server {
                     if let Ok((tools, warnings)) = listed {
                         let introduction = ready.introduction.clone();
                         ready = Arc::new(Ready { connection: connection.clone(), introduction, tools, warnings });
-                        self.set(Phase::Ready(Arc::clone(&ready)));
+                        self.set_ready(&ready);
                     }
                 }
             }

@@ -2,7 +2,8 @@
 //!
 //! Servers of 2024 and 2025 want a handshake. Those of 2026-07-28 have none: each request says who we are, and
 //! `server/discover` tells what they offer. The handshake goes first, because older servers may never answer a method
-//! that they do not know, while newer ones refuse the handshake at once.
+//! that they do not know, while newer ones refuse the handshake at once; a server that had none when it last ran is
+//! asked without.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::connection::{Connection, RequestError};
 const WITH_HANDSHAKE: &str = "2025-11-25";
 /// The version without a handshake.
 const STATELESS: &str = "2026-07-28";
-/// How long a server that refuses the handshake may take to tell what it offers.
+/// How long a server without a handshake may take to tell what it offers.
 const DISCOVERY: Duration = Duration::from_secs(1);
 
 /// The most tools of one server.
@@ -57,8 +58,19 @@ fn client_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}})
 }
 
-/// Greets a server.
-pub(crate) async fn introduce(connection: &Connection, within: Duration) -> Result<Introduction, RequestError> {
+/// Greets a server, which may be known to have no handshake.
+pub(crate) async fn introduce(
+    connection: &Connection,
+    is_stateless: bool,
+    within: Duration,
+) -> Result<Introduction, RequestError> {
+    if is_stateless {
+        match discover(connection).await {
+            Some(introduction) => return Ok(introduction),
+            // It has become another server.
+            None => connection.set_meta(None),
+        }
+    }
     let params = json!({
         "protocolVersion": WITH_HANDSHAKE,
         "capabilities": client_capabilities(),
@@ -80,11 +92,11 @@ pub(crate) async fn introduce(connection: &Connection, within: Duration) -> Resu
 
 /// Asks a server without handshake what it offers.
 async fn discover(connection: &Connection) -> Option<Introduction> {
-    connection.set_meta(json!({
+    connection.set_meta(Some(json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
         "io.modelcontextprotocol/clientCapabilities": client_capabilities(),
         "io.modelcontextprotocol/clientInfo": client(),
-    }));
+    })));
     let said = connection.request("server/discover", json!({}), DISCOVERY).await.ok()?;
     let versions = said["supportedVersions"].as_array()?;
     versions.iter().any(|version| version == STATELESS).then(|| Introduction {
@@ -146,7 +158,7 @@ async fn entries(
 }
 
 /// A tool that a model can be offered, or why it cannot.
-fn usable(entry: Value) -> Result<Tool, String> {
+pub(crate) fn usable(entry: Value) -> Result<Tool, String> {
     let name = entry["name"].as_str().unwrap_or_default().to_owned();
     if name.is_empty() || name.len() > 256 {
         return Err("a tool without a usable name is not offered".to_owned());

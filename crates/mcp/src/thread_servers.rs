@@ -11,7 +11,9 @@ use codex_log::Body;
 use codex_tools::registry::{Tool, ToolSource};
 use codex_tools::servers::{Reload, ServerScope, ServerState, ServerStatus, ThreadServers};
 use codex_wire::event::{McpStartupCompleteEvent, McpStartupUpdateEvent};
-use codex_wire::mcp::{CallToolResult, McpAuthStatus, McpStartupError, McpStartupFailure, McpStartupStatus};
+use codex_wire::mcp::{
+    CallToolResult, McpAuthStatus, McpStartupError, McpStartupFailure, McpStartupStatus, Tool as Described,
+};
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{StreamExt as _, select_all, unfold};
 use serde_json::{Value, json};
@@ -26,7 +28,7 @@ use crate::tool::{ServerTool, StartingServer};
 use crate::{names, result, session};
 
 /// How long the first request of a thread waits for servers that are starting.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_millis(240);
 /// How long a list of resources may take.
 const LISTS: Duration = Duration::from_secs(5);
 /// How many events wait for the thread.
@@ -102,7 +104,8 @@ impl ServerSet {
 
     /// Takes the servers of a configuration. Those that stay the same go on running.
     fn configure(&self, config: &Config) {
-        let lease = |config: &McpServer| config.is_enabled.then(|| Arc::new(self.pool.lease(config, &self.cwd)));
+        let lease =
+            |config: &McpServer| config.is_enabled.then(|| Arc::new(self.pool.lease(config, &self.cwd, &self.home)));
         let servers = config.mcp_servers(self.home.user_dir());
         let all: Vec<Slot> =
             servers.into_iter().map(|config| Slot { lease: lease(&config), config: Arc::new(config) }).collect();
@@ -143,13 +146,20 @@ impl ToolSource for ServerSet {
         let all = self.all();
         for slot in &all {
             let Some(server) = slot.server() else { continue };
-            if let Phase::Ready(ready) = server.phase() {
-                for tool in ready.tools.iter().filter(|tool| slot.config.offers(&tool.name)) {
+            let mut add = |listed: &[Described], is_remembered| {
+                for tool in listed.iter().filter(|tool| slot.config.offers(&tool.name)) {
                     let name = names::tool_name(&slot.config.name, &tool.name, &mut taken);
-                    tools.push(Arc::new(ServerTool::new(name, slot, Arc::clone(server), tool)));
+                    tools.push(Arc::new(ServerTool::new(name, slot, Arc::clone(server), tool, is_remembered)));
                 }
-            } else {
-                tools.push(Arc::new(StartingServer::new(Arc::clone(&slot.config), Arc::clone(server))));
+            };
+            match (server.phase(), server.remembered()) {
+                (Phase::Ready(ready), _) => add(&ready.tools, false),
+                (phase, remembered) => {
+                    if let (Phase::Starting, Some(remembered)) = (phase, remembered) {
+                        add(&remembered.tools, true);
+                    }
+                    tools.push(Arc::new(StartingServer::new(Arc::clone(&slot.config), Arc::clone(server))));
+                }
             }
         }
         if !all.is_empty() {
@@ -170,20 +180,31 @@ impl ThreadServers for ServerSet {
         })
     }
 
-    fn before_turn(&self) -> Option<BoxFuture<'static, ()>> {
+    fn before_turn(&self) -> Option<BoxFuture<'static, Result<(), String>>> {
         let is_first = !self.has_waited.swap(true, Ordering::Relaxed);
         let all = self.all();
-        let starting = all.iter().filter_map(|slot| Some((slot.config.is_required, slot.server()?.watch())));
-        let starting = starting.filter(|(_, phases)| matches!(*phases.borrow(), Phase::Starting));
-        let (required, others): (Vec<_>, Vec<_>) = starting.partition(|(is_required, _)| *is_required);
-        if required.is_empty() && (others.is_empty() || !is_first) {
+        let (mut required, mut others) = (Vec::new(), Vec::new());
+        for slot in &all {
+            let Some(server) = slot.server() else { continue };
+            let phases = server.watch();
+            let phase = phases.borrow().clone();
+            match phase {
+                Phase::Ready(_) => {}
+                Phase::Starting | Phase::Failed(_) if slot.config.is_required => {
+                    server.try_again();
+                    required.push(slot.clone());
+                }
+                // A server that did not start the last time is not expected to start now.
+                Phase::Starting if is_first && !server.has_failed_before() => others.push(phases),
+                Phase::Starting | Phase::Failed(_) => {}
+            }
+        }
+        if required.is_empty() && others.is_empty() {
             return None;
         }
-        let longest = all.iter().filter(|slot| slot.config.is_required).map(|slot| slot.config.startup_timeout).max();
         Some(Box::pin(async move {
-            let _: Result<(), _> = timeout(GRACE, settled(others)).await;
-            // The server itself gives up at its time, unless it is being restarted.
-            let _: Result<(), _> = timeout(longest.unwrap_or_default(), settled(required)).await;
+            let (started, _) = tokio::join!(join_all(required.iter().map(started)), timeout(GRACE, settled(others)));
+            started.into_iter().collect()
         }))
     }
 
@@ -284,9 +305,17 @@ async fn status(slot: Slot) -> ServerStatus {
     status
 }
 
+/// Waits for a required server.
+async fn started(slot: &Slot) -> Result<(), String> {
+    let (name, Some(server)) = (&slot.config.name, slot.server()) else { return Ok(()) };
+    // The server itself gives up at its time, and says more about the reason than that the time is over.
+    let started = server.ready(slot.config.startup_timeout + GRACE).await;
+    started.map(drop).map_err(|why| format!("the required MCP server `{name}` cannot be used: {why}"))
+}
+
 /// Waits until none of the servers is starting.
-async fn settled(servers: Vec<(bool, watch::Receiver<Phase>)>) {
-    join_all(servers.into_iter().map(|(_, mut phases)| async move {
+async fn settled(servers: Vec<watch::Receiver<Phase>>) {
+    join_all(servers.into_iter().map(|mut phases| async move {
         // A server whose task has ended does not start any more.
         let _: Result<_, _> = phases.wait_for(|phase| !matches!(phase, Phase::Starting)).await.map(drop);
     }))

@@ -25,15 +25,18 @@ pub(crate) struct ServerTool {
     spec: ToolSpec,
     target: Arc<Target>,
     runs_in_parallel: bool,
+    /// Whether its server is starting, and had it when it last ran. Calls then wait, and are judged by the tool that the
+    /// server has.
+    is_remembered: bool,
 }
 
 impl ServerTool {
-    pub(crate) fn new(name: String, slot: &Slot, server: Arc<Server>, tool: &Described) -> Self {
+    pub(crate) fn new(name: String, slot: &Slot, server: Arc<Server>, tool: &Described, is_remembered: bool) -> Self {
         let description = tool.description.clone().or_else(|| tool.title.clone()).unwrap_or_default();
         let spec = ToolSpec::function(name.clone(), description, parameters(&tool.input_schema));
         let target = Target::new(Arc::clone(&slot.config), server, tool);
         let runs_in_parallel = slot.config.runs_in_parallel || target.claims.reads_only;
-        Self { name, spec, target: Arc::new(target), runs_in_parallel }
+        Self { name, spec, target: Arc::new(target), runs_in_parallel, is_remembered }
     }
 }
 
@@ -64,7 +67,13 @@ impl Tool for ServerTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
-        begin(&self.target, &call, cx, grants.allows_tool(&self.target.digest))
+        let is_granted = grants.allows_tool(&self.target.digest);
+        if self.is_remembered {
+            let granted = is_granted.then(|| self.target.digest.clone());
+            let known = Some((self.target.tool.clone(), granted));
+            return Box::new(EarlyCall::new(&self.target.config, &self.target.server, call, cx, known));
+        }
+        begin(&self.target, &call, cx, is_granted)
     }
 }
 
@@ -102,7 +111,7 @@ impl Call for Refused {
     }
 }
 
-/// A server that is starting or has failed. Its tools are not known, but a model may remember them from earlier turns.
+/// A server that is starting or has failed. Its tools are not known, but a model may know them from earlier turns.
 pub(crate) struct StartingServer {
     config: Arc<McpServer>,
     server: Arc<Server>,
@@ -128,8 +137,7 @@ impl Tool for StartingServer {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let (config, server) = (Arc::clone(&self.config), Arc::clone(&self.server));
-        Box::new(EarlyCall { config, server, call, cx: Arc::clone(cx), begun: None })
+        Box::new(EarlyCall::new(&self.config, &self.server, call, cx, None))
     }
 }
 
@@ -139,23 +147,41 @@ struct EarlyCall {
     server: Arc<Server>,
     call: ToolCall,
     cx: Arc<ToolContext>,
+    /// The tool, if the model was offered it, and the digest of the tool that a person has allowed.
+    known: Option<(String, Option<Box<str>>)>,
     begun: Option<Box<dyn Call>>,
 }
 
 impl EarlyCall {
+    fn new(
+        config: &Arc<McpServer>,
+        server: &Arc<Server>,
+        call: ToolCall,
+        cx: &Arc<ToolContext>,
+        known: Option<(String, Option<Box<str>>)>,
+    ) -> Self {
+        let (config, server) = (Arc::clone(config), Arc::clone(server));
+        Self { config, server, call, cx: Arc::clone(cx), known, begun: None }
+    }
+
     async fn begin(&mut self) -> Vec<Effect> {
         let McpServer { name, startup_timeout, .. } = &*self.config;
         let started = self.server.ready(*startup_timeout).await;
-        let means = |tool: &&Described| {
-            let safe = names::tool_name(name, &tool.name, &mut std::collections::BTreeSet::new());
-            self.config.offers(&tool.name) && names::means(&self.call.tool, &safe, name, &tool.name)
+        let means = |tool: &&Described| match &self.known {
+            Some((known, _)) => tool.name == *known,
+            None => {
+                let safe = names::tool_name(name, &tool.name, &mut std::collections::BTreeSet::new());
+                self.config.offers(&tool.name) && names::means(&self.call.tool, &safe, name, &tool.name)
+            }
         };
         let mut call = match &started {
             Ok(ready) => match ready.tools.iter().find(means) {
                 Some(tool) => {
                     let target = Target::new(Arc::clone(&self.config), Arc::clone(&self.server), tool);
-                    // Grants are not known here, so the question is asked again at worst.
-                    begin(&Arc::new(target), &self.call, &self.cx, false)
+                    // A tool that has changed since it was allowed is asked about again.
+                    let granted = self.known.as_ref().and_then(|(_, granted)| granted.as_ref());
+                    let is_granted = granted == Some(&target.digest);
+                    begin(&Arc::new(target), &self.call, &self.cx, is_granted)
                 }
                 None => Box::new(Refused(format!("unsupported call: {}", self.call.tool))),
             },

@@ -114,6 +114,8 @@ async fn while_connected(server: &Mutex<Server>, mut wire: Wire) -> std::io::Res
 
 struct Server {
     mode: String,
+    /// The first request.
+    first: Option<String>,
     /// Whether the tool `extra` is there.
     extra: bool,
     /// How many requests were cancelled.
@@ -135,7 +137,7 @@ fn text(text: &str) -> Value {
 
 impl Server {
     fn new(mode: String) -> Self {
-        Self { mode, extra: false, cancelled: 0, asked: None, out: Vec::new() }
+        Self { mode, first: None, extra: false, cancelled: 0, asked: None, out: Vec::new() }
     }
 
     fn receive(&mut self, message: &Value) {
@@ -158,6 +160,7 @@ impl Server {
 
     fn requested(&mut self, id: &Value, method: &str, params: &Value) {
         let is_stateless = self.mode == "stateless";
+        self.first.get_or_insert_with(|| method.to_owned());
         let result = match method {
             "initialize" if is_stateless => {
                 return self.out.push(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}));
@@ -190,8 +193,9 @@ impl Server {
     fn tools(&self) -> Vec<Value> {
         let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
         let tool = |name: &str, annotations: Value| json!({"name": name, "description": name, "inputSchema": schema, "annotations": annotations});
-        let reads = json!({"readOnlyHint": true});
-        let names = ["echo", "count", "fail", "hang", "crash", "big", "ask", "pid", "cancelled", "grow", "wrong-id"];
+        let reads = if self.mode == "claimless" { Value::Null } else { json!({"readOnlyHint": true}) };
+        let names =
+            ["echo", "count", "fail", "hang", "crash", "big", "ask", "pid", "cancelled", "grow", "wrong-id", "first"];
         let mut tools: Vec<Value> = names.map(|name| tool(name, reads.clone())).to_vec();
         let described = if self.extra { "writes more" } else { "writes" };
         tools.push(json!({"name": "write", "description": described, "inputSchema": schema}));
@@ -248,6 +252,7 @@ impl Server {
                 None
             }
             "pid" => Some(text(&std::process::id().to_string())),
+            "first" => Some(text(self.first.as_deref().unwrap_or_default())),
             "cancelled" => Some(text(&self.cancelled.to_string())),
             "grow" => {
                 self.extra = true;

@@ -56,8 +56,9 @@ pub trait ToolServers: Send + Sync + fmt::Debug {
 pub trait ThreadServers: ToolSource {
     /// Waits for the next event for the log of the thread. Cancel safe.
     fn next_event(&self) -> BoxFuture<'_, Body>;
-    /// The wait before the first request of a turn, if a server is starting that is worth a wait.
-    fn before_turn(&self) -> Option<BoxFuture<'static, ()>>;
+    /// The wait before a request of a turn, if a server is starting that is worth a wait. It fails if a server does not
+    /// start without which the user wants no turn.
+    fn before_turn(&self) -> Option<BoxFuture<'static, Result<(), String>>>;
     /// The servers by name. Waits until each has started or failed, and for the lists of its resources.
     fn list(&self) -> BoxFuture<'static, Vec<ServerStatus>>;
     /// Calls a tool for a client, which has decided that it may run.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::{ThreadState, Tokens};
-use codex_log::{Abort, Body, Record, ReviewEntered, ThreadStarted, TurnId};
+use codex_log::{Abort, Body, Outcome, Record, ReviewEntered, ThreadStarted, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::{
     Cursor, Feed, FeedStart, HistoryMode, InitialHistory, RewindOutcome, Subscription, Thread, ThreadRequest,
@@ -76,8 +76,8 @@ enum Wake {
     Called(Vec<CallEvent>),
     /// A server has something to tell.
     Server(Body),
-    /// The wait for servers is over.
-    ToolsReady,
+    /// The wait for servers is over, or has failed.
+    ToolsReady(Option<Outcome>),
     /// It is time to keep what has grown.
     DraftDue,
     /// Nothing runs, nobody has said anything, and the goal is not reached.
@@ -199,7 +199,8 @@ impl Session {
                 Wake::Arrived(input) => self.step(input).await,
                 Wake::Called(events) => Box::pin(self.called(events)).await,
                 Wake::Server(body) => self.tell_of_server(body).await,
-                Wake::ToolsReady => Box::pin(self.perform(vec![Effect::AskModel])).await,
+                Wake::ToolsReady(None) => Box::pin(self.perform(vec![Effect::AskModel])).await,
+                Wake::ToolsReady(Some(failed)) => Box::pin(self.stop_with(failed)).await,
                 Wake::DraftDue => self.journal.write_draft(),
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
@@ -247,7 +248,7 @@ impl Session {
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 () = self.journal.draft_due(), if self.journal.has_draft() => Wake::DraftDue,
                 arrived = turn.work.next() => Wake::Arrived(arrived),
-                () = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady,
+                failed = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady(failed),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },

@@ -254,7 +254,7 @@ impl Session {
         running
     }
 
-    async fn stop_with(&mut self, outcome: Outcome) {
+    pub(super) async fn stop_with(&mut self, outcome: Outcome) {
         let mut outputs = self.finish_calls().await;
         outputs.extend(self.cut_off_calls());
         self.step(Input::Stop(outcome, outputs)).await;

@@ -40,7 +40,7 @@ pub(super) struct RunningTurn {
     /// The user's messages in it.
     said: Vec<String>,
     /// The wait for servers before the model is asked.
-    pub(super) wait: Option<BoxFuture<'static, ()>>,
+    pub(super) wait: Option<BoxFuture<'static, Result<(), String>>>,
 }
 
 impl RunningTurn {
@@ -71,12 +71,13 @@ impl RunningTurn {
         }
     }
 
-    /// Waits until the model can be asked. Cancel safe.
-    pub(super) async fn tools_ready(wait: &mut Option<BoxFuture<'static, ()>>) {
+    /// Waits until the model can be asked, or returns how the turn ends without a server that it needs. Cancel safe.
+    pub(super) async fn tools_ready(wait: &mut Option<BoxFuture<'static, Result<(), String>>>) -> Option<Outcome> {
         match wait {
             Some(waiting) => {
-                waiting.await;
+                let ready = waiting.await;
                 *wait = None;
+                missing(ready)
             }
             None => std::future::pending().await,
         }
@@ -112,4 +113,11 @@ pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
     let error = saved.err()?;
     let message = format!("this thread could not be saved: {}", full_message(&error));
     Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
+}
+
+/// The outcome of a turn without a server that it needs.
+fn missing(ready: Result<(), String>) -> Option<Outcome> {
+    let message = ready.err()?;
+    let hint = Some("fix the server, or remove `required` from its configuration");
+    Some(Outcome::Failed(Failure { message, hint, info: CodexErrorInfo::Other }))
 }

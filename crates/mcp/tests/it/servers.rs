@@ -46,19 +46,94 @@ async fn a_server_that_says_nothing_or_noise_fails_at_its_time() {
 }
 
 #[tokio::test]
-async fn the_first_turn_waits_a_moment_for_a_server_and_longer_for_a_required_one() {
+async fn the_first_turn_waits_a_moment_for_a_server_and_fails_without_a_required_one() {
     let table = |more: &str| config("s", "silent", more).replace("startup_timeout_sec = 20", "startup_timeout_sec = 1");
     let world = World::new(&table(""));
     let thread = world.thread();
     let begun = Instant::now();
-    soon(thread.servers.before_turn().expect("the server is starting")).await;
-    assert!(begun.elapsed() >= Duration::from_millis(250) && begun.elapsed() < Duration::from_millis(900));
+    soon(thread.servers.before_turn().expect("the server is starting")).await.expect("it is not required");
+    assert!(begun.elapsed() >= Duration::from_millis(240) && begun.elapsed() < Duration::from_millis(900));
     assert!(thread.servers.before_turn().is_none(), "later turns do not wait");
     let world = World::new(&table("required = true"));
     let thread = world.thread();
-    let begun = Instant::now();
-    soon(thread.servers.before_turn().expect("the server is starting")).await;
-    assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let waited = soon(thread.servers.before_turn().expect("every turn needs the server")).await;
+        assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+        let why = waited.expect_err("the server does not start");
+        assert!(why.starts_with("the required MCP server `s` cannot be used: ") && why.contains("within 1 s"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_required_server_that_starts_is_waited_for_and_then_no_more() {
+    let world = World::new(&config("s", "good", "required = true"));
+    let thread = world.thread();
+    soon(thread.servers.before_turn().expect("the server is starting")).await.expect("it starts");
+    assert!(thread.servers.before_turn().is_none());
+    assert!(thread.offered().contains(&"mcp__s__echo".to_owned()));
+}
+
+#[tokio::test]
+async fn tools_of_the_last_run_are_offered_before_their_server_has_started() {
+    let world = World::new(&config("s", "good", "disabled_tools = ['pid']"));
+    world.thread().until("ready").await;
+    world.remembers(1).await;
+    let world = world.again();
+    let mut thread = world.thread();
+    let offered = thread.offered();
+    assert!(
+        offered.contains(&"mcp__s__echo".to_owned()) && !offered.contains(&"mcp__s__pid".to_owned()),
+        "{offered:?}"
+    );
+    assert_eq!(thread.call("mcp__s__echo", &json!({"text": "hi"})).await.output, r#"{"text":"hi"}"#);
+    assert_eq!(thread.offered(), offered, "the live list is the same");
+}
+
+#[tokio::test]
+async fn a_call_of_a_remembered_tool_is_judged_by_what_the_server_says_now() {
+    let world = World::new(&config("s", "good", ""));
+    world.thread().until("ready").await;
+    world.remembers(1).await;
+    let world = world.again();
+    world.write(&config("s", "claimless", ""));
+    let mut thread = world.thread();
+    assert!(thread.offered().contains(&"mcp__s__echo".to_owned()));
+    thread.asked("mcp__s__echo", &json!({})).await;
+}
+
+#[tokio::test]
+async fn a_server_that_failed_the_last_time_is_neither_offered_nor_waited_for() {
+    let world = World::new(&config("s", "good", ""));
+    world.thread().until("ready").await;
+    world.remembers(1).await;
+    let world = world.again();
+    world.write(&config("s", "crash", ""));
+    let thread = world.thread();
+    thread.until("failed").await;
+    assert!(!thread.offered().contains(&"mcp__s__echo".to_owned()));
+    let next = world.thread();
+    assert!(next.servers.before_turn().is_none(), "a server that has failed is not waited for");
+}
+
+#[tokio::test]
+async fn a_server_without_a_handshake_is_asked_without_one_the_next_time() {
+    let world = World::new(&config("s", "stateless", ""));
+    let mut thread = world.thread();
+    let first = thread.call("mcp__s__first", &json!({})).await.output;
+    assert!(first.contains(r#""initialize""#), "{first}");
+    world.remembers(1).await;
+    drop(thread);
+    let world = world.again();
+    let mut thread = world.thread();
+    let first = thread.call("mcp__s__first", &json!({})).await.output;
+    assert!(first.contains("server/discover"), "{first}");
+    world.write(&config("s", "good", ""));
+    let world = world.again();
+    let mut thread = world.thread();
+    let first = thread.call("mcp__s__first", &json!({})).await.output;
+    assert!(first.contains("server/discover"), "{first}");
+    assert!(thread.call("mcp__s__echo", &json!({"text": "x"})).await.output.contains('x'), "it is greeted after all");
 }
 
 #[tokio::test]

@@ -84,6 +84,31 @@ impl World {
         world
     }
 
+    /// The same home for another run of the program.
+    pub(crate) fn again(mut self) -> Self {
+        self.all = Arc::new(McpServers::new(Env::process()));
+        self
+    }
+
+    /// Waits until something is remembered of this many servers.
+    pub(crate) async fn remembers(&self, servers: usize) {
+        let folder = self.folder.path().join("cache/mcp");
+        let count = || {
+            std::fs::read_dir(&folder).map_or(0, |entries| {
+                entries
+                    .filter_map(Result::ok)
+                    .filter(|entry| entry.path().extension().is_some_and(|end| end == "json"))
+                    .count()
+            })
+        };
+        soon(async {
+            while count() < servers {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
     pub(crate) fn write(&self, config: &str) {
         std::fs::write(self.home().config_file(), config).expect("the configuration can be written");
     }

@@ -18,6 +18,7 @@ mod app_known_items;
 mod app_known_threads;
 mod app_known_ways;
 mod app_limits;
+mod app_mcp;
 mod app_methods;
 mod app_order;
 mod app_restarts;
@@ -35,3 +36,8 @@ mod v1_conversations;
 mod v1_dialects;
 mod v1_server_methods;
 mod v1_stored_threads;
+
+#[test]
+fn plays_an_mcp_server() {
+    codex_testkit::mcp_server::play();
+}

@@ -1,0 +1,48 @@
+//! MCP servers of threads, as clients see them.
+
+use codex_testkit::mcp_server::config;
+use serde_json::{Value, json};
+
+use crate::app_client::AppClient;
+use crate::app_threads::start;
+
+/// A client of a server with a script, and with these MCP servers.
+async fn with_servers(servers: &str, script: &Value) -> AppClient {
+    let provider = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
+                    script = 'script.json'\n";
+    let client = AppClient::start_new(&format!("{provider}{servers}")).await;
+    std::fs::write(client.home("script.json"), script.to_string()).expect("a file can be written");
+    client
+}
+
+fn text(text: &str) -> Value {
+    json!({"items": [{"text": text}]})
+}
+
+async fn send(client: &mut AppClient, thread: &str) {
+    let input = json!([{"type": "text", "text": "go"}]);
+    client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
+}
+
+#[tokio::test]
+async fn a_turn_fails_if_a_required_server_does_not_start() {
+    let servers = config("needed", "crash", "required = true");
+    let mut client = with_servers(&servers, &json!([text("It goes on.")])).await;
+    let thread = start(&mut client).await;
+    send(&mut client, &thread).await;
+    let ended = client.next_notification("turn/completed").await;
+    let error = ended["turn"]["error"]["message"].as_str().unwrap_or_default();
+    assert_eq!(ended["turn"]["status"], "failed");
+    assert!(error.starts_with("the required MCP server `needed` cannot be used: "), "{error}");
+    assert!(error.contains("MCP-STDERR-TEXT"), "{error}");
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_without_a_server_that_does_not_start() {
+    let mut client = with_servers(&config("extra", "crash", ""), &json!([text("It goes on.")])).await;
+    let thread = start(&mut client).await;
+    send(&mut client, &thread).await;
+    assert_eq!(client.next_notification("turn/completed").await["turn"]["status"], "completed");
+    client.end_unread().await;
+}
