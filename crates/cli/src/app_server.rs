@@ -50,14 +50,20 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
     // The only client on standard input cannot reconnect.
-    let app = AppServer::new(start(shared, args, 0)?);
+    let app = AppServer::for_one_client(start(shared, args, 0)?);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, like everything else: waking this one for every message would take time.
     let served = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
-        memory::let_go_of_start();
+        let serve = app.serve_alone(stdio::input(), stdio::output(output));
+        let after_start = async {
+            app.initialized().await;
+            memory::let_go_of_start();
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
-            served = app.serve_alone(stdio::input(), stdio::output(output)) => served.context("the connection failed"),
+            served = serve => served.context("the connection failed"),
+            () = after_start => Ok(()),
             () = stop.wait() => {
                 app.close().await;
                 Ok(())

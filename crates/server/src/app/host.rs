@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use codex_config::{AccountHost, Config, ConfigSource};
+use codex_config::{AccountHost, Config, ConfigSource, ConfigWarning};
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
 use codex_thread::{ClientProfile, InitialHistory, StartThread, ThreadHost};
 use codex_tools::servers::ToolServers;
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 
 use super::connection::{Client, Connection, lock};
 use super::disk::Places;
@@ -48,12 +49,38 @@ pub(crate) struct Host {
     pub(crate) places: Places,
     /// The connected clients.
     connections: Mutex<Vec<Weak<Connection>>>,
+    /// The configuration at the start, for a server whose one client comes at once.
+    pub(crate) at_start: Option<AtStart>,
+    /// Notified when a client has initialized.
+    pub(crate) initialized: Notify,
+}
+
+/// The parts of the configuration that `initialize` needs.
+#[derive(Debug)]
+pub(crate) struct AtStart {
+    pub(crate) release: ProtocolRelease,
+    pub(crate) warnings: Vec<ConfigWarning>,
 }
 
 impl Host {
     pub(crate) fn new(start: Start) -> Self {
         let store = Arc::clone(&start.store);
-        Self { start, store, places: Places::default(), connections: Mutex::default() }
+        Self {
+            start,
+            store,
+            places: Places::default(),
+            connections: Mutex::default(),
+            at_start: None,
+            initialized: Notify::new(),
+        }
+    }
+
+    /// Reads the configuration before there is a runtime: a thread for the two reads of `initialize` would cost more
+    /// than they do.
+    pub(crate) fn for_one_client(start: Start) -> Self {
+        let host = Self::new(start);
+        let warnings = host.start.config.warnings(host.start.cwd.clone());
+        Self { at_start: Some(AtStart { release: host.release(), warnings }), ..host }
     }
 
     /// Registers a connected client.

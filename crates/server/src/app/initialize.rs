@@ -24,6 +24,7 @@ impl Serve for call::Initialize {
         request.answer(result).await;
         if is_new {
             super::config_warnings::greet(&connection).await;
+            connection.host.initialized.notify_one();
         }
     }
 }
@@ -32,11 +33,13 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     let InitializeParams { client_info, capabilities } = params;
     client_info.check_name()?;
     let asked = connection.host.start.release.or_else(|| capabilities.as_ref().map(implied_release));
-    let release = if let Some(release) = asked {
-        release
-    } else {
-        let host = Arc::clone(&connection.host);
-        blocking(move || Ok(host.release())).await?
+    let release = match (asked, &connection.host.at_start) {
+        (Some(release), _) => release,
+        (None, Some(at_start)) => at_start.release,
+        (None, None) => {
+            let host = Arc::clone(&connection.host);
+            blocking(move || Ok(host.release())).await?
+        }
     };
     let capabilities = capabilities.unwrap_or_default();
     let start = &connection.host.start;

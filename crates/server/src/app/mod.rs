@@ -65,6 +65,18 @@ impl AppServer {
         Self { host: Arc::new(Host::new(start)), closing: watch::Sender::new(false) }
     }
 
+    /// A server for the one client of standard input, which initializes at once. Its configuration is read here, so
+    /// this belongs before the runtime is started.
+    #[must_use]
+    pub fn for_one_client(start: Start) -> Self {
+        Self { host: Arc::new(Host::for_one_client(start)), closing: watch::Sender::new(false) }
+    }
+
+    /// Waits until a client has initialized.
+    pub async fn initialized(&self) {
+        self.host.initialized.notified().await;
+    }
+
     /// Serves one client until its input ends and all its requests are answered.
     ///
     /// A single client owns its threads: they end with it, running turns are interrupted, and everything is written.
