@@ -35,7 +35,9 @@ fn read(stream: &[u8], mut decode: impl FnMut(&str, &mut VecDeque<ModelEvent>) -
     for mut chunk in stream.chunks(16 * 1024) {
         while let Ok(Some(data)) = parser.next(&mut chunk) {
             assert!(decode(data, &mut events).is_ok(), "the event is right");
-            seen += events.drain(..).filter(|event| matches!(event, ModelEvent::TextDelta { .. })).count();
+            let is_delta =
+                |event: &ModelEvent| matches!(event, ModelEvent::TextDelta { .. } | ModelEvent::ReasoningDelta { .. });
+            seen += events.drain(..).filter(is_delta).count();
         }
     }
     assert_eq!(seen, DELTAS, "every delta arrives");
@@ -56,15 +58,58 @@ fn responses(bencher: Bencher<'_, '_>) {
     });
 }
 
-#[divan::bench]
-fn chat(bencher: Bencher<'_, '_>) {
-    let event = |delta: &str| {
+/// Chunks that differ in their text, and perhaps in more.
+#[derive(Debug, Clone, Copy)]
+enum Chunks {
+    Text,
+    Thoughts,
+    /// The time of each chunk.
+    Times,
+    /// A member of random length, as `OpenAI` sends it.
+    Obfuscated,
+    /// The ids of tokens beside the text, as vLLM can send them.
+    TokenIds,
+    /// The probability of each token.
+    Probabilities,
+    /// The tokens so far in each chunk.
+    Counts,
+}
+
+impl Chunks {
+    const ALL: [Self; 7] =
+        [Self::Text, Self::Thoughts, Self::Times, Self::Obfuscated, Self::TokenIds, Self::Probabilities, Self::Counts];
+
+    fn chunk(self, number: usize) -> String {
+        let text = format!("word{number} ");
+        let created = if matches!(self, Self::Times) { 1_700_000_000 + number } else { 1_700_000_000 };
+        let name = if matches!(self, Self::Thoughts) { "reasoning_content" } else { "content" };
+        let (mut beside, mut probabilities, mut after) = (String::new(), "null".to_owned(), String::new());
+        match self {
+            Self::Text | Self::Thoughts | Self::Times => {}
+            Self::Obfuscated => after = format!(r#","obfuscation":"{}""#, &"aB3xK9pQ2mZ"[number % 11..]),
+            Self::TokenIds => beside = format!(r#","token_ids":[{number}]"#),
+            Self::Probabilities => {
+                probabilities = format!(
+                    r#"{{"content":[{{"token":"{text}","logprob":-0.{number},"bytes":null,"top_logprobs":[]}}]}}"#
+                );
+            }
+            Self::Counts => {
+                after = format!(
+                    r#","usage":{{"prompt_tokens":20,"completion_tokens":{number},"total_tokens":{}}}"#,
+                    20 + number
+                );
+            }
+        }
         format!(
-            r#"{{"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1700000000,"model":"mock-model","system_fingerprint":"fp","choices":[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":null}}]}}"#
+            r#"{{"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":{created},"model":"mock-model","system_fingerprint":"fp","choices":[{{"index":0,"delta":{{"{name}":"{text}"}},"logprobs":{probabilities},"finish_reason":null{beside}}}]{after}}}"#
         )
-    };
-    let stream =
-        stream(&event(r#"{"role":"assistant"}"#), |number| event(&format!(r#"{{"content":"word{number} "}}"#)));
+    }
+}
+
+#[divan::bench(args = Chunks::ALL)]
+fn chat(bencher: Bencher<'_, '_>, chunks: Chunks) {
+    let begin = r#"{"id":"chatcmpl-0123456789abcdef","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#;
+    let stream = stream(begin, |number| chunks.chunk(number));
     bencher.bench(|| {
         let mut decoder = ChatDecoder::new(maker(), tools(), Thoughts::Raw, true);
         read(&stream, |data, events| decoder.decode(data, events))

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 use super::calls::{Calls, Piece};
-use super::frame::Frame;
+use super::frame::{Frame, Framed};
 use crate::answer_tools::AnswerTools;
 use crate::refusal::{failure, shorten};
 use crate::thinking::Thinking;
@@ -33,11 +33,22 @@ pub struct ChatDecoder {
     counts: bool,
     id: String,
     frame: Frame,
+    /// The member that the frame was learnt for.
+    framed: TextMember,
     growing: Growing,
     calls: Calls,
     refusal: String,
     is_finished: bool,
-    usage: Option<TokenUsage>,
+    /// The last count of tokens, still encoded: some servers send one with every chunk.
+    usage: String,
+}
+
+/// A member of a chunk with text.
+#[derive(Debug, Clone, Copy, Default)]
+enum TextMember {
+    #[default]
+    Content,
+    Reasoning,
 }
 
 /// The item that grows.
@@ -60,11 +71,12 @@ impl ChatDecoder {
             counts,
             id: String::new(),
             frame: Frame::default(),
+            framed: TextMember::default(),
             growing: Growing::Nothing,
             calls: Calls::default(),
             refusal: String::new(),
             is_finished: false,
-            usage: None,
+            usage: String::new(),
         }
     }
 
@@ -81,8 +93,12 @@ impl ChatDecoder {
             self.is_finished |= self.calls.is_empty();
             return self.end(events);
         }
-        if let Some(text) = self.frame.text(data) {
-            self.say(text, events);
+        if let Some(Framed { text, usage }) = self.frame.read(data) {
+            match self.framed {
+                TextMember::Content => self.say(text, events),
+                TextMember::Reasoning => self.think(text, events),
+            }
+            self.count(usage);
             return Ok(());
         }
         let malformed = |source| ModelError::Malformed { event: format!("{:?}", shorten(data, 80)), source };
@@ -104,13 +120,19 @@ impl ChatDecoder {
                 self.finish(&reason)?;
             }
         }
-        if let Some(usage) = chunk.usage.filter(|_| self.counts) {
-            self.usage = serde_json::from_str::<Option<Usage>>(usage.get()).ok().flatten().map(TokenUsage::from);
-        }
-        if let Some(text) = only_text {
+        self.count(chunk.usage.map(RawValue::get));
+        if let Some((member, text)) = only_text {
+            self.framed = member;
             self.frame.learn(data, text.get());
         }
         Ok(())
+    }
+
+    fn count(&mut self, usage: Option<&str>) {
+        if let Some(usage) = usage.filter(|_| self.counts) {
+            self.usage.clear();
+            self.usage.push_str(usage);
+        }
     }
 
     /// The stream is over.
@@ -129,7 +151,9 @@ impl ChatDecoder {
             });
             events.push_back(ModelEvent::ItemDone(item, origin));
         }
-        let (response_id, usage) = (std::mem::take(&mut self.id), self.usage.take());
+        // A count that cannot be read is none.
+        let usage = serde_json::from_str::<Usage>(&std::mem::take(&mut self.usage)).ok().map(TokenUsage::from);
+        let response_id = std::mem::take(&mut self.id);
         events.push_back(ModelEvent::Completed { response_id, usage, follows_schema: false });
         Ok(())
     }
@@ -261,17 +285,25 @@ struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// The text of a chunk that says nothing else.
-    fn only_text(&self) -> Option<&'a RawValue> {
+    /// The text of a chunk that says nothing else, except for a count of tokens.
+    fn only_text(&self) -> Option<(TextMember, &'a RawValue)> {
         let is_null = |raw: Option<&RawValue>| raw.is_none_or(|raw| raw.get() == "null");
         let [Choice { index: None | Some(0), delta: Some(delta), message: None, finish_reason: None }] =
             self.choices.as_deref()?
         else {
             return None;
         };
-        let others = [self.usage, delta.reasoning_content, delta.reasoning, delta.refusal];
-        let is_only = others.into_iter().all(is_null) && delta.tool_calls.is_none();
-        delta.content.filter(|content| is_only && content.get().starts_with('"'))
+        if delta.tool_calls.is_some() || !is_null(delta.refusal) {
+            return None;
+        }
+        let texts = [
+            (TextMember::Content, delta.content),
+            (TextMember::Reasoning, delta.reasoning_content),
+            (TextMember::Reasoning, delta.reasoning),
+        ];
+        let mut texts = texts.into_iter().filter(|(_, text)| !is_null(*text));
+        let (Some((member, text)), None) = (texts.next(), texts.next()) else { return None };
+        text.filter(|text| text.get().starts_with('"')).map(|text| (member, text))
     }
 }
 
