@@ -1,6 +1,3 @@
-//! No text makes the patch parser panic.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    let _ = codex_patch::parse(text);
-});
+libfuzzer_sys::fuzz_target!(|text: &str| codex_fuzz::patch(text));
