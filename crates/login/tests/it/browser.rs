@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::world::World;
 
-/// Where the issuer sends a browser that opens the login.
+/// The address to which the issuer redirects a browser that opens the login.
 fn sent_to(world: &World, login: &BrowserLogin) -> String {
     let target = login.url().strip_prefix(world.issuer.url()).unwrap();
     world.issuer.answer("GET", target, false, b"").location.unwrap()

@@ -10,4 +10,6 @@ mod network;
 mod real_issuer;
 mod renewal;
 mod store;
+#[cfg(feature = "keyring")]
+mod system_keyring;
 mod world;
