@@ -17,11 +17,11 @@ use crate::renewal::Due;
 use crate::tokens::{renew, revoke};
 use crate::{Issuer, LoginError, LoginStore};
 
-/// How long another process may take to renew the login.
+/// The time limit for another process to renew the login.
 const LOCK_TIME: Duration = Duration::from_secs(40);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a renewal that failed is not tried again, while the old token still works.
+/// The time before a failed renewal is tried again, while the old token still works.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The state of the places that a login may be in.

@@ -62,7 +62,7 @@ impl BrowserFlow {
         Ok(Self { pkce: Pkce::new()?, state: random::<32>()?, port, redirect_uri })
     }
 
-    /// Where the browser is sent.
+    /// The address that the browser is redirected to.
     pub(crate) fn url(&self, issuer: &Issuer, originator: &str, workspaces: &[String]) -> String {
         issuer.authorize_url(&Asked {
             redirect_uri: &self.redirect_uri,

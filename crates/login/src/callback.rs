@@ -13,9 +13,9 @@ use crate::browser::{Reply, Visit};
 
 /// The longest request.
 const MOST_BYTES: usize = 16 * 1024;
-/// How long a visitor may take to say something, and to hear the answer.
+/// The time limit for a connection to send its request, and to read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many visitors are heard at once.
+/// The number of connections that are served at once.
 const MOST_VISITORS: usize = 16;
 
 /// Somebody who waits for an answer.

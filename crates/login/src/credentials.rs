@@ -66,7 +66,7 @@ impl ProviderCredentials {
         self.accounts.auth().await
     }
 
-    /// Where a login goes: to `ChatGPT`, and nowhere else, whatever the provider's address is.
+    /// The one address that a login is sent to: that of `ChatGPT`, whatever the provider's address is.
     fn base_url(&self) -> Result<String, LoginError> {
         let own = self.provider.base_url.as_deref().unwrap_or_default();
         let parsed = Url::parse(own).ok();

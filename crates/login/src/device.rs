@@ -10,11 +10,11 @@ use crate::LoginError;
 use crate::http::Answer;
 use crate::tokens::{code, refused};
 
-/// How long the user may take.
+/// The time limit for the user.
 pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
 /// The longer interval after `slow_down` (RFC 8628, section 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
-/// How often the issuer is asked that does not say.
+/// The polling interval if the issuer names none.
 const USUAL_INTERVAL: u64 = 5;
 /// The longest pause, so that the wait stays short.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct DevicePolls {
     interval: Duration,
-    /// How much of the time has gone by.
+    /// The time that has passed.
     waited: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Why nobody is logged in.
+//! Failures of logins.
 
 use std::error::Error;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum LoginError {
     /// Nobody has logged in for too long.
     #[error("nobody logged in within {} minutes", after.as_secs() / 60)]
     Expired {
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
     /// The user or the issuer said no.

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::{Accounts, LoginError};
 
-/// How long the client may take to bring new tokens.
+/// The time limit for the client to supply new tokens.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
 
 /// The longest explanation of a client that is passed on.

@@ -18,7 +18,7 @@ use crate::{Accounts, Issuer, LoginError};
 /// The ports that a browser may come back to; the issuer knows them.
 pub const PORTS: [u16; 2] = [1455, 1457];
 
-/// How long the user may take in the browser.
+/// The time limit for the user in the browser.
 const BROWSER_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The issuer, and the parameters of a login.
@@ -170,7 +170,7 @@ impl DeviceLogin {
         &self.user_code
     }
 
-    /// Where the user types it.
+    /// The page where the user types it.
     #[must_use]
     pub fn page(&self) -> String {
         self.options.issuer.device_page()

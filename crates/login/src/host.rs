@@ -20,7 +20,7 @@ use crate::{Accounts, Issuer, LoginError, LoginOptions};
 const ISSUER: &str = "CODEX_APP_SERVER_LOGIN_ISSUER";
 const CLIENT_ID: &str = "CODEX_APP_SERVER_LOGIN_CLIENT_ID";
 
-/// How long a login that is given up may take to free its port.
+/// The time limit for a cancelled login to free its port.
 const GIVING_UP: Duration = Duration::from_secs(2);
 
 /// A login that waits for its user.

@@ -11,14 +11,14 @@ use reqwest::Url;
 use serde_json::Value as Json;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a request may take, from its beginning to the end of its answer.
+/// The time limit for a request, from its beginning to the end of its response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read.
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// A request. Its debug text names the address alone, for everything else may be a secret.
 pub struct Request {
-    /// Where it goes.
+    /// Its address.
     pub url: String,
     pub body: Body,
     /// The token that it carries.

@@ -53,7 +53,7 @@ impl Issuer {
         &self.client_id
     }
 
-    /// Where a browser goes to log in.
+    /// The address that a browser opens to log in.
     pub(crate) fn authorize_url(&self, asked: &Asked<'_>) -> String {
         let text = str::to_owned;
         let mut fields = vec![
@@ -94,7 +94,7 @@ impl Issuer {
         format!("{}/api/accounts/deviceauth/token", self.url)
     }
 
-    /// Where the user types the code.
+    /// The page where the user types the code.
     pub(crate) fn device_page(&self) -> String {
         format!("{}/codex/device", self.url)
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::DateTime;
 use codex_config::{Auth, Claims, Tokens};
 
-/// How old a login may become whose token does not say how long it lives.
+/// The maximum age of a login whose token has no expiry.
 const USUAL_AGE: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
 /// The action that tokens need before they are used.

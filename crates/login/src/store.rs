@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::LoginError;
 
-/// How long a keyring may take, including a user who unlocks it.
+/// The time limit for a keyring, including a user who unlocks it.
 const KEYRING_TIME: Duration = Duration::from_secs(60);
 
 /// The place in errors about the content.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{Answer, Model, ModelEvent, Prompt};
 
-/// How deep schemas may refer to each other.
+/// The maximum depth of references between schemas.
 const DEEPEST: usize = 64;
 
 /// The schema that an answer has to follow.

@@ -1,4 +1,4 @@
-//! How long to wait before the next try.
+//! The delays between attempts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How requests are authorized.
+//! The authorization of requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use crate::{ModelError, Secret};
 
-/// Where the authorization of requests comes from.
+/// A source of authorizations.
 ///
 /// It is asked for every request, so a key or token that changes while a turn runs is used from the next request on.
 pub trait Credentials: Send + Sync {

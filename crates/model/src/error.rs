@@ -1,4 +1,4 @@
-//! Why a model did not answer, and whether asking again may help.
+//! Failures of requests to models, and whether a retry may help.
 
 use std::{error::Error, time::Duration};
 
@@ -55,7 +55,7 @@ pub enum ModelError {
         status: u16,
         /// The provider's message.
         message: String,
-        /// How long the provider asks to wait.
+        /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
     /// The key or login was refused.
@@ -99,7 +99,7 @@ pub enum ModelError {
     /// The provider fell silent.
     #[error("{DISCONNECTED}: the model sent nothing for {}", spell(*after))]
     Idle {
-        /// How long it was silent.
+        /// The time of silence.
         after: Duration,
     },
     /// The model failed while it answered.
@@ -109,7 +109,7 @@ pub enum ModelError {
         code: String,
         /// The provider's message.
         message: String,
-        /// How long the provider asks to wait.
+        /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
     /// The model stopped before its answer was whole.
@@ -138,7 +138,7 @@ pub enum Retry {
     Never,
     /// The turn may ask again.
     Stream {
-        /// How long the provider asks to wait.
+        /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
     /// The allowance of the account is used up, and comes back.
@@ -265,7 +265,7 @@ impl ModelError {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
     }
 
-    /// How long the provider asked to be left alone.
+    /// The time that the provider asked to wait.
     pub(crate) fn asked_to_wait(&self) -> Option<Duration> {
         match self {
             Self::Status { after, .. } | Self::Failed { after, .. } => *after,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use codex_wire::provider_traits::ProviderTraits;
 
-/// How many characters of a name that was too long tell it apart from others that begin like it.
+/// The number of characters that distinguish a shortened name from others with the same beginning.
 const MARK_LENGTH: usize = 9;
 
 /// A name as a provider takes it. It depends on the name alone, so a call and its output agree.

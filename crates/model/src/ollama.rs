@@ -12,7 +12,7 @@ use crate::{ModelError, http_client};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long the server may be silent: it downloads gigabytes, but says so all the time.
+/// The time limit for silence. A download of gigabytes reports progress all the time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The longest line.
@@ -21,12 +21,12 @@ const LONGEST_LINE: usize = 64 * 1024;
 /// More parts than any model has.
 const MOST_PARTS: usize = 1000;
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PullProgress {
-    /// How many bytes are here.
+    /// The number of bytes so far.
     pub completed: u64,
-    /// How many there are, as far as is known by now.
+    /// The number of bytes in total, as far as it is known.
     pub total: u64,
 }
 

@@ -26,23 +26,23 @@ pub struct Prompt {
     pub tools: Arc<ToolList>,
     /// Whether the model may make several calls in one answer.
     pub parallel_tool_calls: bool,
-    /// How the model is to reason; `None` for models that do not.
+    /// The settings of reasoning; `None` for models that do not reason.
     pub reasoning: Option<ReasoningRequest>,
-    /// How long the answer is meant to be.
+    /// The wanted length of the answer.
     pub verbosity: Option<Verbosity>,
     /// A JSON schema that the final answer has to follow.
     pub output_schema: Option<Value>,
-    /// How long the answer may be, for wires that want to be told.
+    /// The maximum length of the answer, for APIs that require one.
     pub max_output_tokens: Option<u32>,
 }
 
-/// How a model is asked to reason.
+/// The settings of reasoning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReasoningRequest {
-    /// How much of it.
+    /// The amount of reasoning.
     pub effort: Option<ReasoningEffort>,
-    /// How much of it to sum up for the reader.
+    /// The length of its summary.
     pub summary: Option<ReasoningSummary>,
-    /// How the model is made to think, on wires where models differ in that.
+    /// The request parameter that turns reasoning on, for APIs whose models differ in that.
     pub thinking: ThinkingForm,
 }

@@ -10,10 +10,10 @@ use crate::{
     wait::{LONGEST_WAIT, retry_after, until, wait_in_message},
 };
 
-/// How much of an answer that is no stream is read.
+/// The number of bytes that are read of a response that is no stream.
 pub(crate) const READ_LIMIT: usize = 64 * 1024;
 
-/// How much of it is shown.
+/// The number of bytes of it that are shown.
 const SHOWN_LIMIT: usize = 2 * 1024;
 
 /// Reads the answer to a request that brought no stream.

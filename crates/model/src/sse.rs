@@ -12,12 +12,12 @@ use bytes::Buf;
 /// The most bytes that one event, or one line, may have.
 pub const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// How much room is kept for the next event.
+/// The capacity that is kept for the next event.
 const KEPT_BYTES: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Why a stream cannot be read.
+/// An error in a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum SseError {
     /// An event is larger than anyone sends.
@@ -39,7 +39,7 @@ pub struct Parser {
     line: Vec<u8>,
     /// The data lines of the current event, joined by line feeds.
     data: Vec<u8>,
-    /// How many bytes before them belong to the first line, but not to its value.
+    /// The number of bytes before them that belong to the first line, but not to its value.
     skipped: usize,
     event: Event,
     /// The last line ended in a carriage return, to which a line feed may still belong.

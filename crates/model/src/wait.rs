@@ -1,4 +1,4 @@
-//! How long a provider asks to be left alone.
+//! The time that a provider asks clients to wait.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -8,7 +8,7 @@ use super::messages;
 use crate::encoding::{Form, Function, json_of, schema_instruction, write_string};
 use crate::{Prompt, ReasoningRequest};
 
-/// How long an answer may be where nothing is known of the model; the wire wants a number.
+/// The maximum length of an answer of an unknown model. The API requires a number.
 const MOST_TOKENS: u32 = 8192;
 
 /// The fewest tokens that a model may be given to think in.

@@ -25,10 +25,10 @@ const GO_ON: &str = r#"{"type":"text","text":"Go on."}"#;
 
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 
-/// How long the name of a call may be.
+/// The longest id of a call.
 const CALL_ID_LENGTH: usize = 64;
 
-/// How many marks messages may have: one of the four is for what comes before them.
+/// The number of cache marks in messages: one of the four is for the instructions and tools before them.
 const MOST_MARKS: usize = 3;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], form: &Form<
 struct Joined<'b> {
     body: &'b mut Vec<u8>,
     side: Option<u8>,
-    /// Where the last block of each message of the user ends, before its brace.
+    /// The end of the last block of each user message, before its brace.
     ends: Vec<usize>,
     written: Written,
 }

@@ -29,7 +29,7 @@ const NOTHING: u8 = b'-';
 /// Stands between the output of a call and its pictures; no JSON has it.
 const PICTURES: char = '\u{1}';
 
-/// How long the name of a call may be; some servers refuse longer ones.
+/// The longest id of a call; some servers reject longer ones.
 const CALL_ID_LENGTH: usize = 64;
 
 /// Adds the conversation to a request.

@@ -12,7 +12,7 @@ use codex_wire::ids::ThreadId;
 use crate::ModelEvent;
 use crate::encoding::{Form, StoredAnswer};
 
-/// How many threads are remembered.
+/// The number of threads that are remembered.
 const MOST_THREADS: usize = 256;
 
 /// The most items of an answer that is remembered.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::item::{Item, milliseconds};
 
-/// Why a script cannot be played.
+/// An error in a script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// It is no JSON.
@@ -93,9 +93,9 @@ pub struct Entry {
     pub headers: Vec<(String, String)>,
     /// A plain answer in place of a stream.
     pub plain: Option<Plain>,
-    /// How long the first byte takes.
+    /// The time before the first byte.
     pub delay: Duration,
-    /// How the stream ends.
+    /// The end of the stream.
     pub end: End,
     /// Whether the provider says that the answer was held to a schema.
     pub follows_schema: bool,
@@ -161,7 +161,7 @@ impl Default for Usage {
     }
 }
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {

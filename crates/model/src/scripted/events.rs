@@ -59,7 +59,7 @@ fn last_event(id: &str, end: End, usage: Usage, follows_schema: bool) -> Option<
     }
 }
 
-/// Where an item stands in the script.
+/// The position of an item in the script.
 struct Place {
     entry: usize,
     index: usize,

@@ -160,7 +160,7 @@ impl Playing {
     }
 }
 
-/// How long nothing has come, and how long that may be.
+/// The time without an event so far, and its limit.
 struct Silence {
     limit: Duration,
     so_far: Duration,

@@ -1,4 +1,4 @@
-//! How the tests ask a model and write down what it says.
+//! Requests of the tests, and answers as text.
 
 use std::{sync::Arc, time::Duration};
 
