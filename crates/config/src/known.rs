@@ -120,6 +120,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.stream_max_retries"),
     own("model_providers.*.connect_timeout_ms"),
     own("model_providers.*.stream_idle_timeout_ms"),
+    own("model_providers.*.supports_websockets"),
     own("model_providers.*.requires_openai_auth"),
     own("model_providers.*.script"),
     own("model_providers.*.key_header"),
@@ -288,7 +289,6 @@ pub(crate) const KEYS: &[Known] = &[
     unused("js_repl_node_module_dirs", ABSENT),
     unused("shell_environment_policy.experimental_use_profile", ABSENT),
     unused("model_providers.*.aws.**", ABSENT),
-    unused("model_providers.*.supports_websockets", ABSENT),
     unused("model_providers.*.websocket_connect_timeout_ms", ABSENT),
 ];
 

@@ -60,6 +60,8 @@ pub struct ProviderConfig {
     pub connect_timeout_ms: u64,
     /// How long a stream may be silent, before its first byte and within it.
     pub stream_idle_timeout_ms: u64,
+    /// Whether the Responses API is also available over WebSockets.
+    pub supports_websockets: bool,
     /// How long the list of its models may take.
     pub models_timeout_ms: u64,
     /// Whether the login in `auth.json` is used.
@@ -90,6 +92,7 @@ impl ProviderConfig {
             stream_max_retries: 5,
             connect_timeout_ms: 20_000,
             stream_idle_timeout_ms: 300_000,
+            supports_websockets: false,
             models_timeout_ms: 5_000,
             requires_openai_auth: false,
             script: None,
@@ -141,6 +144,7 @@ impl ProviderConfig {
             stream_idle_timeout_ms: entry
                 .integer("stream_idle_timeout_ms", 1..)?
                 .unwrap_or(self.stream_idle_timeout_ms),
+            supports_websockets: entry.bool("supports_websockets")?.unwrap_or(self.supports_websockets),
             models_timeout_ms: entry.integer("models_timeout_ms", 1..)?.unwrap_or(self.models_timeout_ms),
             requires_openai_auth,
             script: entry.path("script")?.or(self.script),

@@ -149,6 +149,7 @@ fn by_http(config: &ProviderConfig, credentials: SharedCredentials, env: &Env, o
         wire: wire_kind(config),
         traits: config.traits.clone(),
         base_url: config.base_url.clone().unwrap_or_default(),
+        supports_websockets: config.supports_websockets,
         credentials,
         headers: fixed.chain(from_env).collect(),
         query: config.query_params.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())).collect(),

@@ -28,6 +28,8 @@ pub(crate) struct Form<'a> {
     pub(crate) schemas: SchemaForm,
     /// The stored answer that the request continues, if there is one.
     pub(crate) follows: Option<StoredAnswer>,
+    /// Whether the request is a message of a WebSocket.
+    pub(crate) is_message: bool,
 }
 
 /// An answer that the provider stores.
@@ -35,7 +37,7 @@ pub(crate) struct Form<'a> {
 pub(crate) struct StoredAnswer {
     /// Its id.
     pub(crate) response_id: String,
-    /// How many items at the beginning of the conversation it stands for.
+    /// The number of items at the beginning of the conversation that it stands for.
     pub(crate) items: usize,
 }
 
@@ -43,7 +45,7 @@ impl<'a> Form<'a> {
     pub(crate) fn new(wire: &str, provider: &str, account: Option<&str>, traits: &'a ProviderTraits) -> Self {
         let name = format!("{wire}/{provider}/{}", account.unwrap_or_default());
         let maker = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
-        Self { name: name.into(), traits, maker, schemas: traits.schemas, follows: None }
+        Self { name: name.into(), traits, maker, schemas: traits.schemas, follows: None, is_message: false }
     }
 
     /// Whether an item holds something that only another provider reads.

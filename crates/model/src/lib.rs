@@ -36,6 +36,7 @@ pub mod sse;
 mod testing;
 mod thinking;
 mod wait;
+mod zstd;
 
 use std::{pin::Pin, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Where a model is, and how to talk to it.
+//! A provider of models: its address, its API and its limits.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -6,7 +6,7 @@ use codex_wire::provider_traits::ProviderTraits;
 
 use crate::{FixedKey, SharedCredentials};
 
-/// The wire of a provider.
+/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireKind {
     /// The Responses API.
@@ -30,17 +30,19 @@ pub struct Provider {
     pub traits: ProviderTraits,
     /// The URL that the path of the wire, such as `/responses`, is appended to.
     pub base_url: String,
+    /// Whether the provider takes requests of the Responses API over WebSockets.
+    pub supports_websockets: bool,
     /// The authorization of requests.
     pub credentials: SharedCredentials,
     /// Further headers; they win over ours.
     pub headers: Vec<(String, String)>,
     /// Parameters appended to the URL.
     pub query: Vec<(String, String)>,
-    /// How often a request that brought no answer is sent again.
+    /// The number of times that a request without a response is sent again.
     pub request_max_retries: u32,
-    /// How long a connection may take to come about.
+    /// The time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How long the provider may be silent, before its answer and within it.
+    /// The time limit for silence of the provider, before its answer and within it.
     pub stream_idle_timeout: Duration,
     /// A file of certificates to trust besides those of the system.
     pub ca_certificates: Option<PathBuf>,
@@ -61,6 +63,7 @@ impl Provider {
             wire: WireKind::Responses,
             traits: ProviderTraits::responses(),
             base_url: base_url.into(),
+            supports_websockets: false,
             credentials: SharedCredentials::new(FixedKey::default()),
             headers: Vec::new(),
             query: Vec::new(),
@@ -83,6 +86,7 @@ impl fmt::Debug for Provider {
             .field("wire", &self.wire)
             .field("traits", &self.traits)
             .field("base_url", &self.base_url)
+            .field("supports_websockets", &self.supports_websockets)
             .field("credentials", &self.credentials)
             .field("headers", &names(&self.headers))
             .field("query", &names(&self.query))

@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::answer_wire::AnswerWire;
 use crate::http::{RawRequest, Wire};
+use crate::socket;
 
 /// How long to wait for something before a test fails.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,11 +31,13 @@ pub struct Options {
     pub piece: Option<usize>,
     /// Whether connections stay open after a response.
     pub keep_alive: bool,
+    /// Whether `GET …/responses` opens a WebSocket.
+    pub websockets: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { piece: None, keep_alive: true }
+        Self { piece: None, keep_alive: true, websockets: false }
     }
 }
 
@@ -77,7 +80,7 @@ pub struct FakeModel {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     options: Options,
     player: Mutex<Player>,
     /// The names that `GET …/models` lists.
@@ -206,6 +209,9 @@ impl Shared {
         loop {
             let request = wire.read_request().await?;
             let path = request.target.split('?').next().unwrap_or_default();
+            if request.method == "GET" && path.ends_with("/responses") && self.options.websockets {
+                return socket::serve(self, wire, request, connection).await;
+            }
             if request.method == "POST"
                 && let Some(mut answer) = AnswerWire::of(path)
             {
@@ -238,7 +244,7 @@ impl Shared {
         }
     }
 
-    fn take(&self, request: RawRequest, connection: usize) -> Taken {
+    pub(crate) fn take(&self, request: RawRequest, connection: usize) -> Taken {
         let taken = {
             let mut player = self.player.lock().unwrap_or_else(PoisonError::into_inner);
             player.take(|| request.body.clone())

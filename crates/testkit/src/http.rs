@@ -28,6 +28,11 @@ impl Wire {
         Self { stream, buffer: Vec::new() }
     }
 
+    /// The stream itself, for another protocol.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Reads one request; the error `UnexpectedEof` means that the client has disconnected.
     pub(crate) async fn read_request(&mut self) -> io::Result<RawRequest> {
         let head_end = loop {

@@ -8,6 +8,7 @@ mod fake_issuer;
 mod fake_model;
 mod http;
 pub mod mcp_server;
+mod socket;
 mod tls;
 
 pub use fake_issuer::{FakeIssuer, IssuerAnswer};

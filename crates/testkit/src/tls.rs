@@ -1,5 +1,7 @@
 //! TLS with a certificate that only the test's own authority vouches for.
 
+#![expect(clippy::expect_used, reason = "a test cannot continue without it")]
+
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;

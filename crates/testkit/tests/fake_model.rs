@@ -11,7 +11,7 @@ use std::{
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
 
-const CLOSING: Options = Options { piece: None, keep_alive: false };
+const CLOSING: Options = Options { piece: None, keep_alive: false, websockets: false };
 
 /// Sends one request to a model that closes the connection after its response, and prints the response.
 #[track_caller]

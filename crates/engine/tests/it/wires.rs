@@ -6,7 +6,7 @@ use codex_config::Env;
 use codex_engine::{CredentialsSource, Setup, connect};
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, CommandItem, Event, Item, Outcome, TurnId};
-use codex_testkit::FakeModel;
+use codex_testkit::{FakeModel, Options};
 use codex_thread::InitialHistory;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::input::UserInput;
@@ -18,6 +18,9 @@ use crate::shown;
 use crate::world::{Client, World, outcome, said};
 
 pub(crate) const WIRES: [&str; 3] = ["responses", "chat", "anthropic"];
+
+/// The Responses API over a WebSocket.
+const WEBSOCKET: &str = "websocket";
 
 const PATCH: &str = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch";
 
@@ -96,12 +99,13 @@ fn scenarios() -> Vec<Scenario> {
 
 /// A thread whose provider speaks one wire, with another provider that speaks the next one.
 async fn start(fake: &FakeModel, scenario: &Scenario, wire: &str) -> Client {
+    let (wire, sockets) = if wire == WEBSOCKET { ("responses", true) } else { (wire, false) };
     let next = WIRES[(WIRES.iter().position(|known| *known == wire).expect("it is one") + 1) % WIRES.len()];
     let mut world = World::new();
     for (id, wire) in [("mock", wire), ("other", next)] {
         let table = format!(
             "model_providers.{id}={{base_url=\"{}/v1\",wire_api=\"{wire}\",stream_usage=true,thoughts=\"summary\",\
-             request_max_retries=1,stream_max_retries=1}}",
+             supports_websockets={sockets},request_max_retries=1,stream_max_retries=1}}",
             fake.url()
         );
         world = world.set(&table);
@@ -198,8 +202,9 @@ async fn every_scenario_gives_the_same_events_over_every_wire() {
     assert_eq!(scenarios.len(), 12);
     for scenario in &scenarios {
         let mut first: Option<Vec<String>> = None;
-        for wire in WIRES {
-            let fake = FakeModel::start(&scenario.script.to_string());
+        for wire in WIRES.into_iter().chain([WEBSOCKET]) {
+            let options = Options { websockets: wire == WEBSOCKET, ..Options::default() };
+            let fake = FakeModel::with(options, &scenario.script.to_string());
             let mut client = start(&fake, scenario, wire).await;
             let mut lines = Vec::new();
             for (number, doing) in scenario.turns.iter().enumerate() {
@@ -208,7 +213,12 @@ async fn every_scenario_gives_the_same_events_over_every_wire() {
             }
             assert!(lines.iter().all(|line| !line.contains("Failed")), "{} over {wire}: {lines:#?}", scenario.name);
             let bodies: Vec<Value> = fake.requests().iter().map(codex_testkit::Request::json).collect();
-            check_requests(scenario.name, wire, &bodies);
+            if wire == WEBSOCKET {
+                let first = fake.requests().swap_remove(0);
+                assert_eq!(first.header("upgrade"), Some("websocket"), "{}", scenario.name);
+            } else {
+                check_requests(scenario.name, wire, &bodies);
+            }
             match &first {
                 None => first = Some(lines),
                 Some(first) => assert_eq!(&lines, first, "{} over {wire}", scenario.name),

@@ -17,7 +17,7 @@ const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
 
 const MOST_REDIRECTS: usize = 5;
 
-/// How many clients are kept for later requests. The one that was made first is given up for another; models that use
+/// The number of clients that are kept for later requests. The oldest is dropped for another; models that use
 /// it keep it.
 const MOST_CLIENTS: usize = 16;
 
@@ -29,8 +29,17 @@ struct ClientKey {
     /// The scheme, host and port.
     origin: String,
     connect_timeout: Duration,
+    protocols: Protocols,
     /// A file of certificates, with its length and time of change: a client does not see a file that changes later.
     certificates: Option<(PathBuf, Option<(u64, SystemTime)>)>,
+}
+
+/// The versions of HTTP that a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocols {
+    All,
+    /// Only HTTP/1.1, whose connections can become WebSockets.
+    Upgradable,
 }
 
 /// The client of this process for a host. It uses the proxies of the environment, trusts the certificates of a file
@@ -43,15 +52,33 @@ pub fn http_client(
     connect_timeout: Duration,
     own_certificates: Option<&Path>,
 ) -> Result<Client, ModelError> {
+    client(url, connect_timeout, own_certificates, Protocols::All)
+}
+
+/// As above, for connections that become WebSockets.
+pub(super) fn upgradable_client(
+    url: &Url,
+    connect_timeout: Duration,
+    own_certificates: Option<&Path>,
+) -> Result<Client, ModelError> {
+    client(url, connect_timeout, own_certificates, Protocols::Upgradable)
+}
+
+fn client(
+    url: &Url,
+    connect_timeout: Duration,
+    own_certificates: Option<&Path>,
+    protocols: Protocols,
+) -> Result<Client, ModelError> {
     let certificates = own_certificates.map(|path| (path.to_owned(), version_of(path)));
-    let key = ClientKey { origin: url.origin().ascii_serialization(), connect_timeout, certificates };
+    let key = ClientKey { origin: url.origin().ascii_serialization(), connect_timeout, protocols, certificates };
     // Every change leaves the list whole, so a panic elsewhere does no harm.
     let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = clients.iter().find(|(of, _)| *of == key) {
         return Ok(known.clone());
     }
     // The lock is held meanwhile, so that threads that start together do not make a client each.
-    let client = new_client(url, connect_timeout, own_certificates)?;
+    let client = new_client(url, connect_timeout, own_certificates, protocols)?;
     if clients.len() == MOST_CLIENTS {
         clients.remove(0);
     }
@@ -65,12 +92,18 @@ fn version_of(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-fn new_client(url: &Url, connect_timeout: Duration, own_certificates: Option<&Path>) -> Result<Client, ModelError> {
+fn new_client(
+    url: &Url,
+    connect_timeout: Duration,
+    own_certificates: Option<&Path>,
+    protocols: Protocols,
+) -> Result<Client, ModelError> {
     // An error means that the process has a provider of cryptography already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let own = own_certificates.map(certificates).transpose()?.unwrap_or_default();
     let builder = || {
         let builder = Client::builder().connect_timeout(connect_timeout).redirect(Policy::custom(redirect));
+        let builder = if protocols == Protocols::Upgradable { builder.http1_only() } else { builder };
         builder.tls_certs_merge(own.clone())
     };
     let is_plain = url.scheme() == "http";

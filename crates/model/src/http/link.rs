@@ -10,10 +10,11 @@ use bytes::Bytes;
 use codex_wire::ids::ThreadId;
 use reqwest::{
     Client, Response, Url,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
 };
 
-use super::clients::{http_client, is_loopback};
+use super::body::{ACCEPTED_ENCODINGS, ResponseBody};
+use super::clients::{http_client, is_loopback, upgradable_client};
 use crate::{
     Authorization, ModelError, Provider, WireKind,
     redact::Secrets,
@@ -47,7 +48,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) client: Client,
-    url: Url,
+    pub(super) url: Url,
     pub(super) host: String,
 }
 
@@ -59,7 +60,12 @@ impl Endpoint {
             _ => provider.name.clone(),
         };
         let client = http_client(&url, provider.connect_timeout, provider.ca_certificates.as_deref())?;
-        Ok(Self { client, host, url })
+        Ok(Self { client, url, host })
+    }
+
+    /// A client whose connections can become WebSockets.
+    pub(super) fn upgradable_client(&self, provider: &Provider) -> Result<Client, ModelError> {
+        upgradable_client(&self.url, provider.connect_timeout, provider.ca_certificates.as_deref())
     }
 }
 
@@ -68,7 +74,7 @@ impl Link {
         Ok(Self { headers: headers(provider)?, endpoints: Mutex::default() })
     }
 
-    /// Where a request goes that is authorized in this way.
+    /// The endpoint for a request with this authorization.
     pub(super) fn endpoint(&self, provider: &Provider, used: &Authorization) -> Result<Arc<Endpoint>, ModelError> {
         let base_url = used.base_url.as_ref().unwrap_or(&provider.base_url);
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,10 +95,7 @@ impl Link {
         thread: ThreadId,
         body: impl Fn(Option<&str>) -> Vec<u8>,
     ) -> Result<(Response, Authorization), ModelError> {
-        let mut headers = self.headers.clone();
-        let id = header_value("conversation_id", &thread.to_string())?;
-        headers.entry("conversation_id").or_insert_with(|| id.clone());
-        headers.entry("session_id").or_insert(id);
+        let headers = thread_headers(&self.headers, thread)?;
         let mut attempt = 0;
         with_retries(provider.request_max_retries, || {
             attempt += 1;
@@ -154,17 +157,18 @@ impl Link {
 pub(super) async fn refused(
     provider: &Provider,
     endpoint: &Endpoint,
-    mut response: Response,
+    response: Response,
     used: &Authorization,
     attempt: u32,
 ) -> ModelError {
-    let details = details(endpoint, response.headers(), attempt);
+    let headers = response.headers().clone();
+    let details = details(endpoint, &headers, attempt);
     let status = response.status().as_u16();
-    let mut body = Vec::new();
+    let (mut source, mut body) = (ResponseBody::new(response), Vec::new());
     // The part that arrived by the deadline is enough: the status alone tells most of it.
     let _ = tokio::time::timeout(provider.stream_idle_timeout, async {
         while body.len() < READ_LIMIT
-            && let Ok(Some(chunk)) = response.chunk().await
+            && let Ok(Some(chunk)) = source.chunk().await
         {
             body.extend_from_slice(&chunk);
         }
@@ -174,7 +178,7 @@ pub(super) async fn refused(
     // A key is removed first, because the message is cut afterwards.
     let secrets = Secrets::of(provider, used);
     let text = secrets.remove(&String::from_utf8_lossy(&body));
-    let error = refusal(status, |name| header_text(response.headers(), name), &text, SystemTime::now());
+    let error = refusal(status, |name| header_text(&headers, name), &text, SystemTime::now());
     error.with_details(&details).without(&secrets)
 }
 
@@ -221,6 +225,7 @@ pub(super) fn request_url(provider: &Provider, base_url: &str, path: &[&str]) ->
 fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED_ENCODINGS));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, header_value("user-agent", &provider.user_agent)?);
     headers.insert("originator", header_value("originator", &provider.originator)?);
@@ -233,6 +238,15 @@ fn headers(provider: &Provider) -> Result<HeaderMap, ModelError> {
         value.set_sensitive(true);
         headers.insert(key, value);
     }
+    Ok(headers)
+}
+
+/// The headers of a request of a thread.
+pub(super) fn thread_headers(headers: &HeaderMap, thread: ThreadId) -> Result<HeaderMap, ModelError> {
+    let mut headers = headers.clone();
+    let id = header_value("conversation_id", &thread.to_string())?;
+    headers.entry("conversation_id").or_insert_with(|| id.clone());
+    headers.entry("session_id").or_insert(id);
     Ok(headers)
 }
 

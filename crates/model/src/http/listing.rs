@@ -3,13 +3,14 @@
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde_json::Value;
 
+use super::body::ResponseBody;
 use super::link::{Link, authorize, refused, request_url, without_url};
 use crate::{ModelError, Provider};
 
 /// The largest list that is read; the longest of real ones has about a megabyte.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many models are taken from a list.
+/// The number of models that are taken from a list.
 const MOST_MODELS: usize = 2000;
 
 /// The longest name of a model.
@@ -32,12 +33,13 @@ impl Link {
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let failed = |error| ModelError::Connect { host: endpoint.host.clone(), source: without_url(error) };
-        let mut response = endpoint.client.get(url).headers(headers).send().await.map_err(failed)?;
+        let response = endpoint.client.get(url).headers(headers).send().await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(refused(provider, &endpoint, response, &used, 1).await);
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        let broken = |source| ModelError::Connect { host: endpoint.host.clone(), source };
+        let (mut source, mut body) = (ResponseBody::new(response), Vec::new());
+        while let Some(chunk) = source.chunk().await.map_err(broken)? {
             if body.len() + chunk.len() > MOST_BYTES {
                 let source = format!("the list of models has more than {MOST_BYTES} bytes").into();
                 return Err(ModelError::Connect { host: endpoint.host.clone(), source });

@@ -1,9 +1,11 @@
 //! A model behind HTTP, whichever of the three wires it speaks.
 
+mod body;
 mod chains;
 mod clients;
 mod link;
 mod listing;
+mod sockets;
 mod stream;
 
 use std::collections::VecDeque;
@@ -17,7 +19,7 @@ use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
 pub use self::clients::http_client;
-use self::{chains::Chains, link::Link, stream::Stage};
+use self::{chains::Chains, link::Link, sockets::Sockets, stream::Stage};
 use crate::encoding::Form;
 use crate::{
     Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
@@ -43,6 +45,7 @@ struct Shared {
     chains: Chains,
     /// Whether the provider has refused to continue an answer, so that it is always sent everything from then on.
     refuses_chains: AtomicBool,
+    sockets: Sockets,
 }
 
 impl HttpModel {
@@ -56,6 +59,7 @@ impl HttpModel {
                 refuses_schemas: AtomicBool::new(false),
                 chains: Chains::default(),
                 refuses_chains: AtomicBool::new(false),
+                sockets: Sockets::default(),
             }),
         }
     }
@@ -81,7 +85,7 @@ impl Model for HttpModel {
 }
 
 impl Shared {
-    /// How requests are written for an account.
+    /// The format of requests for an account.
     fn form(&self, account: Option<&str>) -> Form<'_> {
         let Provider { id, wire, traits, .. } = &self.provider;
         let mut form = Form::new(wire.name(), id, account, traits);
@@ -151,9 +155,11 @@ enum Decoder {
 impl Decoder {
     fn new(wire: WireKind, prompt: &Prompt, form: &Form<'_>) -> Self {
         let (maker, traits) = (form.maker.clone(), form.traits);
+        // The ids of items tell which answer a later request continues.
+        let keeps_ids = traits.store || form.is_message;
         let tools = || AnswerTools::new(&prompt.tools, traits);
         match wire {
-            WireKind::Responses => Self::Responses(ResponsesDecoder::new(maker, traits.store)),
+            WireKind::Responses => Self::Responses(ResponsesDecoder::new(maker, keeps_ids)),
             WireKind::Chat => {
                 Self::Chat(Box::new(ChatDecoder::new(maker, tools(), traits.thoughts, traits.stream_usage)))
             }

@@ -6,29 +6,32 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use codex_wire::ids::ThreadId;
 use codex_wire::{provider_traits::SchemaForm, tokens::RateLimitSnapshot};
-use reqwest::{Response, Version};
+use reqwest::Response;
 use tokio::task::coop::consume_budget;
 
 use super::{
     Decoder, Shared,
+    body::ResponseBody,
     chains::StreamingAnswer,
-    link::{Link, header_text, without_url},
+    link::{Link, header_text},
+    sockets::{self, Socket, SocketAnswer},
 };
 use crate::{
     ModelError, ModelEvent, Prompt, WireKind, encoding::Form, limits::rate_limits, redact::Secrets, sse::Parser,
 };
 
-/// How long the last event is held back for the end of the body to come in, which nearly always came with it.
+/// The time that the last event is held back for the end of the body, which nearly always arrives with it.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// How long the end of the body may take after that.
+/// The time limit for the end of the body after that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The warning when schemas were refused.
 const SIMPLIFIED: &str = "the provider refused a schema of the tools, so it is given simpler ones";
 
-/// How far an answer is.
+/// The progress of an answer.
 pub(super) enum Stage {
     Asked(Box<Prompt>),
     Streaming(Box<Incoming>),
@@ -40,30 +43,26 @@ pub(super) enum Stage {
 /// Goes on to the next event.
 pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     match stage {
-        Stage::Asked(prompt) => {
-            let Opened { response, decoder, notice, streaming, secrets } = match open(&shared, *prompt).await {
-                Ok(opened) => opened,
+        Stage::Asked(prompt) => match open(&shared, *prompt).await {
+            Ok((opened, incoming)) => Ok(Some((opened, Stage::Streaming(Box::new(incoming))))),
+            Err(error) => {
+                let Some(rate_limits) = error.rate_limits() else { return Err(error) };
+                let opened = ModelEvent::Opened { rate_limits: Some(rate_limits) };
+                Ok(Some((opened, Stage::Refused(Box::new(error)))))
+            }
+        },
+        Stage::Streaming(mut incoming) => {
+            let event = match incoming.next().await {
+                Ok(event) => event,
                 Err(error) => {
-                    let Some(rate_limits) = error.rate_limits() else { return Err(error) };
-                    let opened = ModelEvent::Opened { rate_limits: Some(rate_limits) };
-                    return Ok(Some((opened, Stage::Refused(Box::new(error)))));
+                    let error = error.without(&incoming.secrets);
+                    incoming.source.give_up(&shared, &error);
+                    return Err(error);
                 }
             };
-            let told = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
-            let is_told = shared.provider.wire == WireKind::Responses || told != RateLimitSnapshot::default();
-            let rate_limits = is_told.then_some(told);
-            let mut incoming = Incoming::new(response, shared.provider.stream_idle_timeout, decoder);
-            (incoming.streaming, incoming.secrets) = (streaming, secrets);
-            incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));
-            Ok(Some((ModelEvent::Opened { rate_limits }, Stage::Streaming(Box::new(incoming)))))
-        }
-        Stage::Streaming(mut incoming) => {
-            let event = incoming.next().await.map_err(|error| error.without(&incoming.secrets))?;
-            if let Some(streaming) = &mut incoming.streaming {
-                streaming.see(&event, &shared.chains);
-            }
+            incoming.see(&event, &shared);
             let stage = if matches!(event, ModelEvent::Completed { .. }) {
-                incoming.drain().await;
+                incoming.source.finish(&shared).await;
                 Stage::Ended
             } else {
                 Stage::Streaming(incoming)
@@ -75,12 +74,42 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
     }
 }
 
-/// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
-async fn open(shared: &Shared, prompt: Prompt) -> Result<Opened, ModelError> {
+/// Asks, over a WebSocket if the provider has one that works.
+async fn open(shared: &Shared, prompt: Prompt) -> Result<(ModelEvent, Incoming), ModelError> {
     let provider = &shared.provider;
     let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
+    if shared.sockets.are_used(provider)
+        && let Some(answer) = sockets::open(shared, link, &prompt).await
+    {
+        return Ok(over_socket(shared, &prompt, answer));
+    }
+    let Opened { response, decoder, notice, streaming, secrets } = open_http(shared, link, &prompt).await?;
+    let told = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
+    let is_told = provider.wire == WireKind::Responses || told != RateLimitSnapshot::default();
+    let source = Source::Http { body: ResponseBody::new(response), parser: Parser::new(), chunk: Bytes::new() };
+    let mut incoming = Incoming::new(source, provider.stream_idle_timeout, decoder, secrets);
+    incoming.streaming = streaming;
+    incoming.events.extend(notice.map(|notice| ModelEvent::Notice(notice.to_owned())));
+    Ok((ModelEvent::Opened { rate_limits: is_told.then_some(told) }, incoming))
+}
+
+/// The answer of a WebSocket, with its first event.
+fn over_socket(shared: &Shared, prompt: &Prompt, answer: SocketAnswer) -> (ModelEvent, Incoming) {
+    let SocketAnswer { socket, used, first, rate_limits } = answer;
+    let provider = &shared.provider;
+    let form = Form { is_message: true, ..shared.form(used.account.as_deref()) };
+    let decoder = Decoder::new(provider.wire, prompt, &form);
+    let source = Source::Socket { thread: prompt.thread, socket: Box::new(socket) };
+    let mut incoming = Incoming::new(source, provider.stream_idle_timeout, decoder, Secrets::of(provider, &used));
+    incoming.streaming = Some(StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
+    incoming.failed = incoming.decoder.decode(&first, &mut incoming.events).err();
+    (ModelEvent::Opened { rate_limits: Some(rate_limits) }, incoming)
+}
+
+/// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
+async fn open_http(shared: &Shared, link: &Link, prompt: &Prompt) -> Result<Opened, ModelError> {
+    let provider = &shared.provider;
     let encoded = |schemas: Option<SchemaForm>| {
-        let prompt = &prompt;
         move |account: Option<&str>| {
             let form = shared.form(account);
             let schemas = schemas.unwrap_or(form.schemas);
@@ -104,7 +133,7 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<Opened, ModelError> {
         opened => (opened?, None),
     };
     let form = shared.form(used.account.as_deref());
-    let decoder = Decoder::new(provider.wire, &prompt, &form);
+    let decoder = Decoder::new(provider.wire, prompt, &form);
     let streaming = shared.is_chained().then(|| StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
     Ok(Opened { response, decoder, notice, streaming, secrets: Secrets::of(provider, &used) })
 }
@@ -129,16 +158,14 @@ fn is_about_schemas(message: &str) -> bool {
     ["schema", "additionalproperties", "function_declarations"].iter().any(|word| message.contains(word))
 }
 
-/// A stream of events whose headers have come.
+/// A stream of events that has begun.
 pub(super) struct Incoming {
-    response: Response,
+    source: Source,
     idle_timeout: Duration,
-    parser: Parser,
-    chunk: Bytes,
     decoder: Decoder,
     /// Decoded events that are not returned yet.
     events: VecDeque<ModelEvent>,
-    /// Why nothing follows what was decoded.
+    /// The error that follows the decoded events.
     failed: Option<ModelError>,
     /// Recognises the answer for later requests.
     streaming: Option<StreamingAnswer>,
@@ -146,10 +173,16 @@ pub(super) struct Incoming {
     secrets: Secrets,
 }
 
+/// The connection that an answer comes over.
+#[expect(clippy::large_enum_variant, reason = "it is boxed with the rest of the answer")]
+enum Source {
+    Http { body: ResponseBody, parser: Parser, chunk: Bytes },
+    Socket { thread: ThreadId, socket: Box<Socket> },
+}
+
 impl Incoming {
-    fn new(response: Response, idle_timeout: Duration, decoder: Decoder) -> Self {
-        let (parser, chunk, events, secrets) = (Parser::new(), Bytes::new(), VecDeque::new(), Secrets::default());
-        Self { response, idle_timeout, parser, chunk, decoder, events, failed: None, streaming: None, secrets }
+    fn new(source: Source, idle_timeout: Duration, decoder: Decoder, secrets: Secrets) -> Self {
+        Self { source, idle_timeout, decoder, events: VecDeque::new(), failed: None, streaming: None, secrets }
     }
 
     async fn next(&mut self) -> Result<ModelEvent, ModelError> {
@@ -160,41 +193,83 @@ impl Incoming {
             if let Some(error) = self.failed.take() {
                 return Err(error);
             }
-            if let Some(data) = self.parser.next(&mut self.chunk)? {
-                // Events before an error are returned before it.
-                self.failed = self.decoder.decode(data, &mut self.events).err();
-                self.parser.shed();
-                continue;
-            }
-            // Unknown events are skipped here, and a stream may be full of them.
-            consume_budget().await;
-            self.chunk = match tokio::time::timeout(self.idle_timeout, self.response.chunk()).await {
-                Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) => {
-                    self.failed = self.decoder.end(&mut self.events).err();
-                    continue;
+            // Events before an error are returned before it.
+            self.failed = self.source.read(&mut self.decoder, &mut self.events, self.idle_timeout).await.err();
+        }
+    }
+
+    /// Remembers the answer for later requests once it is complete.
+    fn see(&mut self, event: &ModelEvent, shared: &Shared) {
+        let Some(streaming) = &mut self.streaming else { return };
+        match &self.source {
+            Source::Http { .. } => streaming.see(event, &shared.chains),
+            Source::Socket { socket, .. } => streaming.see(event, &socket.chains),
+        }
+    }
+}
+
+impl Source {
+    /// Reads the next event, or the next piece of it.
+    async fn read(
+        &mut self,
+        decoder: &mut Decoder,
+        events: &mut VecDeque<ModelEvent>,
+        idle: Duration,
+    ) -> Result<(), ModelError> {
+        match self {
+            Self::Http { body, parser, chunk } => {
+                if let Some(data) = parser.next(chunk)? {
+                    let result = decoder.decode(data, events);
+                    parser.shed();
+                    return result;
                 }
-                Ok(Err(error)) => return Err(ModelError::Cut { source: Some(without_url(error)) }),
-                Err(_) => return Err(ModelError::Idle { after: self.idle_timeout }),
-            };
+                // Unknown events are skipped here, and a stream may be full of them.
+                consume_budget().await;
+                match tokio::time::timeout(idle, body.chunk()).await {
+                    Ok(Ok(Some(more))) => *chunk = more,
+                    Ok(Ok(None)) => return decoder.end(events),
+                    Ok(Err(error)) => return Err(ModelError::Cut { source: Some(error) }),
+                    Err(_) => return Err(ModelError::Idle { after: idle }),
+                }
+                Ok(())
+            }
+            Self::Socket { socket, .. } => {
+                consume_budget().await;
+                decoder.decode(&socket.next(idle).await?, events)
+            }
         }
     }
 
-    /// Reads the end of the body, because a connection is used again only after all of it was read. A provider that
-    /// takes its time to end it is waited for aside.
-    async fn drain(mut self: Box<Self>) {
-        if self.response.version() >= Version::HTTP_2 {
-            return;
-        }
-        if tokio::time::timeout(GRACE, self.read_to_end()).await.is_err() {
-            tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move { self.read_to_end().await }));
+    /// Remembers that a WebSocket has failed. The next attempt uses HTTP.
+    fn give_up(&self, shared: &Shared, error: &ModelError) {
+        if matches!(self, Self::Socket { .. }) && matches!(error, ModelError::Cut { .. } | ModelError::Idle { .. }) {
+            shared.sockets.give_up(error);
         }
     }
 
-    async fn read_to_end(&mut self) {
-        while let Ok(Some(_)) = self.response.chunk().await {
-            // Without it there is no end to wait for where the provider does not stop.
-            consume_budget().await;
+    /// Leaves the connection to the next request.
+    async fn finish(self, shared: &Shared) {
+        match self {
+            Self::Http { body, .. } => drain(body).await,
+            Self::Socket { thread, socket } => shared.sockets.keep(thread, *socket),
         }
+    }
+}
+
+/// Reads the end of the body, because a connection is used again only after all of it was read. A provider that takes its
+/// time to end it is waited for aside.
+async fn drain(mut body: ResponseBody) {
+    if body.is_independent() {
+        return;
+    }
+    if tokio::time::timeout(GRACE, read_to_end(&mut body)).await.is_err() {
+        tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, async move { read_to_end(&mut body).await }));
+    }
+}
+
+async fn read_to_end(body: &mut ResponseBody) {
+    while let Ok(Some(_)) = body.chunk().await {
+        // Without it there is no end to wait for where the provider does not stop.
+        consume_budget().await;
     }
 }

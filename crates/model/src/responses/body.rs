@@ -19,7 +19,9 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
     let known = form.follows.as_ref().map_or(0, |stored| stored.items);
     let sent: Vec<_> = prompt.input.iter().skip(known).filter(|item| !form.is_unreadable(item)).collect();
     let items = sent.iter().map(|item| item.json_bytes() + id_member(item, form).len() + 1).sum::<usize>();
-    let size = r#"{"model":,"instructions":,"input":[],"tools":,"#.len()
+    let begin = if form.is_message { r#"{"type":"response.create","model":"# } else { r#"{"model":"# };
+    let size = begin.len()
+        + r#","instructions":,"input":[],"tools":,"#.len()
         + model.len()
         + escaped_len(&prompt.instructions)
         + items.saturating_sub(1)
@@ -27,7 +29,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
         + tail.len();
 
     let mut body = Vec::with_capacity(size);
-    body.extend_from_slice(br#"{"model":"#);
+    body.extend_from_slice(begin.as_bytes());
     body.extend_from_slice(model.as_bytes());
     body.extend_from_slice(br#","instructions":"#);
     write_string(&mut body, &prompt.instructions);
@@ -63,7 +65,8 @@ struct Tail<'a> {
     parallel_tool_calls: bool,
     reasoning: Option<Reasoning<'a>>,
     store: bool,
-    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
     include: &'static [&'static str],
     prompt_cache_key: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +83,8 @@ impl<'a> Tail<'a> {
             parallel_tool_calls: prompt.parallel_tool_calls,
             reasoning: prompt.reasoning.as_ref().map(Reasoning),
             store: form.traits.store,
-            stream: true,
+            // The answer to a message is always a stream.
+            stream: (!form.is_message).then_some(true),
             // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
             prompt_cache_key: prompt.thread.to_string(),

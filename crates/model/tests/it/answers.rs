@@ -11,9 +11,9 @@ use crate::asking::{ask, model, prompt, provider};
 /// Plays a script whole, and then in pieces of one byte: what arrives is the same.
 async fn check(script: &str, expected: Expect) {
     let whole = ask(&model(&FakeModel::start(script)), "Hello.").await;
-    let in_bytes = FakeModel::with(Options { piece: Some(1), keep_alive: true }, script);
+    let in_bytes = FakeModel::with(Options { piece: Some(1), ..Options::default() }, script);
     assert_eq!(ask(&model(&in_bytes), "Hello.").await, whole, "one byte at a time");
-    let closing = FakeModel::with(Options { piece: None, keep_alive: false }, script);
+    let closing = FakeModel::with(Options { keep_alive: false, ..Options::default() }, script);
     assert_eq!(ask(&model(&closing), "Hello.").await, whole, "without keep-alive");
     expected.assert_eq(&whole);
 }

@@ -34,7 +34,7 @@ async fn cut_stream() {
         text msg-1-1 "Hel"
         error stream disconnected before completion: stream closed before response.completed; Other; Stream { after: None }
     "#]];
-    let closing = FakeModel::with(Options { piece: None, keep_alive: false }, script);
+    let closing = FakeModel::with(Options { keep_alive: false, ..Options::default() }, script);
     expected.assert_eq(&ask(&model(&closing), "Hello.").await);
     check(script, expected).await;
 }

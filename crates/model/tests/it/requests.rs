@@ -30,6 +30,7 @@ async fn headers_query_and_key() {
     expect![[r#"
         /v1/responses?api-version=2025+04
         accept: text/event-stream
+        accept-encoding: gzip, zstd
         content-type: application/json
         user-agent: agent/1
         originator: test
@@ -37,7 +38,6 @@ async fn headers_query_and_key() {
         conversation_id: 019a0000-0000-7000-8000-000000000001
         session_id: 019a0000-0000-7000-8000-000000000001
         authorization: Bearer sk-secret
-        accept-encoding: gzip
     "#]]
     .assert_eq(&format!("{}\n{headers}", request.path));
 }

@@ -15,13 +15,13 @@ fn storing(fake: &FakeModel) -> Provider {
     provider
 }
 
-fn user(text: &str) -> ConversationItem {
+pub(crate) fn user(text: &str) -> ConversationItem {
     let item = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
     raw(&item.to_string()).into()
 }
 
 /// Asks, and adds the items of the answer to the conversation.
-async fn turn(model: &HttpModel, conversation: &mut Prompt) {
+pub(crate) async fn turn(model: &HttpModel, conversation: &mut Prompt) {
     let mut answer = model.ask(conversation.clone());
     let mut items = Vec::new();
     while let Some(event) = answer.next().await {
@@ -33,7 +33,7 @@ async fn turn(model: &HttpModel, conversation: &mut Prompt) {
 }
 
 /// The answer that each request continues, and its number of items.
-fn sent(fake: &FakeModel) -> Vec<(Value, usize)> {
+pub(crate) fn sent(fake: &FakeModel) -> Vec<(Value, usize)> {
     let sent = |body: Value| (body["previous_response_id"].clone(), body["input"].as_array().map_or(0, Vec::len));
     fake.requests().iter().map(|request| sent(request.json())).collect()
 }
