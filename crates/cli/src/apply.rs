@@ -11,7 +11,7 @@ use codex_log::decode::{Decoder, Wanted};
 use codex_log::store::{Entry, ThreadSummary};
 use codex_log::{Body, Status};
 use codex_store::{RolloutLines, ThreadIndex};
-use codex_tools::own_git::{Checkout, OwnGit, writable_folders};
+use codex_tools::trusted_git::{Checkout, TrustedGit, writable_folders};
 
 use crate::args::{ApplyArgs, Shared};
 use crate::console;
@@ -44,7 +44,7 @@ pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode>
         let hint = format!("run it in a checkout of {work}, or print the diff with --print");
         return Err(ErrorWithHint { what, hint }.into());
     };
-    let git = OwnGit::find(&home, &env, &writable_folders(&cwd, None)).context("could not run git")?;
+    let git = TrustedGit::find(&home, &env, &writable_folders(&cwd, None)).context("could not run git")?;
     if !args.any_repo && !work.is_in(&here, &thread, &git) {
         let what = format!("this is another repository: {}; the thread worked in {work}", described(&here));
         return Err(ErrorWithHint { what, hint: "pass --any-repo to apply its changes here anyway".to_owned() }.into());
@@ -81,7 +81,7 @@ impl Work {
     }
 
     /// Whether a checkout belongs to the thread's repository: a worktree of it, or a clone.
-    fn is_in(&self, here: &Checkout, thread: &ThreadSummary, git: &OwnGit) -> bool {
+    fn is_in(&self, here: &Checkout, thread: &ThreadSummary, git: &TrustedGit) -> bool {
         if self.checkout.as_ref().is_some_and(|checkout| checkout.shares_repository(here)) {
             return true;
         }
@@ -144,7 +144,7 @@ fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Change
 }
 
 /// Applies a diff, all of it or nothing, and passes on git's output.
-fn apply(git: &OwnGit, folder: &Path, diff: &str) -> anyhow::Result<()> {
+fn apply(git: &TrustedGit, folder: &Path, diff: &str) -> anyhow::Result<()> {
     let applied = git.apply(folder, diff)?;
     for line in applied.said.lines() {
         console::note(format_args!("{line}"));

@@ -13,7 +13,7 @@ use codex_config::{
 use codex_log::store::ListQuery;
 use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
 use codex_store::ThreadIndex;
-use codex_tools::own_git::writable_folders;
+use codex_tools::trusted_git::writable_folders;
 use codex_wire::policy::SandboxPolicy;
 use serde::Serialize;
 

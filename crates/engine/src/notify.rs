@@ -1,7 +1,7 @@
-//! The program that the user wants told when a turn is done.
+//! The program that the user has configured to be notified when a turn has ended.
 //!
-//! It runs outside of every sandbox, so nothing in a workspace may decide what it is: it starts in `CODEX_HOME`, and
-//! programs that are named without a folder are not looked for where commands can write.
+//! It runs outside of every sandbox, so nothing in a workspace may choose it: it starts in `CODEX_HOME`, and a program
+//! that is named without a folder is not looked up where commands can write.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,10 +15,10 @@ use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use codex_tools::own_git::writable_folders;
+use codex_tools::trusted_git::writable_folders;
 
-/// How long the program may take. It is told, not waited for, and may outlive us; this only keeps it from staying for
-/// ever beside a server that does.
+/// The time limit of the program. Nothing waits for it, and it may outlive this process; the limit only keeps it from
+/// running forever next to a server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The message for the notification program.
@@ -53,14 +53,14 @@ pub(crate) fn notify(argv: &[String], notice: &Notice<'_>) {
     if let Ok(mut child) = command.spawn() {
         tokio::spawn(async move {
             if timeout(PATIENCE, child.wait()).await.is_err() {
-                // One that cannot be ended has ended.
+                // A program that cannot be killed has ended.
                 let _: std::io::Result<()> = child.kill().await;
             }
         });
     }
 }
 
-/// The program that is meant: a path counts from the folder of the configuration that names it.
+/// The path of the program: a relative path starts at the folder of the configuration that names it.
 fn locate(program: &str, home: &Path, programs: &Programs) -> Option<PathBuf> {
     if program.contains('/') { Some(home.join(program)) } else { programs.find(program) }
 }

@@ -11,13 +11,13 @@ pub mod grants;
 pub mod images;
 pub mod lifecycle;
 pub mod one_off;
-pub mod own_git;
 mod patching;
 mod plain;
 pub mod registry;
 pub mod rules;
 pub mod servers;
 mod specs;
+pub mod trusted_git;
 
 /// An error with its causes on one line, for clients.
 #[must_use]

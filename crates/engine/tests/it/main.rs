@@ -1,4 +1,4 @@
-//! Threads driven from outside, with a scripted model and a home in a temporary folder, on a paused clock.
+//! Threads driven from outside, with a scripted model and a temporary home, on a paused clock.
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
@@ -7,12 +7,13 @@ mod asking;
 mod bookmarks;
 mod broken_off;
 mod commands;
+mod compaction;
+mod concurrent_calls;
 mod goals;
 mod grants;
 mod hosting;
 mod law;
 mod limits;
-mod own_git;
 mod patches;
 mod prompts;
 mod real_model;
@@ -20,12 +21,11 @@ mod retries;
 mod reviews;
 mod saving;
 mod shown;
-mod side_by_side;
 mod start;
 mod stopping;
-mod summing_up;
 mod terminals;
 mod tools;
+mod trusted_git;
 mod turns;
 mod wires;
 mod world;

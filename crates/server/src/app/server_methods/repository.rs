@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::git::{GitDiffToRemoteParams, GitDiffToRemoteResponse};
-use codex_tools::own_git::{OwnGit, writable_folders};
+use codex_tools::trusted_git::{TrustedGit, writable_folders};
 
 use super::explain;
 use crate::app::connection::Connection;
@@ -32,7 +32,7 @@ async fn diff_to_remote(
         let mut writable = host.workspaces();
         writable.push(host.start.cwd.clone());
         writable.extend(writable_folders(&cwd, policy.as_ref()));
-        let git = OwnGit::find(host.start.config.home(), host.start.config.env(), &writable)
+        let git = TrustedGit::find(host.start.config.home(), host.start.config.env(), &writable)
             .map_err(|error| failed(&error))?;
         let found = git.diff_to_remote(&cwd).map_err(|error| failed(&error))?;
         Ok(GitDiffToRemoteResponse { sha: found.sha, diff: found.diff })

@@ -66,7 +66,7 @@ fn a_hostile_repository_runs_nothing_when_a_diff_is_applied() {
 
 /// Attributes about line endings name no programs, and are used.
 #[test]
-fn line_ends_are_kept_as_the_checkout_has_them() {
+fn the_line_ends_of_the_checkout_are_kept() {
     let fixture = Fixture::new();
     fixture.write(".gitattributes", "*.txt text eol=crlf\n");
     fixture.write("a.txt", "one\r\n");

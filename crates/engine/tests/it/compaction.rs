@@ -1,11 +1,11 @@
-//! Summing the conversation up, on request and by itself.
+//! Compaction, on request and automatic.
 
 use codex_log::{Body, Outcome, TurnId};
 
 use crate::world::{World, outcome, said, start};
 
 #[tokio::test(start_paused = true)]
-async fn on_request_the_summary_and_what_was_said_take_the_place_of_the_rest() {
+async fn on_request_a_summary_and_the_users_messages_replace_the_conversation() {
     let script =
         r#"[{"items": [{"text": "Noted."}]}, {"items": [{"text": "A fern."}]}, {"items": [{"text": "Yes."}]}]"#;
     let mut client = start(script).await;
@@ -39,8 +39,8 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
     let events = client.turn("2", "two").await;
     let compacted = |body: &Body| matches!(body, Body::Compacted(compacted) if compacted.after > 0);
     assert_eq!(events.iter().filter(|event| compacted(&event.body)).count(), 1);
-    // How much room there is now is told before the model has counted it: after the summary's own count, and in all
-    // nothing is added.
+    // The size of the window is published before the model has counted it: after the count of the summary itself,
+    // without adding to the total.
     let counts: Vec<_> = events
         .iter()
         .skip_while(|event| !compacted(&event.body))
@@ -59,7 +59,7 @@ async fn a_full_window_is_summed_up_by_itself_before_the_next_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_fails_is_said_and_the_thread_continues() {
+async fn a_failed_summary_is_reported_and_the_thread_continues() {
     let refusal = r#"{"status": 400, "body": {"error": {"message": "no"}}}"#;
     let script = format!(r#"[{{"items": [{{"text": "a"}}]}}, {refusal}, {{"items": [{{"text": "b"}}]}}]"#);
     let mut client = start(&script).await;

@@ -1,4 +1,4 @@
-//! Calls of one answer that run at the same time, with real processes.
+//! Concurrent calls of one answer, with real processes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn world(approval: &str) -> World {
     World::new().set(&format!("approval_policy={approval}")).set("sandbox_mode=danger-full-access")
 }
 
-/// Two commands that can only end when both run: each waits for the other to open its pipe.
+/// Two commands that can only end if both are running: each waits for the other to open its pipe.
 fn meeting() -> [Value; 2] {
     ["echo one > left; cat right", "cat left; echo two > right"].map(shell)
 }
@@ -41,7 +41,7 @@ fn printed(client: &Client) -> Vec<String> {
     outputs(client).iter().map(text).collect()
 }
 
-/// Reads until so many questions were asked, and returns the calls they are about.
+/// Reads until this many questions were asked, and returns their calls.
 async fn asked(client: &mut Client, count: usize) -> Vec<String> {
     let mut asked = Vec::new();
     while asked.len() < count {
@@ -83,7 +83,7 @@ async fn where_the_model_makes_one_call_at_a_time_commands_run_in_order() {
 }
 
 #[tokio::test]
-async fn a_patch_comes_after_what_was_called_before_it_and_before_what_was_called_after_it() {
+async fn a_patch_runs_after_earlier_calls_and_before_later_ones() {
     let patch = "*** Begin Patch\n*** Add File: made\n+by the patch\n*** End Patch";
     let calls = [
         shell("test ! -e made && echo before"),
@@ -119,7 +119,7 @@ async fn several_questions_are_open_at_once_and_each_is_answered_by_its_call() {
 async fn an_abort_of_one_ends_the_turn_and_all_others() {
     let sleep = json!({"call": "shell", "args": {"command": ["sleep", "600"], "timeout_ms": 600_000}});
     let calls = [sleep, shell("touch a"), shell("touch b")];
-    // A rule lets the first run without a question.
+    // A rule lets the first command run without a question.
     let world = world("untrusted");
     std::fs::create_dir(world.path("home/rules")).expect("a folder can be made");
     let world = world.file("home/rules/default.rules", "prefix_rule(pattern=[\"sleep\"], decision=\"allow\")\n");
@@ -175,7 +175,7 @@ async fn a_timeout_of_one_leaves_the_others_alone() {
 
 #[tokio::test]
 async fn no_more_than_eight_run_at_once() {
-    // Each waits for its own pipe, so that what has begun is what runs.
+    // Each command waits for its own pipe, so every started command is still running.
     let world = world("never");
     let names: Vec<String> = (0..10).map(|number| format!("pipe{number}")).collect();
     let made = std::process::Command::new("mkfifo").args(&names).current_dir(world.path("project")).status();
