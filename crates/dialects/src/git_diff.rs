@@ -78,7 +78,7 @@ pub fn summary<'a>(all: impl IntoIterator<Item = &'a Changes>, folder: &Path) ->
     files.into_iter().filter_map(line).collect()
 }
 
-/// Changes with the paths below one folder put below another.
+/// The changes, with paths below one folder moved below another.
 #[must_use]
 pub fn moved(changes: Changes, from: &Path, to: &Path) -> Changes {
     let there = |path: PathBuf| path.strip_prefix(from).map(|rest| to.join(rest)).unwrap_or(path);
@@ -91,7 +91,7 @@ pub fn moved(changes: Changes, from: &Path, to: &Path) -> Changes {
     changes.into_iter().map(moved).collect()
 }
 
-/// All files that changes are about.
+/// All files of the changes.
 pub fn paths(changes: &Changes) -> impl Iterator<Item = &Path> {
     changes.iter().flat_map(|(path, change)| {
         let moved = match change {
@@ -106,7 +106,7 @@ fn relative(path: &Path, folder: &Path) -> String {
     path.strip_prefix(folder).unwrap_or(path).display().to_string()
 }
 
-/// A name as git writes it. One that holds the end of a line would otherwise go on as a header of its own.
+/// A name as git writes it. An unquoted line break would start another header.
 fn quoted(prefix: &str, name: &str) -> String {
     let is_plain = |c: char| !c.is_control() && c != '"' && c != '\\';
     if name.chars().all(is_plain) {
@@ -129,7 +129,7 @@ fn quoted(prefix: &str, name: &str) -> String {
     text
 }
 
-/// The hunks of a diff without its names.
+/// The hunks of a diff without its file names.
 fn hunks(diff: &str) -> String {
     let start = if diff.starts_with("@@") { 0 } else { diff.find("\n@@").map_or(0, |place| place + 1) };
     let mut hunks = diff.get(start..).unwrap_or_default().to_owned();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_go_on_as_a_header() {
+    fn a_file_name_cannot_add_a_header() {
         let changes = BTreeMap::from([(
             PathBuf::from("/w/a\nnew file mode 120000\n\"\\\u{1b}\t.txt"),
             FileChange::Add { content: "x\n".to_owned() },

@@ -1,4 +1,4 @@
-//! A call of an MCP tool, for clients that know how to ask about commands only.
+//! A call of an MCP tool, for clients that can only approve commands.
 
 use codex_wire::command::{ParsedCommand, UnknownCommand};
 use codex_wire::mcp::McpInvocation;

@@ -1,4 +1,4 @@
-//! The limits of an account, where the provider has told them and where it has not.
+//! The rate limits of an account, with a provider that sends them and one that does not.
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 use codex_dialects::ProtocolRelease;
@@ -24,7 +24,7 @@ fn told(event: &Event, release: ProtocolRelease) -> (String, Vec<&'static str>) 
 }
 
 #[test]
-fn a_provider_that_tells_no_limits_gives_null_and_no_notification() {
+fn without_rate_limits_the_event_has_null_and_there_is_no_notification() {
     for release in [ProtocolRelease::V077, ProtocolRelease::V0166] {
         let (limits, methods) = told(&counted(None), release);
         assert_eq!((limits.as_str(), methods), ("null", Vec::new()), "{release:?}");

@@ -58,7 +58,7 @@ fn check<M: Serialize>(mut project: impl FnMut(&Event, &mut Vec<M>), expected: &
 }
 
 #[test]
-fn the_event_queue_tells_it() {
+fn a_call_is_an_event_of_the_queue() {
     check(
         |event, out| eq::project(event, Vocabulary::default(), out),
         &expect![[r#"
@@ -70,7 +70,7 @@ fn the_event_queue_tells_it() {
 }
 
 #[test]
-fn the_second_version_tells_it() {
+fn a_call_is_an_item_of_v2() {
     let mut projector = Projector::new("th".to_owned(), ProtocolRelease::V0166, ProjectionOptions::default());
     let mut project = |event: &Event, out: &mut Vec<Value>| {
         let mut notifications = Vec::new();
@@ -88,7 +88,7 @@ fn the_second_version_tells_it() {
 }
 
 #[test]
-fn exec_tells_it() {
+fn a_call_is_an_item_of_exec() {
     let mut projector = exec::Projector::default();
     check(
         |event, out| projector.project(event, out),
@@ -114,7 +114,7 @@ impl LineSink for Lines {
 }
 
 #[test]
-fn files_keep_it_whole() {
+fn a_call_is_stored_completely() {
     for body in bodies().into_iter().skip(1) {
         let Body::ItemCompleted(kept) = &body else { panic!("it is whole") };
         let mut lines = Lines::default();

@@ -11,7 +11,7 @@ use codex_log::line::Line;
 use expect_test::{ExpectFile, expect_file};
 use serde::Serialize;
 
-/// How much of what is told is shown; of the rest there is a check sum.
+/// The number of messages that are shown; the others are covered by a checksum.
 const SHOWN: usize = 200;
 
 const RELEASES: [&str; 6] = ["0.42", "0.58", "0.77", "0.166", "0.166-child-agent", "ours"];
@@ -83,7 +83,7 @@ fn the_messages_of_stored_threads() {
     check(messages, expect_file!["./stored/messages.txt"]);
 }
 
-/// Plays a stored thread: each event in all dialects that are played.
+/// Replays a stored thread: each event in all dialects.
 #[test]
 fn stored_threads_played_again() {
     let play = |release: &str, all: &mut Vec<String>| {

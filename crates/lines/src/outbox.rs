@@ -1,7 +1,7 @@
 //! Everything that one side of a connection sends, in one queue of bounded size.
 //!
-//! Answers have room of their own, so that a client which is slow to read notifications can still stop a thread.
-//! Notifications wait for room; those that wait are merged by the feed they come from.
+//! Answers have their own room, so that a client that is slow to read notifications can still interrupt a thread.
+//! Notifications wait for room; those that wait are merged by their feed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,11 +10,11 @@ use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many bytes of notifications may wait to be written.
+/// The maximum number of bytes of notifications that may wait to be written.
 const NOTIFICATION_BYTES: u32 = 256 * 1024;
-/// How many bytes of answers may wait to be written; more make the reading side wait.
+/// The maximum number of bytes of answers that may wait to be written; with more, the reading side waits.
 const ANSWER_BYTES: u32 = 4 * 1024 * 1024;
-/// How many bytes are gathered before they are written, while more is at hand.
+/// The number of bytes that are collected before they are written, while more are available.
 const WRITE_BYTES: usize = 256 * 1024;
 
 /// The sending side of a connection.
@@ -26,7 +26,7 @@ pub struct Outbox {
     next_request: AtomicI64,
 }
 
-/// Whole lines on their way out, and the room they take up.
+/// Queued lines, and the room they occupy.
 #[derive(Debug)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ struct Chunk {
 #[derive(Debug)]
 pub struct Room(Option<OwnedSemaphorePermit>);
 
-/// The end of the queue that writes.
+/// The receiving end of the queue, which writes.
 #[derive(Debug)]
 pub struct Writer<W> {
     queue: mpsc::UnboundedReceiver<Chunk>,
@@ -45,7 +45,7 @@ pub struct Writer<W> {
 }
 
 impl Outbox {
-    /// A queue to an output.
+    /// Creates a queue to an output.
     pub fn new<W: AsyncWrite + Unpin>(output: W) -> (Self, Writer<W>) {
         let (sender, queue) = mpsc::unbounded_channel();
         let room = |bytes: u32| Arc::new(Semaphore::new(bytes as usize));
@@ -69,12 +69,12 @@ impl Outbox {
         self.push(line, None);
     }
 
-    /// The number of the next request of ours, counted from 0.
+    /// The id of the next request of this side, from 0.
     pub fn next_request_id(&self) -> i64 {
         self.next_request.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits for room for so many bytes of notifications or requests.
+    /// Waits for room for a number of bytes of notifications or requests.
     pub async fn room(&self, bytes: usize) -> Room {
         Room(acquire(&self.notifications, bytes, NOTIFICATION_BYTES).await)
     }
@@ -85,13 +85,13 @@ impl Outbox {
     }
 
     fn push(&self, bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) {
-        // When the writer is gone so is the client.
+        // When the writer is gone, so is the client.
         let _: Result<(), _> = self.queue.send(Chunk { bytes, room });
     }
 }
 
 async fn acquire(room: &Arc<Semaphore>, bytes: usize, all: u32) -> Option<OwnedSemaphorePermit> {
-    // A message that is larger than all the room there is gets all of it, alone.
+    // A message that is larger than the whole room occupies all of it.
     let wanted = u32::try_from(bytes).unwrap_or(all).min(all);
     Arc::clone(room).acquire_many_owned(wanted).await.ok()
 }
@@ -103,7 +103,7 @@ pub fn encoded(message: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// Adds a message as a line. Half a line would be worse than none.
+/// Appends a message as a line. A partial line would be worse than none.
 pub fn add_line(bytes: &mut Vec<u8>, message: &impl Serialize) {
     let whole = bytes.len();
     match serde_json::to_writer(&mut *bytes, message) {
@@ -113,16 +113,17 @@ pub fn add_line(bytes: &mut Vec<u8>, message: &impl Serialize) {
 }
 
 impl<W: AsyncWrite + Unpin> Writer<W> {
-    /// Writes until nobody sends any more.
+    /// Writes until all senders are gone.
     ///
     /// # Errors
+    ///
     /// When the output fails.
     pub async fn run(mut self) -> std::io::Result<()> {
         let mut next = self.queue.recv().await;
         while let Some(Chunk { mut bytes, room }) = next.take() {
             let mut rooms = vec![room];
             while let Ok(chunk) = self.queue.try_recv() {
-                // Large ones are not copied.
+                // Large lines are not copied.
                 if bytes.len() + chunk.bytes.len() > WRITE_BYTES {
                     next = Some(chunk);
                     break;
@@ -153,7 +154,7 @@ mod tests {
         let (outbox, writer) = Outbox::new(near);
         let full = outbox.room(NOTIFICATION_BYTES as usize).await;
         outbox.send_notification(vec![b'n'; NOTIFICATION_BYTES as usize], full);
-        // No room is left: the next notification waits, and the answer does not.
+        // There is no room left: the next notification waits, and the answer does not.
         assert!(tokio::time::timeout(std::time::Duration::ZERO, outbox.room(1)).await.is_err());
         outbox.send_answer(encoded(&"answer")).await;
         let writing = tokio::spawn(writer.run());

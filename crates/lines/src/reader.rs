@@ -1,56 +1,55 @@
-//! Lines of bytes from any stream, however it is cut into reads.
+//! Reads lines of bytes from any stream, in chunks of any size.
 //!
 //! Invariant: memory is bounded. A line over the limit is skipped as it arrives and reported with its length.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The longest line a connection takes.
+/// The maximum length of a line.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 const READ_BYTES: usize = 64 * 1024;
-/// How much of a line that is too long is kept, to tell whose it was.
+/// The number of bytes of an overlong line that are kept, to identify its sender.
 const HEAD_BYTES: usize = 1024;
 
 /// A received line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A line without its end.
+    /// A line without its line end.
     Whole(Vec<u8>),
     /// A line that was too long to keep.
     TooLong {
-        /// How many bytes it had.
+        /// Its length in bytes.
         bytes: u64,
         /// Its first bytes.
         head: Vec<u8>,
     },
 }
 
-/// Reads lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: R,
     limit: usize,
     buffer: Vec<u8>,
-    /// Where the part of the buffer begins that was not handed out yet.
+    /// The start of the unread part of the buffer.
     start: usize,
-    /// How far that part was searched for a line's end.
+    /// The length of the part that was already searched for a line end.
     searched: usize,
-    /// How many bytes of an overlong line were dropped and what it began with, while one is being skipped.
+    /// The number of skipped bytes and the start of an overlong line, while one is being skipped.
     skipped: Option<(u64, Vec<u8>)>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Reads lines of up to [`MAX_LINE_BYTES`].
+    /// Creates a reader for lines of up to [`MAX_LINE_BYTES`].
     pub fn new(input: R) -> Self {
         Self::with_limit(input, MAX_LINE_BYTES)
     }
 
-    /// Reads lines of up to so many bytes.
+    /// Creates a reader for lines of up to this many bytes.
     pub fn with_limit(input: R, limit: usize) -> Self {
         Self { input, limit, buffer: Vec::new(), start: 0, searched: 0, skipped: None }
     }
 
-    /// Waits for the next line; none at the end of the input. A last line without an end counts.
+    /// Waits for the next line; `None` at the end of the input. A last line without a line end counts.
     ///
     /// Cancelling it loses nothing.
     pub async fn next(&mut self) -> std::io::Result<Option<Line>> {
@@ -100,7 +99,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Line::Whole(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
     }
 
-    /// Forgets what was handed out, and what is left of a line that is too long already.
+    /// Drops the bytes of returned lines, and those of a line that is already too long.
     fn make_room(&mut self) {
         let left = self.buffer.len() - self.start;
         if self.skipped.is_some() || left > self.limit {
@@ -110,7 +109,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
         self.buffer.drain(..self.start);
         if self.buffer.is_empty() {
-            // A long line must not cost its memory for ever.
+            // A long line must not occupy its memory forever.
             self.buffer.shrink_to(READ_BYTES);
         }
         self.searched = self.buffer.len();
@@ -133,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives its bytes in pieces of the given sizes.
+    /// Returns its bytes in chunks of the given sizes.
     struct Pieces {
         bytes: Vec<u8>,
         sizes: Vec<usize>,

@@ -1,4 +1,4 @@
-//! How long the lines of a turn take to write and to read: `cargo bench -p codex-log`.
+//! The time to encode and decode the lines of a turn: `cargo bench -p codex-log`.
 #![expect(clippy::unwrap_used, reason = "a benchmark may fail where it stands")]
 
 use codex_log::decode::{Decoder, Wanted};
@@ -24,7 +24,7 @@ impl LineSink for File {
     }
 }
 
-/// Turns in which the model says something.
+/// Turns with messages of the model.
 fn turns() -> Vec<Event> {
     let mut events = Vec::new();
     for number in 0..TURNS {

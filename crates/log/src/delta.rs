@@ -1,43 +1,41 @@
-//! How items grow.
+//! Deltas of items.
 
 use codex_wire::event::ExecOutputStream;
 use codex_wire::text::Text;
 
-/// How an item has grown.
+/// A delta of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// More of a message.
+    /// More text of a message.
     Text(Text),
     /// A new part of a reasoning summary begins.
     SummaryPart {
-        /// Which part, from 0.
+        /// The index of the part, from 0.
         index: i64,
     },
     /// More of a reasoning summary.
     Summary {
-        /// Which part, from 0.
+        /// The index of the part, from 0.
         index: i64,
-        /// The text.
         text: Text,
     },
     /// More raw reasoning.
     Raw {
-        /// Which part, from 0.
+        /// The index of the part, from 0.
         index: i64,
-        /// The text.
         text: Text,
     },
     /// More output of a command.
     Output {
-        /// Where it was printed.
+        /// The stream that it was printed on.
         stream: ExecOutputStream,
-        /// The bytes, which need not be text.
+        /// The bytes, which need not be UTF-8.
         bytes: Vec<u8>,
     },
 }
 
 impl Delta {
-    /// Whether another one can be added to it: it is of the same kind and part.
+    /// Whether another delta can be appended to it: it has the same kind and part.
     #[must_use]
     pub fn continues(&self, next: &Self) -> bool {
         match (self, next) {
@@ -49,7 +47,7 @@ impl Delta {
         }
     }
 
-    /// Gives room back that it does not use.
+    /// Releases unused capacity.
     pub fn shrink_to_fit(&mut self) {
         match self {
             Self::Text(text) | Self::Summary { text, .. } | Self::Raw { text, .. } => text.shrink_to_fit(),
@@ -58,7 +56,7 @@ impl Delta {
         }
     }
 
-    /// Adds one that continues it.
+    /// Appends a delta that continues it.
     pub fn append(&mut self, next: &Self) {
         match (self, next) {
             (Self::Text(text), Self::Text(more))

@@ -1,7 +1,7 @@
 //! The lines that store an event, in the form that other releases read too.
 //!
-//! Deltas are not kept: the items they lead to are. Of the event queue only what a resumed client is shown again is
-//! kept; the rest follows from the items of the conversation.
+//! Deltas are not stored: their complete items are. Of the event queue, only messages that a resumed client displays
+//! again are stored; the others follow from the items of the conversation.
 
 use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::event::EventMsg;
@@ -14,22 +14,24 @@ use crate::item::KeptItem;
 use crate::settings::{Mode, Settings};
 use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
 
-/// Takes the lines of a log, in order.
+/// A destination for the lines of a log, in order.
 pub trait LineSink {
-    /// Why a line was not taken.
+    /// The reason why a line was not accepted.
     type Error;
 
-    /// Takes a line of a type that says what happened at a time, in milliseconds of Unix time.
+    /// Accepts a line with its type and the time of its event, in milliseconds of Unix time.
     ///
     /// # Errors
-    /// When the line cannot be encoded or kept.
+    ///
+    /// When the line cannot be encoded or stored.
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
 
-    /// Takes the line of an item of the conversation that holds something only its maker reads. The maker is written
-    /// next to the payload, never into it: the payload is what every release wrote there.
+    /// Accepts the line of an item of the conversation with data that only its provider can read. The provider is
+    /// written next to the payload, never into it: the payload has the same form in every release.
     ///
     /// # Errors
-    /// When the line cannot be encoded or kept.
+    ///
+    /// When the line cannot be encoded or stored.
     fn line_made_by<P: Serialize + ?Sized>(
         &mut self,
         at_ms: i64,
@@ -42,10 +44,11 @@ pub trait LineSink {
     }
 }
 
-/// Appends the lines that an event gives.
+/// Appends the lines of an event.
 ///
 /// # Errors
-/// When the sink does not take one of them.
+///
+/// When the sink does not accept one of them.
 pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
     let mut file = Timed { at_ms: event.at_ms, sink };
     match &event.body {
@@ -61,7 +64,7 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             file.append("compacted", &CompactedLine { message: &compacted.summary, replacement_history })?;
             file.append("event_msg", &EventMsg::ContextCompacted)
         }
-        // Every reader of the file takes what a summary is replaced by for the conversation from there on.
+        // Every reader of the file takes the replacement of a summary as the conversation from there on.
         Body::WentBack { replacement, .. } => {
             let replacement_history = Some(replacement.as_slice());
             file.append("compacted", &CompactedLine { message: "", replacement_history })
@@ -103,10 +106,11 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
     }
 }
 
-/// Appends a line that says nothing. The number of what comes after it is that of its place.
+/// Appends a line without content, so that later events are numbered by its end.
 ///
 /// # Errors
-/// When the sink does not take it.
+///
+/// When the sink does not accept it.
 pub fn encode_mark<S: LineSink + ?Sized>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
     sink.line(at_ms, "event_msg", &MarkLine { kind: "log_mark" })
 }
@@ -117,7 +121,7 @@ struct MarkLine {
     kind: &'static str,
 }
 
-/// Appends an item that is whole.
+/// Appends a complete item.
 fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     if item.is_kept_elsewhere() {
         return Ok(());
@@ -128,7 +132,7 @@ fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Time
     file.append("event_msg", &ItemLine::of(event, "item_completed", item))
 }
 
-/// Appends what is kept in the words of the event queue.
+/// Appends a message of the event queue.
 fn append_kept<S: LineSink + ?Sized>(event: &Event, file: &mut Timed<'_, S>) -> Result<(), S::Error> {
     let item = match &event.body {
         Body::ItemCompleted(item) => Some(item),
@@ -152,14 +156,14 @@ impl<S: LineSink + ?Sized> Timed<'_, S> {
     }
 }
 
-/// Which turn and which item a line is about. Readers that do not know these members pass over them.
+/// The turn and the item of a line. Readers that do not know these members skip them.
 #[derive(Clone, Copy, Serialize)]
 struct Names<'a> {
     #[serde(rename = "turn_id", skip_serializing_if = "Option::is_none")]
     turn: Option<&'a str>,
     #[serde(rename = "item_id", skip_serializing_if = "Option::is_none")]
     item: Option<&'a str>,
-    /// The client's own name for what the user said.
+    /// The client's id of the user's message.
     #[serde(rename = "client_id", skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
 }
@@ -179,7 +183,7 @@ struct NamedLine<'a> {
     names: Names<'a>,
 }
 
-/// An item in the form in which the newest releases keep it; older readers pass over it.
+/// An item in the stored form of the newest releases; older readers skip it.
 #[derive(Serialize)]
 struct ItemLine<'a> {
     #[serde(rename = "type")]
@@ -196,7 +200,8 @@ impl<'a> ItemLine<'a> {
     }
 }
 
-/// That a person was asked about a call, or has answered, so that a question outlives the program that asked it.
+/// Records that a person was asked about a call, or has answered, so that a question outlives the program that asked
+/// it.
 #[derive(Serialize)]
 struct ApprovalLine<'a> {
     #[serde(rename = "type")]
@@ -212,8 +217,8 @@ impl<'a> ApprovalLine<'a> {
     }
 }
 
-/// That turns were forgotten, in the words of the newest releases: so many of the user's. A turn may begin without a
-/// word of the user's, so the first of them is named besides.
+/// Records a rollback in the form of the newest releases: the number of the user's messages. A turn may start without
+/// such a message, so the first turn is named as well.
 #[derive(Serialize)]
 struct RolledBackLine<'a> {
     #[serde(rename = "type")]
@@ -240,7 +245,8 @@ impl<'a> GoalLine<'a> {
     }
 }
 
-/// That a turn waits for the account's allowance, so that the wait outlives the program. Other releases pass over it.
+/// Records that a turn waits for the account's allowance, so that the wait outlives the program. Other releases skip
+/// it.
 #[derive(Serialize)]
 struct LimitLine<'a> {
     #[serde(rename = "type")]
@@ -252,7 +258,7 @@ struct LimitLine<'a> {
     goes_on: bool,
 }
 
-/// [`codex_wire::rollout::CompactedItem`] with its items as they are encoded already.
+/// [`codex_wire::rollout::CompactedItem`] with items that are already encoded.
 #[derive(Serialize)]
 struct CompactedLine<'a> {
     message: &'a str,

@@ -1,6 +1,6 @@
 //! The events of a thread.
 //!
-//! Invariant: the engine alone makes events; within a log their numbers grow.
+//! Invariant: only the engine creates events; within a log their numbers grow.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,24 +23,24 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 use crate::settings::Settings;
 use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
 
-/// The name of a turn: the id of the submission that started it.
+/// The id of a turn: the id of the submission that started it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TurnId(Arc<str>);
 
 impl TurnId {
-    /// Makes a name from a client's submission id.
+    /// Creates an id from a client's submission id.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The name as others share it.
+    /// The id as a shared string.
     #[must_use]
     pub fn to_name(&self) -> Name {
         Arc::clone(&self.0).into()
     }
 
-    /// The name as text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -54,9 +54,9 @@ pub struct Event {
     pub thread: ThreadId,
     /// Its number within the log.
     pub seq: Seq,
-    /// When it happened, in milliseconds of Unix time.
+    /// The time in milliseconds of Unix time.
     pub at_ms: i64,
-    /// The turn it belongs to, or none for what the thread says by itself.
+    /// The turn it belongs to; `None` for events of the thread itself.
     pub turn: Option<TurnId>,
     pub body: Body,
 }
@@ -65,123 +65,110 @@ pub struct Event {
 pub enum Body {
     /// The thread is ready.
     ThreadStarted(Box<ThreadStarted>),
-    /// Work on a user's input has begun.
+    /// The processing of a user's input has begun.
     TurnStarted {
-        /// The size of the model's window, where known.
+        /// The size of the model's window, if known.
         context_window: Option<i64>,
     },
-    /// The model is about to be asked, under these settings.
+    /// The model is about to be asked, with these settings.
     ModelAsked(Arc<Settings>),
-    /// An item has entered the conversation with the model.
+    /// An item was added to the conversation with the model.
     Recorded(Record),
     /// An item has started.
     ItemStarted(Item),
     /// An item has grown.
-    ItemDelta {
-        /// Which one.
-        item: ItemId,
-        /// By what.
-        delta: Delta,
-    },
+    ItemDelta { item: ItemId, delta: Delta },
     /// An item is complete.
     ItemCompleted(Item),
-    /// An item has broken off: it will not be whole, and this is what there was of it.
+    /// An item broke off: it will not be completed, and this is its partial content.
     ItemInterrupted(Item),
     /// A person is asked whether something may be done.
     Asked(Arc<Question>),
-    /// A person has answered, or did not in time.
+    /// A person has answered, or did not answer in time.
     Answered {
-        /// Which question.
         question: QuestionId,
         /// The answer.
         answer: Answer,
-        /// The item that the question was about, in its new state; none if it had continued before.
+        /// The item that the question was about, in its new state; `None` if it had continued before.
         item: Option<Item>,
     },
     /// The model has typed into a terminal.
     TerminalWritten {
-        /// The command that runs there.
         item: ItemId,
         /// The number of the terminal.
         terminal: u64,
         stdin: String,
     },
-    /// The turn has changed files: all of its changes so far, as a diff.
+    /// The turn has changed files: all its changes so far, as a diff.
     DiffChanged(Arc<str>),
-    /// The model has looked at a picture.
-    ImageViewed {
-        /// The call.
-        item: ItemId,
-        /// The file.
-        path: PathBuf,
-    },
+    /// The model has viewed an image.
+    ImageViewed { item: ItemId, path: PathBuf },
     /// The model has changed its plan.
     PlanUpdated(UpdatePlanArgs),
     /// A review has begun.
     ReviewEntered(Arc<ReviewEntered>),
-    /// A review is over, with what it found unless it was stopped.
+    /// A review has ended, with its findings unless it was interrupted.
     ReviewExited(Option<Arc<ReviewOutputEvent>>),
-    /// A summary has taken the place of the conversation.
+    /// A summary has replaced the conversation.
     Compacted(Arc<Compacted>),
-    /// The conversation has gone back to where it was after an answer.
+    /// The conversation was rewound to its state after an answer.
     WentBack {
-        /// The provider's name for the answer.
+        /// The provider's id of the answer.
         response_id: String,
-        /// The conversation from here on, without the messages that every conversation of the thread begins with.
+        /// The conversation from here on, without the initial messages of every conversation of the thread.
         replacement: Vec<ConversationItem>,
     },
-    /// The last turns were forgotten.
+    /// The last turns were rolled back.
     RolledBack(RolledBack),
-    /// The thread has another goal, or its goal stands otherwise than before.
+    /// The goal of the thread, or its status, has changed.
     GoalChanged(Arc<Goal>),
-    /// The thread has no goal any more.
+    /// The goal of the thread was removed.
     GoalCleared,
-    /// Tokens were counted, or the account's limits were told.
+    /// Tokens were counted, or the account's limits were received.
     TokensCounted {
-        /// The token usage of the thread; none before the first answer.
+        /// The token usage of the thread; `None` before the first answer.
         info: Option<TokenUsageInfo>,
-        /// The rate limits of the account; none if the provider has told nothing about them.
+        /// The rate limits of the account; `None` if the provider has not sent any.
         rate_limits: Option<Box<RateLimitSnapshot>>,
     },
-    /// An answer broke off and is asked for again.
+    /// An answer broke off and is retried.
     AnswerRetried {
         failure: Failure,
-        /// Which retry this is, from 1.
+        /// The number of this retry, from 1.
         attempt: u32,
-        /// How many there may be.
+        /// The maximum number of retries.
         limit: u32,
-        /// How long the engine waits before it asks.
+        /// The wait before the retry.
         delay: Duration,
     },
-    /// The account's allowance is used up, and the turn waits until it comes back.
+    /// The account's allowance is exhausted, and the turn waits until it is restored.
     LimitReached {
-        /// The provider's error; [`limit_words`] adds until when the turn waits.
+        /// The provider's error; [`limit_words`] adds the end of the wait.
         failure: Failure,
-        /// Until when, in milliseconds of Unix time.
+        /// The end of the wait, in milliseconds of Unix time.
         until_ms: i64,
-        /// Whether the turn goes on when the thread is resumed.
+        /// Whether the turn continues when the thread is resumed.
         goes_on: bool,
     },
-    /// Something the user should know; work goes on.
+    /// A warning for the user; the turn continues.
     Warning { message: String },
-    /// An MCP server is further in starting up, or has ended.
+    /// The status of an MCP server has changed.
     ServerChanged(Arc<McpStartupUpdateEvent>),
-    /// All MCP servers have started or failed to.
+    /// All MCP servers have started or failed to start.
     ServersStarted(Arc<McpStartupCompleteEvent>),
-    /// The tool of an MCP server tells how far a call is.
+    /// The tool of an MCP server reports progress.
     CallProgressed {
-        /// The call.
         item: ItemId,
-        /// How far it is, in the words of the tool.
+        /// The progress in the tool's own words.
         message: String,
     },
-    /// The turn that is about to end has left something to read, and this is what the user has not read by now.
+    /// The turn that is about to end has a result that is unread; this is the unread part of the thread.
     Unread(Arc<ReadState>),
-    /// The turn is over. Every started turn has exactly one of these.
+    /// The turn has ended. Every started turn has exactly one of these.
     TurnEnded(Outcome),
 }
 
-/// How a thread began.
+/// The start of a thread.
 #[derive(Debug, Clone)]
 pub struct ThreadStarted {
     /// The settings of its first turn.
@@ -190,26 +177,26 @@ pub struct ThreadStarted {
     pub provider: String,
     /// The first line of its file.
     pub meta: SessionMeta,
-    /// Whether that line is there already.
+    /// Whether that line is already in the file.
     pub is_resumed: bool,
     /// Its file.
     pub rollout: PathBuf,
     /// The identity of the prompt history file.
     pub history_log: u64,
-    /// How many prompts that file holds.
+    /// The number of prompts in that file.
     pub history_entries: usize,
-    /// The files of instructions that the model is told of.
+    /// The instruction files that the model received.
     pub instruction_sources: Vec<PathBuf>,
 }
 
-/// An item of the conversation with the model, encoded once for file and request alike.
+/// An item of the conversation with the model, encoded once for both the file and requests.
 ///
-/// One that was read from a file keeps its bytes and is understood only when somebody asks.
+/// One that was read from a file keeps its bytes and is decoded only on demand.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// The item as JSON.
     pub json: ConversationItem,
-    /// The item as it was made here.
+    /// The typed item, if it was created here.
     made: Option<Arc<ResponseItem>>,
 }
 
@@ -217,7 +204,8 @@ impl Record {
     /// Encodes an item.
     ///
     /// # Errors
-    /// Only if an item held something JSON cannot express, which none does.
+    ///
+    /// Only if an item contained a value that JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
         Ok(Self { json: ConversationItem::new(&item)?, made: Some(item) })
@@ -229,18 +217,18 @@ impl Record {
         Self { json, made: None }
     }
 
-    /// The same item, with a part that only this maker reads.
+    /// The same item, with data that only this provider can read.
     #[must_use]
     pub fn made_by(self, origin: Option<Arc<ItemOrigin>>) -> Self {
         Self { json: self.json.made_by(origin), made: self.made }
     }
 
-    /// The item, if it was made here.
+    /// The typed item, if it was created here.
     pub(crate) fn made(&self) -> Option<&ResponseItem> {
         self.made.as_deref()
     }
 
-    /// The item; none if it came from a file and cannot be understood.
+    /// The typed item; `None` if it came from a file and cannot be decoded.
     #[must_use]
     pub fn item(&self) -> Option<Arc<ResponseItem>> {
         self.made.clone().or_else(|| self.json.typed().ok())
@@ -250,22 +238,22 @@ impl Record {
 /// The start of a review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewEntered {
-    /// Which changes.
+    /// The changes to review.
     pub target: ReviewTarget,
-    /// The same in a few words, for people.
+    /// A short description for people.
     pub hint: String,
     /// The reviewer's instructions.
     pub prompt: String,
 }
 
-/// Which turns were forgotten.
+/// A rollback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolledBack {
-    /// How many.
+    /// The number of turns.
     pub turns: usize,
-    /// How many things the user had said in them.
+    /// The number of the user's messages in them.
     pub said: usize,
-    /// The first of them, where its name is known.
+    /// The first of them, if its id is known.
     pub first: Option<TurnId>,
 }
 
@@ -274,11 +262,11 @@ pub struct RolledBack {
 pub struct Compacted {
     /// The model's summary.
     pub summary: String,
-    /// The conversation from here on; none if an older release did not record it.
+    /// The conversation from here on; `None` if an older release did not record it.
     pub replacement: Option<Vec<ConversationItem>>,
-    /// About how many tokens the conversation had.
+    /// The approximate number of tokens before.
     pub before: usize,
-    /// About how many it has now.
+    /// The approximate number of tokens after.
     pub after: usize,
 }
 
@@ -287,11 +275,11 @@ pub struct Compacted {
 pub enum Class {
     /// It has lines, and is published only after they were written.
     Kept,
-    /// It follows from events that are kept.
+    /// It follows from events that are stored.
     Derived,
-    /// It is a piece of what is kept once it is whole.
+    /// It is part of an item that is stored once it is complete.
     Drafted,
-    /// It is told and forgotten.
+    /// It is published and not stored.
     Passing,
 }
 
@@ -332,7 +320,7 @@ impl Body {
         }
     }
 
-    /// Whether it shows what the model thinks. The encrypted form for later requests is another thing.
+    /// Whether it shows reasoning of the model. The encrypted form for later requests is a different thing.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         match self {
@@ -344,7 +332,7 @@ impl Body {
         }
     }
 
-    /// The warning that nobody has answered a question in time, or can any more.
+    /// The warning that a question was not answered in time, or cannot be answered any more.
     #[must_use]
     pub fn unanswered(what: &str, after: Duration) -> Self {
         let why = if after.is_zero() {
@@ -363,28 +351,28 @@ pub fn limit_words(failure: &Failure, until_ms: i64) -> String {
     format!("{}; waiting until {}", failure.message, until.format("%Y-%m-%d %H:%M:%S UTC"))
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The model had nothing more to do.
     Completed {
-        /// The last thing it said in its last answer.
+        /// The last message of its last answer.
         last_message: Option<Text>,
-        /// The provider's name for that answer, in sessions whose clients may go back to it.
+        /// The provider's id of that answer, in sessions whose clients may return to it.
         bookmark: Option<String>,
     },
-    /// Someone stopped it.
+    /// It was interrupted.
     Aborted(Abort),
-    /// It could not go on.
+    /// It failed.
     Failed(Failure),
 }
 
-/// Why a turn was stopped.
+/// The reason why a turn was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// The user asked for it.
+    /// The user requested it.
     Interrupted,
-    /// Another task took its place.
+    /// Another task replaced it.
     Replaced,
     /// The review it belonged to ended.
     ReviewEnded,
@@ -395,7 +383,7 @@ pub enum Abort {
 pub struct Failure {
     /// A sentence without a full stop.
     pub message: String,
-    /// A next step for the person.
+    /// A hint: the next step for the person.
     pub hint: Option<&'static str>,
     /// The kind of failure.
     pub info: CodexErrorInfo,

@@ -6,17 +6,16 @@ use crate::state::ThreadState;
 /// The data for resuming a thread.
 #[derive(Debug)]
 pub struct History {
-    /// The folded state of its lines.
     pub state: ThreadState,
-    /// Lines that were passed over, the first hundred of them.
+    /// Lines that were skipped, at most the first hundred.
     pub bad_lines: Vec<BadLine>,
 }
 
-/// Up to where a thread is copied.
+/// The part of a thread that is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForkPoint {
     /// All of it.
     End,
-    /// The first turns, so many.
+    /// This many turns from the start.
     Turns(usize),
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::TurnId;
 
-/// How many keys are remembered. A client repeats what it said last, not what it said long ago.
+/// The number of keys that are remembered. A client repeats a recent message, not an old one.
 const KEPT: usize = 256;
 
-/// The keys that were heard last, each with the turn that took it in.
+/// The latest keys, each with the turn that accepted it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdempotencyKeys(VecDeque<(Arc<str>, TurnId)>);
 
@@ -21,7 +21,7 @@ impl IdempotencyKeys {
         self.0.push_back((key, turn));
     }
 
-    /// The turn that took in what was said under a key.
+    /// The turn that accepted the message with this key.
     #[must_use]
     pub fn turn_of(&self, key: &str) -> Option<&TurnId> {
         self.0.iter().rev().find(|(heard, _)| **heard == *key).map(|(_, turn)| turn)

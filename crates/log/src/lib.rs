@@ -1,7 +1,7 @@
 //! A thread as an append-only log of events: its vocabulary, and the lines that store it.
 //!
-//! Everything that anyone sees of a thread is a projection of its events. Files keep them as lines in the form that
-//! other releases read too; this crate alone knows what such a line says.
+//! Everything that clients see of a thread is a projection of its events. Files store them as lines in the form that
+//! other releases read too; only this crate knows the contents of a line.
 //!
 //! Invariant: types and pure functions. No files, no clock, no async runtime.
 

@@ -1,4 +1,4 @@
-//! One line of a rollout, understood as far as its type.
+//! One line of a rollout, decoded up to its type.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,16 +12,16 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::value::RawValue;
 
-/// One line of a rollout. The payload was checked to be JSON, and is not decoded before someone asks.
+/// One line of a rollout. The payload is valid JSON, and is decoded only on demand.
 #[derive(Debug, Clone)]
 pub struct Line<'a> {
     /// Its number, counted from one.
     pub number: u64,
-    /// Where it lies in the file, its end included.
+    /// Its position in the file, including its line end.
     pub range: Range<u64>,
-    /// The line as it came, without its end.
+    /// The line as it was read, without its line end.
     pub text: &'a str,
-    /// When it was written; empty if it does not say.
+    /// The time of the write; empty if the line contains none.
     pub timestamp: Cow<'a, str>,
     /// Its type.
     pub kind: Cow<'a, str>,
@@ -29,7 +29,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line. The number and the place are for the caller to set.
+    /// Decodes a line. The caller sets the number and the position.
     pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         if let Some(line) = Self::parse_usual(text) {
             return Ok(line);
@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         Ok(Self { number: 0, range: 0..0, text, timestamp, kind, payload: payload.unwrap_or(RawValue::NULL) })
     }
 
-    /// Reads a line with the members and the order that all releases write. Only the payload has to be parsed then.
+    /// Decodes a line with the members and the order that all releases write. Only the payload has to be parsed then.
     fn parse_usual(text: &'a str) -> Option<Self> {
         let head = Head::of(text.as_bytes())?;
         let payload = serde_json::from_str(text.get(head.payload..)?.strip_suffix('}')?).ok()?;
@@ -47,7 +47,7 @@ impl<'a> Line<'a> {
         Some(Self { number: 0, range: 0..0, text, timestamp, kind, payload })
     }
 
-    /// The line in full. None if it lacks what every line has; a payload of a shape this release does not know is kept.
+    /// The complete line. `None` if it lacks a member that every line has; a payload of an unknown form is kept.
     #[must_use]
     pub fn decode(&self) -> Option<RolloutLine> {
         serde_json::from_str(self.text).ok()
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
     /// The provider of an item with data that only it can read.
     #[must_use]
     pub fn origin(&self) -> Option<Arc<ItemOrigin>> {
-        // Nearly all lines end with their payload, which is a part of them.
+        // Nearly all lines end with their payload, which is a slice of them.
         let payload = self.payload.get().as_bytes().as_ptr_range();
         if self.text.as_bytes().as_ptr_range().end as usize == payload.end as usize + 1 {
             return None;
@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
         serde_json::from_str::<MadeBy>(self.text).ok()?.origin.map(Arc::new)
     }
 
-    /// When it was written, in milliseconds of Unix time; 0 if it does not say.
+    /// The time of the write, in milliseconds of Unix time; 0 if the line contains none.
     #[must_use]
     pub fn at_ms(&self) -> i64 {
         if let Some(at_ms) = usual_time(self.timestamp.as_bytes()) {
@@ -73,7 +73,7 @@ impl<'a> Line<'a> {
         chrono::DateTime::parse_from_rfc3339(&self.timestamp).map(|time| time.timestamp_millis()).unwrap_or_default()
     }
 
-    /// The payload in the shape that the caller expects.
+    /// The payload as the type that the caller expects.
     #[must_use]
     pub fn payload_as<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.payload.get()).ok()
@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
         (self.kind == "event_msg").then(|| self.payload_as()).flatten()
     }
 
-    /// The `type` inside the payload of an event, and what else tells events apart.
+    /// The `type` inside the payload of an event, and other members that distinguish events.
     #[must_use]
     pub fn event(&self) -> Option<EventHead<'a>> {
         (self.kind == "event_msg").then(|| serde_json::from_str(self.payload.get()).ok()).flatten()
@@ -108,7 +108,7 @@ struct MadeBy {
     origin: Option<ItemOrigin>,
 }
 
-/// A text that is copied only if it has escapes.
+/// A string that is copied only if it has escapes.
 #[derive(Debug, Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
@@ -130,13 +130,13 @@ pub struct ItemHead<'a> {
 }
 
 impl<'a> ItemHead<'a> {
-    /// Looks at an item.
+    /// Decodes the distinguishing members of an item.
     #[must_use]
     pub fn of(item: &'a RawValue) -> Option<Self> {
         serde_json::from_str(item.get()).ok()
     }
 
-    /// Whether this is a message of such a role.
+    /// Whether this is a message of this role.
     #[must_use]
     pub fn is_message_of(&self, role: &str) -> bool {
         self.kind == "message" && self.role.as_ref().is_some_and(|text| text.0 == role)
@@ -163,7 +163,7 @@ struct EventItem<'a> {
 }
 
 impl EventHead<'_> {
-    /// Whether it says that the user said something.
+    /// Whether it is a message of the user.
     #[must_use]
     pub fn is_user_message(&self) -> bool {
         match &*self.kind {
@@ -173,32 +173,32 @@ impl EventHead<'_> {
         }
     }
 
-    /// How many turns it takes back.
+    /// The number of turns that it rolls back.
     #[must_use]
     pub fn turns_taken_back(&self) -> usize {
         if self.kind == "thread_rolled_back" { self.num_turns.unwrap_or(0) } else { 0 }
     }
 }
 
-/// The beginning of a line, read without parsing the line: enough to tell what it is.
+/// The beginning of a line, read without parsing the line: enough to recognise it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head<'a> {
     pub timestamp: &'a str,
-    /// The number of the line, which release 0.166 writes.
+    /// The ordinal of the line, which release 0.166 writes.
     pub ordinal: Option<u64>,
     /// The type of the line.
     pub kind: &'a str,
     /// The type inside the payload; empty if the payload does not begin with one.
     pub inner: &'a str,
-    /// Where the payload begins.
+    /// The position of the payload.
     pub payload: usize,
 }
 
-/// How much of a line is enough to read its head.
+/// The number of bytes that suffice to read the head of a line.
 pub const HEAD_BYTES: usize = 512;
 
 impl<'a> Head<'a> {
-    /// Reads the head of a line with the members and the order that all releases write; none for any other.
+    /// Reads the head of a line with the members and the order that all releases write; `None` for any other line.
     pub fn of(line: &'a [u8]) -> Option<Self> {
         let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
         let rest = rest.strip_prefix(b",")?;
@@ -216,7 +216,7 @@ impl<'a> Head<'a> {
         Some(Self { timestamp, ordinal, kind, inner, payload: line.len() - rest.len() })
     }
 
-    /// The type of the item in the payload of that line, if it is in its beginning.
+    /// The type of the item in the payload of this line, if it is near its start.
     #[must_use]
     pub fn item(&self, line: &'a [u8]) -> Option<&'a str> {
         const ITEM: &[u8] = b"\"item\":{\"type\":";
@@ -227,7 +227,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// A time in the form that all releases write, `2026-01-02T03:04:05.006Z`; none for any other. Every line has one.
+/// Parses a time in the form that all releases write, `2026-01-02T03:04:05.006Z`; `None` for any other form. Every line
+/// has one.
 fn usual_time(text: &[u8]) -> Option<i64> {
     const FORM: &[u8; 24] = b"0000-00-00T00:00:00.000Z";
     let is_usual = |(form, byte): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { form == byte };
@@ -238,7 +239,7 @@ fn usual_time(text: &[u8]) -> Option<i64> {
         |from: usize, to: usize| text[from..to].iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
     let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
     let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
-    // Odd ones, the 29th of February among them, are left to those who know all about it.
+    // Unusual dates, such as the 29th of February, are left to the general parser.
     let days = match month {
         2 => 28,
         4 | 6 | 9 | 11 => 30,
@@ -248,13 +249,13 @@ fn usual_time(text: &[u8]) -> Option<i64> {
     if !is_plain || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    // Years begin with March here, so that the day that some lack is their last.
+    // Years begin with March here, so that the leap day is the last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(20, 23))
 }
 
-/// A short string without escapes, and what follows it.
+/// Parses a short string without escapes, and returns it with the remaining bytes.
 fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let end = text.iter().take(HEAD_BYTES).position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
@@ -262,14 +263,13 @@ fn word(text: &[u8]) -> Option<(&str, &[u8])> {
     Some((std::str::from_utf8(word).ok()?, rest.strip_prefix(b"\"")?))
 }
 
-/// A line that could not be read and is passed over.
+/// A line that could not be read and was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Which file.
     pub path: PathBuf,
-    /// Which line, counted from one.
+    /// The number of the line, from 1.
     pub number: u64,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     pub start: u64,
     pub fault: Fault,
 }
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_form_and_any_other_give_the_same() {
+    fn the_common_form_and_others_decode_to_the_same_line() {
         let usual = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"event_msg","payload":{"type":"x","n":1}}"#;
         let numbered =
             r#"{"timestamp":"2026-01-01T00:00:00.000Z","ordinal":12,"type":"event_msg","payload":{"type":"x","n":1}}"#;
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_a_calendar_says_them() {
+    fn times_agree_with_the_calendar() {
         let mut day = chrono::NaiveDate::from_ymd_opt(1970, 1, 1).unwrap();
         while day < chrono::NaiveDate::from_ymd_opt(2110, 1, 1).unwrap() {
             let text = format!("{day}T23:59:58.007Z");

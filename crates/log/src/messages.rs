@@ -1,4 +1,4 @@
-//! Events in the words of the event queue, as far as files keep them. Clients of the queue are told the same.
+//! The messages of the event queue that files store. Clients of the queue receive the same messages.
 
 use codex_wire::event::{
     EnteredReviewModeEvent, ErrorEvent, EventMsg, ExitedReviewModeEvent, TaskCompleteEvent, TaskStartedEvent,
@@ -7,7 +7,7 @@ use codex_wire::event::{
 
 use crate::{Abort, Body, Outcome, ReviewEntered};
 
-/// Appends the messages that a file keeps of an event. Events stored in another form have none.
+/// Appends the stored messages of an event. Events stored in another form have none.
 pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
     match body {
         Body::TurnStarted { context_window } => {

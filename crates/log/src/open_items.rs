@@ -1,15 +1,15 @@
 //! Events that a projection needs when it joins a running turn.
 //!
-//! A reader who joins or reconnects gets the few events that later ones refer to: the start of the turn, the items that
-//! are open, and the last messages. A projection processes them without output.
+//! A subscriber that joins or reconnects receives the few events that later ones refer to: the start of the turn, the
+//! open items, and the last messages. A projection processes them without output.
 //!
-//! Invariant: memory is bounded by what is open at once. Completed items of a turn are dropped.
+//! Invariant: memory is bounded by the number of open items. Completed items of a turn are dropped.
 
 use std::sync::Arc;
 
 use crate::{Body, Delta, Event, ItemId};
 
-/// How many pieces of output are kept for the beginning of one character.
+/// The maximum number of chunks of output that are kept for the beginning of one character.
 const MOST_PIECES: usize = 3;
 
 /// The events of a running turn that later ones refer to, oldest first.
@@ -19,14 +19,14 @@ pub struct OpenItems {
 }
 
 impl OpenItems {
-    /// Goes on by one event.
+    /// Processes one event.
     pub fn take(&mut self, event: &Arc<Event>) {
         match &event.body {
             Body::TurnStarted { .. } => self.events = vec![Arc::clone(event)],
             Body::TurnEnded(_) => self.events = Vec::new(),
             Body::ItemStarted(_) | Body::Answered { .. } => self.events.push(Arc::clone(event)),
             Body::ItemDelta { item, delta: Delta::Output { bytes, .. } } => self.printed(event, item, bytes),
-            // Whether an item has grown at all is told by its first piece.
+            // The first delta shows that an item has grown at all.
             Body::ItemDelta { item, .. } if !self.events.iter().any(|event| is_piece_of(event, item)) => {
                 self.events.push(Arc::clone(event));
             }
@@ -42,13 +42,12 @@ impl OpenItems {
         }
     }
 
-    /// The events.
     #[must_use]
     pub fn into_events(self) -> Vec<Arc<Event>> {
         self.events
     }
 
-    /// Keeps what a command has printed if it ends within a character, of which the rest is still to come.
+    /// Keeps the output of a command if it ends within a character, because the rest is still to come.
     fn printed(&mut self, event: &Arc<Event>, item: &ItemId, bytes: &[u8]) {
         let kept = self.events.iter().filter(|event| is_piece_of(event, item)).count();
         let goes_on = (1..MOST_PIECES).contains(&kept) && bytes.iter().all(|byte| is_continuation(*byte));
@@ -82,7 +81,7 @@ fn is_about(event: &Event, id: &ItemId) -> bool {
     }
 }
 
-/// Whether it is a message that is whole; the last one of a turn is told again with the turn's end.
+/// Whether it is a complete message; the last one of a turn is repeated at the turn's end.
 fn is_message(event: &Event) -> bool {
     matches!(&event.body, Body::ItemCompleted(_))
 }
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_open_is_kept_and_the_last_message() {
+    fn only_open_items_and_the_last_message_are_kept() {
         let began = || Body::TurnStarted { context_window: None };
         let started = |id| Body::ItemStarted(message(id));
         let completed = |id| Body::ItemCompleted(message(id));
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_kept_as_long_as_a_character_is_not_whole() {
+    fn output_is_kept_until_its_last_character_is_complete() {
         assert_eq!(open_items(vec![printed(b"a\xe2\x82")]), [0]);
         assert_eq!(open_items(vec![printed(b"a\xe2"), printed(b"\x82")]), [0, 1]);
         assert_eq!(open_items(vec![printed(b"a\xe2\x82"), printed(b"\xacb")]), [0; 0]);

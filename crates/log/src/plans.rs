@@ -4,7 +4,7 @@ use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::{FunctionCallOutput, FunctionCallOutputPayload};
 use serde::Deserialize;
 
-/// The tool by which the model shows a plan.
+/// The tool with which the model shows a plan.
 const TOOL: &str = "update_plan";
 
 /// The output for the model when its plan was accepted.
@@ -17,15 +17,15 @@ struct PlanCall {
     call_id: String,
 }
 
-/// Watches the items of a conversation go by for plans that were taken.
+/// Finds accepted plans among the items of a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
-    /// Calls that have no output yet, with their names.
+    /// Calls that have no output yet, with their ids.
     called: Vec<(String, UpdatePlanArgs)>,
 }
 
 impl Plans {
-    /// Takes the next item, of a type if that is known. Returns the plan that holds from here on, if that is new.
+    /// Processes the next item, with its type if known. Returns the plan from here on, if it is new.
     pub(crate) fn take(&mut self, kind: Option<&str>, item: &str) -> Option<UpdatePlanArgs> {
         if kind.is_none_or(|kind| kind == "function_call") && item.contains(TOOL) {
             self.call(item);

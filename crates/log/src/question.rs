@@ -1,7 +1,7 @@
-//! Questions to people about what a tool is about to do, and their answers.
+//! Questions to people about the actions of tools, and their answers.
 //!
-//! Invariants: a question has a name of its own, so an answer never reaches another one, not even about the same item;
-//! an answer that is not understood is a no.
+//! Invariants: every question has its own id, so an answer never reaches another question, not even one about the same
+//! item; an answer that cannot be decoded is a no.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::ItemId;
 
-/// The name of a question: the item that it is about, and how many there were about it before.
+/// The id of a question: the item that it is about, and the number of earlier questions about that item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QuestionId {
     item: ItemId,
@@ -59,10 +59,10 @@ impl fmt::Display for QuestionId {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub id: QuestionId,
-    /// Why the question is asked, where that is not plain from the policy.
+    /// The reason for the question, unless it follows from the policy.
     pub reason: Option<String>,
     pub kind: QuestionKind,
-    /// After how long it counts as answered with a no.
+    /// The time after which it counts as answered with a no.
     pub deadline: Option<Duration>,
 }
 
@@ -79,62 +79,59 @@ impl Question {
 pub enum QuestionKind {
     /// A command.
     Command {
-        /// Exactly what would run.
+        /// The exact command.
         argv: Vec<String>,
-        /// Where it would run.
+        /// The working directory.
         cwd: PathBuf,
         /// Its parsed form, for display.
         parsed: Vec<ParsedCommand>,
-        /// A beginning of commands that a rule could allow from here on.
+        /// A command prefix that a rule could allow from here on.
         amendment: Option<Vec<String>>,
     },
     /// A patch.
     Patch {
         /// The change of each file.
         changes: Arc<BTreeMap<PathBuf, FileChange>>,
-        /// The folder that a yes for the session opens to later patches of the thread, where it opens one.
+        /// The folder that an approval for the session grants to later patches of the thread, if any.
         grant_root: Option<PathBuf>,
     },
-    /// A call of a tool of an MCP server.
+    /// A call of an MCP tool.
     Tool {
         /// The tool and its arguments.
         invocation: McpInvocation,
-        /// The tool's description of itself.
+        /// The description that the server gives for the tool.
         description: Option<String>,
     },
-    /// Something that an MCP server wants to know while a call runs.
+    /// A question of an MCP server while a call runs.
     Elicitation(Elicitation),
 }
 
 /// A question of an MCP server to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elicitation {
-    /// The server.
     pub server: String,
-    /// The server's own name for the question.
+    /// The server's id of the question.
     pub id: RequestId,
-    /// The question.
     pub message: String,
-    /// How it is answered.
+    /// The form of the answer.
     pub form: ElicitationForm,
 }
 
-/// How a question of an MCP server is answered.
+/// The form of an answer to an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElicitationForm {
-    /// By an object that follows this schema.
+    /// An object that follows this schema.
     Schema(Value),
-    /// By opening this address; a yes is consent to do so.
+    /// Consent to open this URL.
     Url {
-        /// The address.
         url: String,
-        /// The server's name for what happens there.
+        /// The server's id of the interaction at that URL.
         id: String,
     },
 }
 
 impl QuestionKind {
-    /// Its subject, in a word.
+    /// A word for its subject.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match self {
@@ -153,12 +150,12 @@ pub enum Answer {
     Decision(ReviewDecision),
     /// The answer to a question of an MCP server.
     Given {
-        /// Whether it is answered at all.
+        /// Whether the user accepted, declined or cancelled it.
         action: ElicitationDecision,
-        /// The answer itself.
+        /// The content of the answer.
         content: Option<Value>,
     },
-    /// A no: what came was no answer to the question.
+    /// A no: the client sent something that is not an answer to the question.
     Declined,
 }
 
@@ -175,7 +172,7 @@ impl Answer {
         }
     }
 
-    /// Whether what was asked about may be done.
+    /// Whether the action is allowed.
     #[must_use]
     pub fn allows(&self) -> bool {
         self.decision().allows()

@@ -2,25 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The revision of a thread about which nothing was noted.
+/// The revision of a thread without a read state.
 const UNTOUCHED: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The unread part of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadState {
-    /// Where it begins; none if everything was read.
+    /// The position where it begins; `None` if everything was read.
     pub first_unread: Option<Unread>,
-    /// Changes whenever something is added or marked, so that nobody marks as read what they have not seen.
+    /// Changes whenever an entry is added or marked, so that nobody marks entries as read that they have not seen.
     pub revision: String,
 }
 
-/// Where begins what was not read.
+/// The start of the unread part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
-    /// At the beginning, because the user has said so.
+    /// The beginning, because the user marked the thread as unread.
     Start,
-    /// At a turn that has ended since.
+    /// A turn that has ended since.
     Turn(String),
 }
 

@@ -1,6 +1,6 @@
-//! The latest events of a thread, for readers that reconnect.
+//! The latest events of a thread, for subscribers that reconnect.
 //!
-//! Invariant: memory is bounded. The buffer is an unbroken run up to the last event, so a reader who gets the
+//! Invariant: memory is bounded. The buffer is an unbroken run up to the last event, so a subscriber that receives the
 //! events after its own has missed none.
 
 use std::collections::VecDeque;
@@ -9,37 +9,37 @@ use std::sync::Arc;
 use crate::open_items::OpenItems;
 use crate::{Event, Seq};
 
-/// The last events of a thread.
+/// The latest events of a thread.
 #[derive(Debug, Default)]
 pub struct ReplayBuffer {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
     /// The items that earlier events left open.
     forgotten: OpenItems,
-    /// How many bytes are kept; none of it if 0.
+    /// The number of bytes that are kept; with 0, no event is kept.
     limit: usize,
-    /// The number of the event before these, or where the log was when it was loaded.
+    /// The number of the event before these, or the position of the log when it was loaded.
     before: Seq,
-    /// The number of the last event, or where the log was when it was loaded.
+    /// The number of the last event, or the position of the log when it was loaded.
     last: Seq,
-    /// Whether some of the events since the log was loaded are not kept any more.
+    /// Whether some of the events since the log was loaded were dropped.
     has_forgotten: bool,
 }
 
 impl ReplayBuffer {
-    /// Of a log that is loaded with so many bytes of lines.
+    /// The buffer of a log that is loaded with this many bytes of lines.
     #[must_use]
     pub fn at(position: u64) -> Self {
         Self { before: Seq::at(position), last: Seq::at(position), ..Self::default() }
     }
 
-    /// Keeps so many bytes from here on.
+    /// Keeps this many bytes from here on.
     pub fn keep(&mut self, limit: usize) {
         self.limit = limit;
         self.shrink();
     }
 
-    /// Adds an event that was published.
+    /// Adds a published event.
     pub fn push(&mut self, event: &Arc<Event>) {
         self.last = event.seq;
         if self.limit > 0 {
@@ -57,13 +57,13 @@ impl ReplayBuffer {
         self.last
     }
 
-    /// Where the log was when it was loaded, if everything since is kept.
+    /// The position of the log when it was loaded, if every event since then is in the buffer.
     #[must_use]
     pub fn whole_since(&self) -> Option<Seq> {
         (!self.has_forgotten).then_some(self.before)
     }
 
-    /// The events after one; none if some of them are forgotten, or if there was no such event.
+    /// The events after one; `None` if some of them were dropped, or if there was no such event.
     #[must_use]
     pub fn after(&self, seq: Seq) -> Option<impl Iterator<Item = &Arc<Event>>> {
         let is_known = (self.before..=self.last).contains(&seq);

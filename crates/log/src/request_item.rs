@@ -1,4 +1,4 @@
-//! Items of the conversation, as they go into a request.
+//! Items of the conversation in the form of a request.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ pub(crate) fn is_for_model(head: &ItemHead<'_>) -> bool {
     head.kind != "ghost_snapshot"
 }
 
-/// The form of an item for requests; none if it is as it should be.
+/// The form of an item for requests; `None` if it needs no change.
 ///
-/// Names that a provider gave and notes that a release made for itself are left out: other providers refuse them.
+/// Ids of a provider and metadata of a release are left out, because other providers reject them.
 pub(crate) fn for_request(item: &str, head: &ItemHead<'_>) -> Option<ConversationItem> {
     if head.id.is_none() && head.passthrough.is_none() {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn for_request(item: &str, head: &ItemHead<'_>) -> Option<Conversatio
     serde_json::value::to_raw_value(&members).ok().map(Into::into)
 }
 
-/// A message in the user's name, as it goes into a request.
+/// A message of the user in the form of a request.
 pub(crate) fn user_message(text: &str) -> Option<ConversationItem> {
     ConversationItem::new(&Arc::new(ResponseItem::Message(Message::user(text)))).ok()
 }

@@ -1,8 +1,8 @@
-//! Reviews as text: what a target is called, what a reviewer's answer says, and how findings read.
+//! Reviews as text: the description of a target, the findings in a reviewer's answer, and their text.
 
 use codex_wire::review::{ReviewFinding, ReviewOutputEvent, ReviewTarget};
 
-/// How the names of items begin that hold what a reviewer is asked.
+/// The prefix of the ids of items that contain the request to a reviewer.
 pub const ASKED: &str = "review:";
 
 /// A short description of a target.
@@ -20,12 +20,12 @@ pub fn hint(target: &ReviewTarget) -> String {
     }
 }
 
-/// Reads the reviewer's answer: JSON, JSON with words or a fence around it, or just words.
+/// Parses the reviewer's answer: JSON, JSON surrounded by text or a code fence, or plain text.
 #[must_use]
 pub fn read(answer: &str) -> ReviewOutputEvent {
     let object = answer.find('{').zip(answer.rfind('}')).and_then(|(from, to)| answer.get(from..=to));
     let read = object.and_then(|text| serde_json::from_str::<ReviewOutputEvent>(text).ok());
-    // Any object reads as a review, since every part of one may be missing; one without a word in it is no review.
+    // Any object parses as a review, because all its members are optional; one without text is not a review.
     let is_review = |output: &ReviewOutputEvent| !output.findings.is_empty() || !output.overall_explanation.is_empty();
     read.filter(is_review)
         .unwrap_or_else(|| ReviewOutputEvent { overall_explanation: answer.to_owned(), ..ReviewOutputEvent::default() })
@@ -67,7 +67,7 @@ mod tests {
         "overall_correctness": "patch is incorrect", "overall_explanation": "One bug.", "overall_confidence_score": 0.8}"#;
 
     #[test]
-    fn an_answer_is_read_with_and_without_words_around_it() {
+    fn an_answer_is_parsed_with_and_without_text_around_it() {
         for answer in [ANSWER.to_owned(), format!("Here it is:\n```json\n{ANSWER}\n```\nDone.")] {
             let output = read(&answer);
             assert_eq!(output.findings.len(), 1, "{answer}");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_words_is_the_explanation() {
+    fn a_plain_text_answer_is_the_explanation() {
         for answer in ["All good.", r#"{"answer":42}"#, "{broken", "} {"] {
             let output = read(answer);
             assert_eq!((output.findings.len(), output.overall_explanation.as_str()), (0, answer));

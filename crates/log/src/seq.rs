@@ -1,55 +1,55 @@
-//! The numbers of events, and the names of the logs that they are numbers in.
+//! The numbers of events, and the ids of the logs that they belong to.
 //!
-//! Invariants: within a log numbers only grow, and an event that has lines has the same number after every load,
-//! because it is the place where its lines end.
+//! Invariants: within a log numbers only grow, and an event with lines has the same number after every load, because
+//! the number is the position where its lines end.
 
 use std::fmt;
 
 use codex_wire::ids::ThreadId;
 
-/// How many bits count events without lines.
+/// The number of bits that count events without lines.
 const COUNT_BITS: u32 = 18;
-/// How many events may follow a line without lines of their own.
+/// The maximum number of events without lines after a line.
 pub const MOST_WITHOUT_LINE: u64 = (1 << COUNT_BITS) - 1;
 
-/// The number of an event: how long the log was in bytes after the last line, and how many events without lines have
-/// come since. It has 53 bits for logs of up to 32 GiB, so JSON holds it.
+/// The number of an event: the length of the log in bytes after the last line, and the number of events without lines
+/// since then. It has 53 bits for logs of up to 32 GiB, so JSON can represent it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seq(u64);
 
 impl Seq {
-    /// The number of the event whose last line ends there.
+    /// The number of the event whose last line ends at this position.
     #[must_use]
     pub const fn at(position: u64) -> Self {
         Self(position << COUNT_BITS)
     }
 
-    /// The number that a client has named.
+    /// The number that a client has sent.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// As clients are told it.
+    /// The number as clients receive it.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// How long the log was after the last line.
+    /// The length of the log after the last line.
     #[must_use]
     pub const fn position(self) -> u64 {
         self.0 >> COUNT_BITS
     }
 
-    /// How many events without lines had come since.
+    /// The number of events without lines since then.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.0 & MOST_WITHOUT_LINE
     }
 
-    /// The number of an event without lines that comes after this one. After [`MOST_WITHOUT_LINE`] of them a line has
-    /// to come first; where none can be written, numbers continue anyway.
+    /// The number of the next event without lines. After [`MOST_WITHOUT_LINE`] of them a line is required; if none can
+    /// be written, numbers continue anyway.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -62,8 +62,8 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The name of a log. Numbers of one load mean the same to all who have read along; those of one incarnation as far as
-/// events with lines go.
+/// The id of a log. Numbers of one load identify the same events for all subscribers; across loads of one incarnation,
+/// only numbers of events with lines do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogName {
     incarnation: ThreadId,
@@ -71,19 +71,19 @@ pub struct LogName {
 }
 
 impl LogName {
-    /// The log of an incarnation as it is loaded now. A thread that is kept has one incarnation, its own name.
+    /// The log of an incarnation as it is currently loaded. A saved thread has one incarnation, its own id.
     #[must_use]
     pub const fn new(incarnation: ThreadId, load: ThreadId) -> Self {
         Self { incarnation, load }
     }
 
-    /// Whether a client means this log, as it is loaded now.
+    /// Whether a client refers to this load of the log.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         self.parts(name).is_some_and(|(_, load)| load == self.load.to_string())
     }
 
-    /// Whether a client means this log, loaded now or before.
+    /// Whether a client refers to this log, in this load or an earlier one.
     #[must_use]
     pub fn is_same_incarnation(&self, name: &str) -> bool {
         self.parts(name).is_some()

@@ -1,4 +1,4 @@
-//! The settings a turn runs under, and changes to them.
+//! The settings of a turn, and changes to them.
 
 use std::path::PathBuf;
 
@@ -12,25 +12,24 @@ use serde_json::Value;
 /// The settings of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Where commands run and relative paths start.
+    /// The working directory of commands, at which relative paths start.
     pub cwd: PathBuf,
-    /// When a person is asked.
+    /// The approval policy.
     pub approval_policy: AskForApproval,
-    /// The reviewer. Unless it is the user, nobody can be asked, and requests are declined.
+    /// The reviewer of approval requests. Unless it is the user, requests are declined.
     pub reviewer: ApprovalsReviewer,
     /// The sandbox policy of commands.
     pub sandbox_policy: SandboxPolicy,
     /// The sandbox policy of an imported thread, which applies once the user has chosen its folder.
     pub withheld: Option<SandboxPolicy>,
-    /// The model's name.
     pub model: String,
-    /// How hard it thinks; none leaves it to the provider.
+    /// The reasoning effort; `None` leaves it to the provider.
     pub effort: Option<ReasoningEffort>,
-    /// How much of its thinking it sums up.
+    /// The amount of reasoning that is summarised.
     pub summary: ReasoningSummary,
-    /// How long its answers are; none leaves it to the provider.
+    /// The verbosity of answers; `None` leaves it to the provider.
     pub verbosity: Option<Verbosity>,
-    /// How it works together with the user.
+    /// The collaboration mode.
     pub mode: Mode,
 }
 
@@ -52,7 +51,7 @@ impl Settings {
         }
     }
 
-    /// The settings of a request, as far as a line records them.
+    /// The settings of a request that a line records.
     #[must_use]
     pub fn recorded(context: TurnContextItem) -> Self {
         Self {
@@ -67,7 +66,7 @@ impl Settings {
     }
 }
 
-/// A change to the settings; what is absent stays as it is.
+/// A change to the settings; absent members are unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettingsChange {
     /// See [`Settings::cwd`].
@@ -91,7 +90,7 @@ pub struct SettingsChange {
 }
 
 impl SettingsChange {
-    /// The same change under a mode, which goes before what is said of model and effort.
+    /// The same change with a mode, which takes precedence over the given model and effort.
     #[must_use]
     pub fn under(self, mode: Option<CollaborationMode>) -> Self {
         let Some(under) = mode else { return self };
@@ -101,7 +100,7 @@ impl SettingsChange {
 }
 
 impl Settings {
-    /// The settings after a change. A relative working directory is taken from the present one.
+    /// The settings after a change. A relative working directory starts at the current one.
     #[must_use]
     pub fn changed(&self, change: &SettingsChange) -> Self {
         let (sandbox_policy, withheld) = self.changed_limits(change);
@@ -119,7 +118,7 @@ impl Settings {
         }
     }
 
-    /// How the model works together with the user, as clients are told it.
+    /// The collaboration mode in the form for clients.
     #[must_use]
     pub fn collaboration_mode(&self) -> CollaborationMode {
         self.mode.with(self.model.clone(), self.effort.clone())
@@ -129,7 +128,7 @@ impl Settings {
     fn changed_limits(&self, change: &SettingsChange) -> (SandboxPolicy, Option<SandboxPolicy>) {
         match (&self.withheld, &change.sandbox_policy) {
             (Some(withheld), wanted) if change.cwd.is_some() => (wanted.as_ref().unwrap_or(withheld).clone(), None),
-            // It would be the folder that nobody has confirmed.
+            // The policy would apply to the folder that the user has not confirmed.
             (Some(_), Some(wanted @ SandboxPolicy::WorkspaceWrite(_))) => {
                 (self.sandbox_policy.clone(), Some(wanted.clone()))
             }

@@ -1,15 +1,15 @@
-//! Where the turns of a rollout begin.
+//! The starts of the turns of a rollout.
 
 use crate::line::{EventHead, ItemHead, Line};
 
-/// Watches the lines of a rollout go by and notes where turns begin.
+/// Finds the starts of turns among the lines of a rollout.
 ///
-/// A turn begins with the word that it started. Where a file has no such words, it begins with the first of the lines
-/// that lead to it: what the program tells the model about the surroundings, and the message itself. The event that
-/// tells the message says that it was a turn.
+/// A turn starts with the line that records its start. In files without such lines, it starts with the first of the
+/// lines that lead to it: the environment context, and the message itself. The event of the message shows that it was a
+/// turn.
 #[derive(Debug, Default)]
 pub struct TurnMarks {
-    /// The turns that were not taken back.
+    /// The turns that were not rolled back.
     turns: Vec<TurnMark>,
     /// Where the lines begin that may lead to a turn.
     lead: Option<u64>,

@@ -1,5 +1,4 @@
-//! The laws of the codec: what is kept comes back from its lines, and a file that is cut anywhere gives a beginning of
-//! it.
+//! The laws of the codec: stored events are decoded unchanged, and a truncated file gives a prefix of them.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::collections::BTreeMap;
@@ -126,7 +125,7 @@ fn broken_off() -> impl Strategy<Value = Item> {
     item().prop_filter("the user has said it", |item| item.said().is_none()).prop_map(ended)
 }
 
-/// Whole turns, as an engine tells them.
+/// Complete turns, as an engine emits them.
 fn thread() -> impl Strategy<Value = Vec<Event>> {
     let item =
         || prop_oneof![4 => item().prop_map(Body::ItemCompleted), 1 => broken_off().prop_map(Body::ItemInterrupted)];
@@ -157,8 +156,8 @@ fn thread() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// An item without what lines do not hold: the separate streams of a command, why it was declined, and what a patch
-/// printed.
+/// An item without data that lines do not contain: the separate streams of a command, the reason why it was declined,
+/// and the output of a patch.
 fn canonical(item: &Item) -> Item {
     if let Some(command) = item.command() {
         let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
@@ -185,7 +184,7 @@ fn shown(event: &Event) -> String {
     match &event.body {
         Body::ItemStarted(item) => format!("{:?} {:?}", event.turn, Body::ItemStarted(item.clone())),
         Body::ItemCompleted(item) => {
-            // Thoughts have a line for each part, and bear the time of the first.
+            // Reasoning has a line for each part, with the time of the first.
             format!("{} {:?} {:?}", event.at_ms, event.turn, Body::ItemCompleted(canonical(item)))
         }
         Body::ItemInterrupted(item) => {
@@ -214,7 +213,7 @@ fn decoded(file: &[u8]) -> Vec<Event> {
     events
 }
 
-/// Whether thoughts are the beginning of others: a file may end between their parts.
+/// Whether one reasoning item is a prefix of another: a file may end between its parts.
 fn is_beginning(event: &Event, of: &Event) -> bool {
     match (&event.body, &of.body) {
         (Body::ItemCompleted(Item::Reasoning(part)), Body::ItemCompleted(Item::Reasoning(whole))) => {
@@ -233,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_is_cut_anywhere_gives_a_beginning(events in thread(), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_file_gives_a_prefix(events in thread(), cut in any::<prop::sample::Index>()) {
         let file = encoded(&events);
         let (whole, part) = (decoded(&file), decoded(&file[..cut.index(file.len() + 1)]));
         prop_assert!(part.len() <= whole.len());

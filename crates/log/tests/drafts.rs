@@ -112,7 +112,7 @@ fn written_drafts_of_open_items_are_restored() {
 }
 
 #[test]
-fn a_command_comes_back_with_what_it_printed() {
+fn a_command_is_restored_with_its_output() {
     let mut world = World::new();
     let command = CommandItem {
         id: ItemId::new("c"),
@@ -144,7 +144,7 @@ fn items_of_the_log_are_not_repeated() {
     assert_eq!(world.texts(), ["one"]);
     world.tell(Body::ItemCompleted(message("a", "one more")));
     assert!(world.texts().is_empty());
-    // Models may call all that they say by one name.
+    // Models may use one id for all their items.
     world.write();
     assert!(world.beside.is_empty());
     world.tell(started("a"));
@@ -181,7 +181,7 @@ fn an_item_that_is_over_does_not_come_back_while_another_is_open() {
 }
 
 #[test]
-fn nothing_comes_back_of_a_turn_that_is_over() {
+fn nothing_is_restored_of_a_turn_that_has_ended() {
     let over = [Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), Body::TurnStarted { context_window: None }];
     for body in over {
         let mut world = World::new();
@@ -208,7 +208,7 @@ fn lines_have_an_end() {
 
 proptest! {
     #[test]
-    fn lines_that_are_cut_anywhere_give_a_beginning(texts in prop::collection::vec("[a-z\"\n\u{e9}]{1,8}", 1..6),
+    fn truncated_draft_lines_give_a_prefix(texts in prop::collection::vec("[a-z\"\n\u{e9}]{1,8}", 1..6),
                                                     cut in any::<prop::sample::Index>()) {
         let mut world = World::new();
         world.tell(started("a"));

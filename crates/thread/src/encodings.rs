@@ -1,10 +1,10 @@
-//! Encoded events, shared by all readers that want the same form.
+//! Encoded events, shared by all subscribers that want the same form.
 //!
-//! Invariant: an event with only one reader is not stored here.
+//! Invariant: an event with only one subscriber is not stored here.
 
 use std::sync::OnceLock;
 
-/// How many forms of an event are kept.
+/// The maximum number of forms of an event.
 pub const FORMS: usize = 3;
 
 /// The forms of one event.
@@ -27,21 +27,22 @@ pub struct FormKey {
 pub struct Lines {
     /// All lines, one after the other.
     pub bytes: Vec<u8>,
-    /// Where each ends, and which of its bytes are the name of its method.
+    /// The end of each line, and the position of its method name.
     pub ends: Vec<LineEnd>,
 }
 
 /// The end of a line.
 #[derive(Debug, Clone)]
 pub struct LineEnd {
-    /// Where the next line begins.
+    /// The start of the next line.
     pub end: usize,
-    /// Where the name of the method stands.
+    /// The position of the method name.
     pub method: std::ops::Range<usize>,
 }
 
 impl Encodings {
-    /// The lines of a form, which the first reader who wants them makes. None if that reader wanted them otherwise.
+    /// The lines of a form, which the first subscriber that needs them encodes. `None` if that subscriber wanted other
+    /// options.
     pub fn lines(&self, form: usize, key: FormKey, make: impl FnOnce() -> Lines) -> Option<&Lines> {
         let (made_for, lines) = self.forms.get(form)?.get_or_init(|| (key, make()));
         (*made_for == key).then_some(lines)

@@ -42,11 +42,11 @@ struct Queue {
     closed: bool,
 }
 
-/// An event as readers get it.
+/// An event as subscribers receive it.
 #[derive(Debug, Clone)]
 pub struct Published {
     pub event: Arc<Event>,
-    /// Its encodings for the wire; `None` if nobody else gets the same event.
+    /// Its encoded forms; `None` if there is no other subscriber.
     pub encodings: Option<Arc<Encodings>>,
 }
 
@@ -71,7 +71,7 @@ impl Feed {
         self.next_published().await.map(|published| published.event)
     }
 
-    /// Waits for the next event like [`Feed::next`], with what it is on the wire.
+    /// Waits for the next event like [`Feed::next`], with its encoded forms.
     pub async fn next_published(&mut self) -> Option<Published> {
         loop {
             // `notify_one` leaves a permit when nobody waits, so an event between the check and the wait is not missed.
@@ -104,7 +104,7 @@ impl Feed {
         self.try_next_published().map(|published| published.event)
     }
 
-    /// Takes the next event if one waits, with what it is on the wire.
+    /// Takes the next event if one waits, with its encoded forms.
     pub fn try_next_published(&mut self) -> Option<Published> {
         self.shared.lock().events.pop_front()
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_comes_after_everything_was_read() {
+    async fn the_feed_ends_after_its_last_event() {
         let (writer, mut feed) = feed();
         writer.push(&delta(0, "a", "x"));
         drop(writer);

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a way of some clients, and all combinations make sense")]
 pub struct ClientProfile {
-    /// How much of interrupted or compacted content the model remembers.
+    /// The treatment of interrupted and compacted content.
     pub history: HistoryMode,
     /// Told to the model if there are no skills, so that it does not search for some.
     pub without_skills: Option<&'static str>,
@@ -22,7 +22,7 @@ pub struct ClientProfile {
     pub keeps_read_marks: bool,
 }
 
-/// How much of interrupted or compacted content the model remembers. Clients were written for either.
+/// The treatment of interrupted and compacted content in the conversation. Clients were written for either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryMode {
     /// An interrupted answer is dropped with its calls, and a summary is one message: the behaviour of the submission

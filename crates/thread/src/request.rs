@@ -67,7 +67,7 @@ pub enum OpenQuestions {
     Interrupt,
 }
 
-/// How a client identifies the question it answers.
+/// The identification of a question in an answer.
 #[derive(Debug)]
 pub enum QuestionName {
     Id(QuestionId),

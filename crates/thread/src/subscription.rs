@@ -44,7 +44,7 @@ pub struct FeedStart {
     /// Whether the feed starts where the reader stopped. If not, it starts now, and earlier events must be read from
     /// the thread's file.
     pub is_unbroken: bool,
-    /// Where the feed starts instead, if the reader first reads the thread's lines from where it stopped up to this
+    /// The start of the feed instead, if the subscriber first reads the thread's lines from where it stopped up to this
     /// number.
     pub lines_upto: Option<Seq>,
 }

@@ -60,7 +60,7 @@ impl View<'_> {
         }
         match item {
             Item::Command(command) => {
-                // A command that began for nobody ends for nobody.
+                // A command whose start was not sent has no end either.
                 if let Some(end) = &command.end
                     && (self.vocabulary.items || command.status != Status::Declined)
                 {
@@ -169,7 +169,7 @@ fn source(command: &CommandItem) -> ExecCommandSource {
     }
 }
 
-/// The items that the event queue has as such; a command has messages of its own.
+/// The items that the event queue has as items; a command has its own messages.
 fn turn_item(item: &Item) -> Option<TurnItem> {
     let id = item.id().as_str().to_owned();
     Some(match item {

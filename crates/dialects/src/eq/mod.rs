@@ -1,4 +1,5 @@
-//! The event queue as a projection of the log: what `codex proto` prints, `codex/event/*` carries and rollouts keep.
+//! The event queue as a projection of the log: the messages that `codex proto` prints, `codex/event/*` carries and
+//! rollouts store.
 //!
 //! A pure function: the same event always gives the same messages.
 
@@ -19,18 +20,18 @@ use codex_wire::mcp::McpInvocation;
 
 use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted, limit_words};
 
-/// Which of the messages that releases have added over time a reader wants.
+/// The optional messages, added by later releases, that a client wants.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vocabulary {
     /// `item_started`, `item_completed` and the deltas that name their item, in addition to the older messages.
     pub items: bool,
-    /// The model's thoughts themselves, not only their summary.
+    /// Raw reasoning, not only its summary.
     pub raw_reasoning: bool,
     /// Every item of the conversation with the model.
     pub raw_items: bool,
 }
 
-/// Appends the messages that an event gives.
+/// Appends the messages of an event.
 pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
     let view = View { event, vocabulary };
     match &event.body {
@@ -97,7 +98,7 @@ fn terminal_interaction(item: &ItemId, terminal: u64, stdin: &str) -> EventMsg {
     })
 }
 
-/// The message that tells how a thread is set up.
+/// The message with the settings of a thread.
 #[must_use]
 pub fn session_configured(thread: ThreadId, started: &ThreadStarted) -> EventMsg {
     let settings = &started.settings;
@@ -116,7 +117,7 @@ pub fn session_configured(thread: ThreadId, started: &ThreadStarted) -> EventMsg
     })
 }
 
-/// An event with what its reader wants of it.
+/// An event with the options of its client.
 struct View<'a> {
     event: &'a Event,
     vocabulary: Vocabulary,
@@ -172,7 +173,7 @@ impl View<'_> {
         }
     }
 
-    /// A call of an MCP tool is asked about like a command, which all clients of the queue know how to answer.
+    /// A call of an MCP tool is approved like a command, because all clients of the queue can answer that.
     fn asked_about_tool(&self, question: &Question, invocation: &McpInvocation) -> EventMsg {
         EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
             call_id: question.item().as_str().to_owned(),

@@ -1,7 +1,7 @@
 //! Text that fits into a line of JSON.
 
-/// How long the text of a command's output may be once it is encoded. Readers that give up at 64 KiB a line have room
-/// for the rest of the line.
+/// The maximum length of the encoded output of a command. Readers that give up at 64 KiB per line have room for the
+/// rest of the line.
 const LONGEST: usize = 40 * 1024;
 
 /// A text, without its middle if it would be too long as JSON.
@@ -21,7 +21,7 @@ fn bounded_to(text: &str, longest: usize) -> String {
     format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
 }
 
-/// How many bytes of the text may be taken so that they fit once they are encoded.
+/// The number of bytes of the text that fit once they are encoded.
 fn reach(chars: impl Iterator<Item = char>, longest: usize) -> usize {
     let mut encoded = 0;
     chars
@@ -33,7 +33,7 @@ fn reach(chars: impl Iterator<Item = char>, longest: usize) -> usize {
         .sum()
 }
 
-/// How many bytes a character takes in a string of JSON.
+/// The number of bytes of a character in a JSON string.
 fn encoded_length(char: char) -> usize {
     match char {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

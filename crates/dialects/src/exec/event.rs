@@ -15,7 +15,7 @@ pub enum ThreadEvent {
     /// The thread is ready; always the first line.
     #[serde(rename = "thread.started")]
     ThreadStarted {
-        /// By this name it can be resumed.
+        /// The id with which it can be resumed.
         thread_id: ThreadId,
     },
     /// A turn has started.
@@ -29,10 +29,7 @@ pub enum ThreadEvent {
     },
     /// A turn has failed.
     #[serde(rename = "turn.failed")]
-    TurnFailed {
-        /// Why not.
-        error: ThreadError,
-    },
+    TurnFailed { error: ThreadError },
     /// An item has started.
     #[serde(rename = "item.started")]
     ItemStarted {
@@ -47,10 +44,7 @@ pub enum ThreadEvent {
     },
     /// An item is complete.
     #[serde(rename = "item.completed")]
-    ItemCompleted {
-        /// The item.
-        item: ThreadItem,
-    },
+    ItemCompleted { item: ThreadItem },
     /// An approval request. Only sent if the caller chose who answers.
     #[serde(rename = "approval.requested")]
     ApprovalRequested {
@@ -66,7 +60,6 @@ pub enum ThreadEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadError {
-    /// In words.
     pub message: String,
 }
 
@@ -78,12 +71,13 @@ pub struct Usage {
     pub input_tokens: i64,
     /// The part of them that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of them that the provider has put into its cache, where it tells; 0.166 always has it, and 0.77 never.
+    /// The part of them that the provider added to its cache, if it reports that; 0.166 always has this member, and
+    /// 0.77 never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_input_tokens: Option<i64>,
     /// Tokens received, reasoning included.
     pub output_tokens: i64,
-    /// The part of them that was reasoning; 0.77 does not tell it.
+    /// The part of them that was reasoning; 0.77 does not have this member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_output_tokens: Option<i64>,
     /// The cost of the run, if the user has set prices for everything that it used.
@@ -91,11 +85,10 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
-/// An item. Its name is unique within the run.
+/// An item. Its id is unique within the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadItem {
-    /// The name.
     pub id: String,
     #[serde(flatten)]
     pub details: ThreadItemDetails,
@@ -108,7 +101,7 @@ pub struct ThreadItem {
 pub enum ThreadItemDetails {
     /// A message of the model.
     AgentMessage {
-        /// All of it.
+        /// The complete text.
         text: Text,
     },
     /// Reasoning of the model.
@@ -124,41 +117,32 @@ pub enum ThreadItemDetails {
         aggregated_output: String,
         /// Its exit status, once it has one.
         exit_code: Option<i32>,
-        /// How far it is.
         status: CommandStatus,
     },
-    /// Files that were changed together.
+    /// Files that one patch changed.
     FileChange {
-        /// Which.
         changes: Vec<UpdatedFile>,
-        /// Whether they were.
+        /// Whether the patch was applied.
         status: FileChangeStatus,
     },
-    /// A call of a tool of an MCP server.
+    /// A call of an MCP tool.
     McpToolCall {
-        /// The server.
         server: String,
-        /// The tool.
         tool: String,
         arguments: Value,
-        /// Its result, once it has one.
+        /// Its result, once it has ended.
         result: Option<McpResult>,
-        /// Why nothing came.
         error: Option<ThreadError>,
-        /// How far it is.
         status: CommandStatus,
     },
-    /// A search of the web.
+    /// A web search.
     WebSearch {
         /// The search text.
         query: String,
     },
     /// The plan.
-    TodoList {
-        /// Its steps.
-        items: Vec<Todo>,
-    },
-    /// Something the user should know; work goes on.
+    TodoList { items: Vec<Todo> },
+    /// A warning for the user; the turn continues.
     Error { message: String },
 }
 
@@ -168,20 +152,20 @@ pub enum ThreadItemDetails {
 pub struct McpResult {
     /// The parts, in order.
     pub content: Vec<Value>,
-    /// The same as data, from servers that give it.
+    /// The structured form, from servers that send it.
     pub structured_content: Option<Value>,
 }
 
-/// How far a command or a call is.
+/// The status of a command or a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandStatus {
-    /// It runs.
+    /// It is running.
     InProgress,
-    /// It ended with status 0.
+    /// It succeeded.
     Completed,
-    /// It ended in another way, or was not allowed to run.
+    /// It failed, or was not allowed to run.
     Failed,
 }
 
@@ -190,9 +174,7 @@ pub enum CommandStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeStatus {
-    /// All of it.
     Completed,
-    /// Nothing of it.
     Failed,
 }
 
@@ -200,7 +182,6 @@ pub enum FileChangeStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UpdatedFile {
-    /// The file.
     pub path: PathBuf,
     pub kind: FileChangeKind,
 }
@@ -210,11 +191,11 @@ pub struct UpdatedFile {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileChangeKind {
-    /// It is new.
+    /// The file was created.
     Add,
-    /// It is gone.
+    /// The file was deleted.
     Delete,
-    /// It is another.
+    /// The file was modified.
     Update,
 }
 
@@ -223,17 +204,17 @@ pub enum FileChangeKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Todo {
     pub text: String,
-    /// Whether it is.
+    /// Whether it is completed.
     pub completed: bool,
 }
 
-/// A question: may this be done?
+/// An approval request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalRequest {
-    /// By this name it is answered.
+    /// The id that the answer repeats.
     pub id: String,
-    /// Why it is asked, where that is not plain from the policy.
+    /// The reason for the question, unless it follows from the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(flatten)]
@@ -247,20 +228,20 @@ pub struct ApprovalRequest {
 pub enum Subject {
     /// A command.
     Command {
-        /// The command as a shell would read it.
+        /// The command line as a shell would read it.
         command: String,
-        /// Exactly what would run.
+        /// The exact command.
         argv: Vec<String>,
-        /// Where it would run.
+        /// The working directory.
         cwd: PathBuf,
     },
     /// A patch.
     FileChange {
-        /// Which files it changes.
+        /// The changed files.
         changes: Vec<UpdatedFile>,
     },
-    /// A call of a tool of an MCP server.
+    /// A call of an MCP tool.
     McpTool { server: String, tool: String, arguments: Option<Value> },
-    /// Something that an MCP server wants to know. Only a no can be given here.
+    /// A question of an MCP server. It can only be declined here.
     Elicitation { server: String, message: String },
 }

@@ -38,7 +38,7 @@ impl Projector {
         }
     }
 
-    /// Tells that an item has begun. Commands and calls of MCP tools are told before they are whole.
+    /// Emits the start of an item. Commands and calls of MCP tools are shown before they are complete.
     pub(super) fn item_started(&mut self, item: &Item, out: Out<'_>) {
         match item {
             Item::Command(command) => self.command_started(command, out),
@@ -76,7 +76,7 @@ impl Projector {
         let id = self.begun.remove(&command.id).unwrap_or_else(|| self.name());
         let end = command.end.as_ref();
         let output = match (command.status, end) {
-            // Why it was not allowed is all there is to tell.
+            // A declined command has only the reason.
             (Status::Declined, Some(end)) => end.formatted.as_str(),
             (_, Some(end)) => end.aggregated.as_str(),
             (_, None) => "",

@@ -1,7 +1,7 @@
 //! The events of `codex exec --json`: a projection of a thread's log to a few kinds of JSON lines.
 //!
-//! Scripts and SDKs read these. Lines stay short enough for readers that give up at 64 KiB, as far as that is up to us:
-//! what a command printed is cut in the middle, what the model said never is.
+//! Scripts and SDKs read these. Lines stay short enough for readers that give up at 64 KiB where possible: the output
+//! of a command is cut in the middle, messages of the model never are.
 
 mod bounded;
 mod event;

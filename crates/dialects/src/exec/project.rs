@@ -13,15 +13,15 @@ use crate::ProtocolRelease;
 
 pub(super) type Out<'a> = &'a mut Vec<ThreadEvent>;
 
-/// The events of one run. The state is only what later events repeat: names of items that are not whole, the plan, and
-/// what was used.
+/// The events of one run. The state is limited to data that later events repeat: ids of open items, the plan, and the
+/// token usage.
 #[derive(Debug, Default)]
 pub struct Projector {
-    /// How many items have a name.
+    /// The number of items with an id.
     named: u64,
     /// The commands that have begun.
     pub(super) begun: HashMap<ItemId, String>,
-    /// The plan of this turn, and its name.
+    /// The plan of this turn, and its id.
     plan: Option<(String, Vec<Todo>)>,
     /// The token usage before this run, once the first answer has started.
     before: Option<TokenUsage>,
@@ -29,20 +29,20 @@ pub struct Projector {
     used: Usage,
     costs: Costs,
     is_in_turn: bool,
-    /// The release whose events these are; none for what most clients read.
+    /// The release whose events these are; `None` for the form that most clients read.
     release: Option<ProtocolRelease>,
 }
 
 /// The cost of a run.
 #[derive(Debug, Default)]
 struct Costs {
-    /// Its turns that are over.
+    /// The turns that have ended.
     before: f64,
-    /// The present turn, as far as it is known.
+    /// The current turn, as far as it is known.
     turn: Option<f64>,
-    /// Whether anything of the present turn was counted.
+    /// Whether the current turn was counted at all.
     is_counted: bool,
-    /// Whether the cost of a turn that is over is unknown.
+    /// Whether the cost of a turn that has ended is unknown.
     is_unknown: bool,
 }
 
@@ -62,13 +62,13 @@ impl Costs {
 }
 
 impl Projector {
-    /// The events of one run as a release has them.
+    /// The events of one run in the form of a release.
     #[must_use]
     pub fn of(release: Option<ProtocolRelease>) -> Self {
         Self { release, ..Self::default() }
     }
 
-    /// Appends the events that an entry of the log gives.
+    /// Appends the events of an entry of the log.
     pub fn project(&mut self, event: &Event, out: &mut Vec<ThreadEvent>) {
         match &event.body {
             Body::ThreadStarted(_) => out.push(ThreadEvent::ThreadStarted { thread_id: event.thread }),
@@ -135,7 +135,7 @@ impl Projector {
         out.push(ThreadEvent::TurnFailed { error: ThreadError { message } });
     }
 
-    /// The event that asks.
+    /// The approval request of a question.
     #[must_use]
     pub fn ask(question: &Question) -> ThreadEvent {
         let subject = match &question.kind {
@@ -185,7 +185,8 @@ impl Projector {
         }
     }
 
-    /// The first count comes when an answer begins, before it has cost anything: a resumed thread's costs until now.
+    /// The first count arrives when an answer begins, before it has cost anything: the costs of a resumed thread until
+    /// now.
     fn count(&mut self, info: Option<&TokenUsageInfo>) {
         let now = info.map(|info| info.total_token_usage).unwrap_or_default();
         let before = *self.before.get_or_insert(now);

@@ -14,7 +14,7 @@ use expect_test::{Expect, expect};
 
 use super::Projector;
 
-/// Plays a log and shows the lines it gives.
+/// Plays a log and shows its lines.
 #[track_caller]
 fn check(bodies: Vec<Body>, expected: Expect) {
     let mut projector = Projector::default();

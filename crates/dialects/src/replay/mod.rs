@@ -1,7 +1,7 @@
-//! A recorded thread, played again without a model: for authors of clients, and for bug reports.
+//! A recorded thread, replayed without a model: for authors of clients, and for bug reports.
 //!
-//! The file is read back into the log, and the log goes through the same projections as that of a living thread. What
-//! no file keeps, such as the pieces in which a text came, is played as one piece.
+//! The file is decoded to the log, and the log goes through the same projections as that of a running thread. Data that
+//! no file stores, such as the deltas of a text, is replayed as one piece.
 
 mod player;
 
@@ -22,7 +22,7 @@ use crate::eq::{self, Vocabulary};
 use crate::v2::project::{ProjectionOptions, Projector};
 use crate::{ProtocolRelease, exec};
 
-/// In which dialect a thread is played.
+/// The dialect of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// The lines of `codex proto`.
@@ -34,7 +34,7 @@ pub enum Dialect {
     Exec,
 }
 
-/// A line, and when it was due.
+/// A line, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedLine {
     /// In milliseconds of Unix time.
@@ -43,7 +43,7 @@ pub struct TimedLine {
     pub line: String,
 }
 
-/// Plays a stored thread. It blocks; run it off the async threads.
+/// Replays a stored thread. This blocks; call it off the async threads.
 #[derive(Debug)]
 pub struct Replay {
     lines: Box<dyn LineSource>,
@@ -64,6 +64,7 @@ impl Replay {
     /// Opens a thread whose lines can be read more than once.
     ///
     /// # Errors
+    ///
     /// When it cannot be read.
     pub fn open(
         place: &Path,
@@ -80,10 +81,11 @@ impl Replay {
         Ok(Self { lines, player, voice, waiting: VecDeque::new(), is_over: false })
     }
 
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    ///
+    /// When the rest of the file cannot be read.
     pub fn next_line(&mut self) -> Result<Option<TimedLine>, StoreError> {
         while self.waiting.is_empty() && !self.is_over {
             let mut events = Vec::new();

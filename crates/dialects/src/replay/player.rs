@@ -1,7 +1,7 @@
-//! A stored thread as if it were told again while it happens.
+//! A stored thread as a sequence of events, as if it were running.
 //!
-//! Details that no file keeps, such as the deltas of a text, are replayed as one piece. An open turn ends when
-//! another starts, or with the file.
+//! Details that no file stores, such as the deltas of a text, are replayed as one piece. An open turn ends when another
+//! starts, or with the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,24 +19,23 @@ pub struct Player {
     decoder: Decoder,
     path: PathBuf,
     thread: Option<ThreadId>,
-    /// How the thread began, until something happens in it.
+    /// The start of the thread, until its first event is played.
     started: Option<Box<ThreadStarted>>,
     /// The settings of its first turn.
     settings: Option<Arc<Settings>>,
-    /// The number of the event before: that of a line's last event is where the line ends, and all others have this
-    /// one.
+    /// The number of the previous event: the last event of a line is numbered by the end of the line, all others repeat
+    /// this number.
     number: Seq,
-    /// The turn that runs.
     turn: Option<TurnId>,
     turns: u64,
     items: u64,
-    /// Why the running turn failed; told when it ends.
+    /// The error of the running turn, which is reported when the turn ends.
     failure: Option<Outcome>,
     at_ms: i64,
 }
 
 impl Player {
-    /// Plays that file, whose first turn ran under this.
+    /// Creates a player for a file whose first turn had these settings.
     #[must_use]
     pub fn new(path: &Path, settings: Option<Arc<Settings>>) -> Self {
         let calls = Wanted::CALLS | Wanted::PLANS | Wanted::GOALS | Wanted::TOKENS | Wanted::COMPACTIONS;
@@ -55,7 +54,7 @@ impl Player {
         }
     }
 
-    /// Takes a line.
+    /// Plays a line.
     pub fn take(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         let mut events = Vec::new();
         self.decoder.line(line, &mut events);
@@ -74,7 +73,7 @@ impl Player {
         }
     }
 
-    /// Plays what waited for further lines.
+    /// Plays the events that waited for further lines.
     pub fn catch_up(&mut self, out: &mut Vec<Event>) {
         let mut events = Vec::new();
         self.decoder.end(&mut events);
@@ -85,7 +84,7 @@ impl Player {
         self.at_ms = at_ms;
     }
 
-    /// Ends what nobody has ended.
+    /// Ends the open turn.
     pub fn finish(&mut self, out: &mut Vec<Event>) {
         self.catch_up(out);
         self.start(out);
@@ -94,7 +93,7 @@ impl Player {
 
     fn play(&mut self, event: Event, out: &mut Vec<Event>) {
         self.at_ms = event.at_ms;
-        // A thought waits for further lines, and is told with another one.
+        // Reasoning waits for further lines, and is emitted with a later one.
         let number = self.number;
         if event.body.is_thought() {
             self.number = event.seq;
@@ -116,7 +115,7 @@ impl Player {
         self.number = number;
     }
 
-    /// Tells that the thread is ready, once. It was ready before its first turn began, which may be waiting already.
+    /// Emits the start of the thread, once. It was ready before its first turn, which may be waiting already.
     fn start(&mut self, out: &mut Vec<Event>) {
         let Some(started) = self.started.take() else { return };
         let settings = self.settings.take().unwrap_or_else(|| Arc::clone(&started.settings));
@@ -145,7 +144,7 @@ impl Player {
     }
 
     fn item(&mut self, item: Item, ended: fn(Item) -> Body, turn: Option<TurnId>, out: &mut Vec<Event>) {
-        // Files of releases that kept no beginnings of turns have one for each thing said.
+        // In files without records of starts, each message of the user starts a turn.
         if item.said().is_some() && self.turn.is_none() {
             self.begin(turn, None, out);
         }
@@ -175,7 +174,7 @@ impl Player {
     }
 }
 
-/// The text of an item as one piece.
+/// The text of an item as one delta.
 fn whole(item: &Item) -> Option<Delta> {
     match item.answer() {
         Some(text) => Some(Delta::Text(text.clone())),

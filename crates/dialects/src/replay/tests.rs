@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Replay};
 
-/// Plays a file of such lines, and shows what is said.
+/// Replays a file of such lines, and shows its messages.
 #[track_caller]
 fn check(lines: &[(&str, Value)], dialect: Dialect, expected: Expect) {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ fn thread() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn in_the_words_of_exec() {
+fn a_thread_is_replayed_as_exec_lines() {
     check(
         &thread(),
         Dialect::Exec,
@@ -70,7 +70,7 @@ fn in_the_words_of_exec() {
 }
 
 #[test]
-fn in_the_words_of_the_queue() {
+fn a_thread_is_replayed_as_queue_events() {
     check(
         &thread(),
         Dialect::Eq,
@@ -143,7 +143,7 @@ fn goals_are_reported_again() {
 }
 
 #[test]
-fn an_answer_that_broke_off_is_played_as_it_was_told() {
+fn a_broken_off_answer_is_replayed_as_it_was_sent() {
     let item = json!({"type": "AgentMessage", "id": "m", "content": [{"type": "Text", "text": "Hel"}]});
     let mut lines = thread();
     lines.truncate(3);

@@ -1,13 +1,13 @@
-//! The log as a listener of a conversation is told it in notifications of the second version.
+//! The v2 notifications for a listener of a v1 conversation.
 //!
-//! 0.77 makes these from the events of the queue. So a command that was declined has failed to run, and a patch is there
-//! from the moment in which it may be applied.
+//! 0.77 derives these from the events of the queue. So a declined command is a failed one, and a patch exists from the
+//! moment when it may be applied.
 
 use std::borrow::Cow;
 
 use codex_log::{Body, Event, Item, Status};
 
-/// The event that such notifications are made from; none if there are none.
+/// The event from which such notifications are derived; `None` if there are none.
 #[must_use]
 pub fn forwarded(event: &Event) -> Option<Cow<'_, Event>> {
     let body = match &event.body {

@@ -6,31 +6,31 @@ use codex_wire::event::{
 };
 use codex_wire::input::UserInput;
 
-/// Gathers the messages of a thread that a client shows again from its lines.
+/// Collects the messages of a thread that a client displays again from its lines.
 #[derive(Debug, Default)]
 pub struct MessageReader {
-    /// Whether the model's thoughts themselves are shown.
+    /// Whether raw reasoning is shown.
     with_thoughts: bool,
     messages: Vec<EventMsg>,
-    /// Where in the messages each turn begins.
+    /// The index of the first message of each turn.
     turns: Vec<usize>,
     is_running: bool,
 }
 
 impl MessageReader {
-    /// Reads with or without the model's thoughts themselves.
+    /// Creates a reader with or without raw reasoning.
     #[must_use]
     pub fn new(with_thoughts: bool) -> Self {
         Self { with_thoughts, ..Self::default() }
     }
 
-    /// The messages that the lines so far tell.
+    /// The messages of the lines so far.
     #[must_use]
     pub fn into_messages(self) -> Vec<EventMsg> {
         self.messages
     }
 
-    /// Takes the next line.
+    /// Processes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
         let Some(message) = line.message() else { return };
         match message {
@@ -56,20 +56,20 @@ impl MessageReader {
             | EventMsg::Error(_) => self.messages.push(message),
             EventMsg::ItemCompleted(completed) => self.completed(completed),
             EventMsg::Other(_) => self.roll_back(line),
-            // The others tell what the ones above say as a whole.
+            // The other lines repeat parts of these.
             _ => {}
         }
     }
 
     fn user_said(&mut self, message: EventMsg) {
-        // Older files do not say where turns begin: each thing said is one.
+        // Older files do not record the starts of turns: each message of the user starts one.
         if !self.is_running {
             self.turns.push(self.messages.len());
         }
         self.messages.push(message);
     }
 
-    /// The newest releases keep items in place of messages.
+    /// The newest releases store items instead of messages.
     fn completed(&mut self, completed: ItemCompletedEvent) {
         match completed.item {
             TurnItem::UserMessage(item) => {
@@ -91,7 +91,7 @@ impl MessageReader {
         }
     }
 
-    /// Forgets turns that were rolled back.
+    /// Removes turns that were rolled back.
     fn roll_back(&mut self, line: &Line<'_>) {
         let turns = line.event().map_or(0, |event| event.turns_taken_back());
         if turns > 0 {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_told_only_to_those_who_see_them() {
+    fn raw_reasoning_is_sent_only_on_request() {
         let events = [json!({"type": "agent_reasoning_raw_content", "text": "Hm."})];
         assert_eq!((read(&events, false).len(), read(&events, true).len()), (0, 1));
     }

@@ -1,4 +1,4 @@
-//! The first version of the app-server: conversations and events of the queue.
+//! v1 of the app-server: conversations and `codex/event/*`.
 
 mod forwarded;
 mod messages;

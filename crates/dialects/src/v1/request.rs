@@ -1,4 +1,4 @@
-//! Questions in the words of the first version.
+//! Questions as requests of v1.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use codex_wire::ids::ThreadId;
 
 use crate::{mcp_tool, v2};
 
-/// A question.
+/// A question as a request.
 #[must_use]
 pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
     let (call_id, reason) = (asked.item().as_str().to_owned(), asked.reason.clone());
@@ -39,7 +39,7 @@ pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
             reason,
             parsed_cmd: mcp_tool::parsed(invocation),
         }),
-        // Clients of 2025 cannot answer it; they refuse a request that they do not know.
+        // Clients of 2025 cannot answer it; they refuse an unknown request.
         QuestionKind::Elicitation(elicitation) => v2::elicitation(conversation_id, "", elicitation),
     }
 }

@@ -1,8 +1,8 @@
 //! The log of a thread as `item/created` and `item/delta`.
 //!
-//! No release has sent these; clients were written to a description of them, and take whatever is no reasoning and no
-//! plan for something that the model says. So only what the model says, thinks, plans and looks at is an item here.
-//! An item is created with its first piece; one that came in no pieces is created whole.
+//! No release has sent these; clients were written from a description of them, and treat everything except reasoning
+//! and plans as text of the model. So only messages, reasoning, plans and viewed images are items here. An item is
+//! created with its first delta; one without deltas is created complete.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,14 @@ use codex_protocol::v2::notification::{ServerNotification, TurnPlanStep};
 
 use super::items::{created_item, said, thought};
 
-/// The items of one thread that a client knows and that are not whole yet.
+/// The open items of one thread that a client knows.
 #[derive(Debug, Default)]
 pub struct CreatedItems {
     created: HashSet<ItemId>,
 }
 
 impl CreatedItems {
-    /// The notification that an event gives.
+    /// The notification of an event.
     pub fn project(&mut self, event: &Event) -> Option<ServerNotification> {
         let id = |item: &ItemId| item.as_str().to_owned();
         match &event.body {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_came_in_no_pieces_is_created_whole() {
+    fn an_item_without_deltas_is_created_complete() {
         let mut items = CreatedItems::default();
         assert_eq!(told(&mut items, Body::ItemStarted(message(""))), None);
         let whole = json!({"type": "assistant", "id": "m", "text": "Hi"});
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_came_in_pieces_is_reported_once() {
+    fn an_item_with_deltas_is_reported_once() {
         let mut items = CreatedItems::default();
         let piece = |text: &str| Body::ItemDelta { item: ItemId::new("m"), delta: Delta::Text(text.into()) };
         let first = json!({"type": "assistant", "id": "m", "textDelta": "H"});

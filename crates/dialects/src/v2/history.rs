@@ -1,4 +1,4 @@
-//! The turns of a thread as its file tells them.
+//! The turns of a thread, from its file.
 
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
@@ -9,7 +9,7 @@ use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 use super::items::{stored_item, thread_item};
 use crate::ProtocolRelease;
 
-/// Puts the turns of a thread together from its lines.
+/// Assembles the turns of a thread from its lines.
 #[derive(Debug)]
 pub struct TurnReader {
     decoder: Decoder,
@@ -17,12 +17,12 @@ pub struct TurnReader {
     turns: Vec<Turn>,
     /// Decoded events that are not processed yet.
     events: Vec<Event>,
-    /// How many items were found, for names where the file gives none.
+    /// The number of items so far, for ids that the file does not contain.
     items: usize,
 }
 
 impl TurnReader {
-    /// Reads for clients of a release. Those of older ones were never shown calls again.
+    /// Creates a reader for clients of a release. Those of older releases are not shown stored calls.
     #[must_use]
     pub fn new(release: ProtocolRelease) -> Self {
         let shown = Wanted::TURNS | Wanted::SHOWN;
@@ -31,7 +31,7 @@ impl TurnReader {
         Self { decoder, release, turns: Vec::new(), events: Vec::new(), items: 0 }
     }
 
-    /// The turns that the lines so far tell.
+    /// The turns of the lines so far.
     #[must_use]
     pub fn into_turns(mut self) -> Vec<Turn> {
         self.decoder.end(&mut self.events);
@@ -39,13 +39,13 @@ impl TurnReader {
         self.turns
     }
 
-    /// Takes the next line.
+    /// Processes the next line.
     pub fn take(&mut self, line: &Line<'_>) {
         self.decoder.line(line, &mut self.events);
         self.take_events(self.decoder.began_ms());
     }
 
-    /// Takes in what was decoded, of which the last is an item that began then.
+    /// Processes decoded events, of which the last is an item that started at this time.
     fn take_events(&mut self, began_ms: Option<i64>) {
         let mut events = std::mem::take(&mut self.events);
         let last = events.pop();
@@ -110,14 +110,14 @@ impl TurnReader {
         }
     }
 
-    /// Forgets the last turns: from the one that is named, or so many.
+    /// Removes the last turns: from the one that is named, or this many.
     fn take_back(&mut self, first: Option<&TurnId>, count: usize) {
         let named = first.and_then(|first| self.turns.iter().rposition(|turn| turn.id == first.as_str()));
         self.turns.truncate(named.unwrap_or(self.turns.len().saturating_sub(count)));
     }
 
     fn begin(&mut self, turn: Option<&TurnId>, at_ms: i64) {
-        // A turn that nobody ended belongs to a program that is gone.
+        // A turn without an end belongs to a program that is gone.
         let id = turn.map_or_else(|| format!("turn-{}", self.turns.len() + 1), |turn| turn.as_str().to_owned());
         let status = TurnStatus::Completed;
         let begun = Turn { items_view: ItemsView::Full, status, started_at: Some(at_ms / 1000), ..Turn::begun(id) };
@@ -127,7 +127,7 @@ impl TurnReader {
     fn begin_unless_running(&mut self, turn: Option<&TurnId>, at_ms: i64) {
         let runs = self.turns.last().is_some_and(|last| match turn {
             Some(id) => last.id == id.as_str(),
-            // Old files say only what was said: each thing said is a turn.
+            // Old files contain only messages: each message of the user is a turn.
             None => last.items.is_empty(),
         });
         if !runs {
@@ -155,13 +155,13 @@ impl TurnReader {
         if !is_named && item.is_thought() && self.thinks_on(&item) {
             return;
         }
-        // Names that are made up count all that was said, named or not.
+        // Derived ids count all messages, with or without an id.
         let name = (!item.is_call()).then(|| self.item_name()).filter(|_| !is_named);
         let item = if let Some(name) = name { item.with_id(ItemId::new(name)) } else { item };
         self.add(stored_item(item, self.release), began_ms, at_ms);
     }
 
-    /// Adds thoughts without a name to those before them.
+    /// Appends reasoning without an id to the previous reasoning.
     fn thinks_on(&mut self, more: &Item) -> bool {
         let last = self.turns.last_mut().and_then(|turn| turn.items.last_mut());
         let Some(ThreadItem::Reasoning { summary, content, .. }) = last.map(|timed| &mut timed.item) else {
@@ -190,7 +190,7 @@ impl TurnReader {
     }
 }
 
-/// A failure as clients are told it: the hint is part of the message, on a line of its own.
+/// An error in the form for clients: the hint is a separate line of the message.
 pub(super) fn turn_error(failure: &Failure) -> TurnError {
     let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
     TurnError {

@@ -1,4 +1,4 @@
-//! Items of the log as items of the second version.
+//! Items of the log as items of v2.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
     }
 }
 
-/// An item that nobody else needs, as clients see it. Its texts are moved.
+/// The same for an item that has no other owner. Its texts are moved.
 pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
     match item {
         Item::Reasoning(thought) => {
@@ -59,7 +59,7 @@ pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
     }
 }
 
-/// An item that came in no pieces, for clients that are told `item/created`.
+/// An item without deltas, for clients that receive `item/created`.
 pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
     let id = item.id().as_str().to_owned();
     match item {
@@ -76,12 +76,12 @@ pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
     }
 }
 
-/// Something the model says.
+/// A message of the model.
 pub(super) fn said(id: String, text: CreatedText) -> CreatedItem {
     CreatedItem::Assistant { id, text }
 }
 
-/// Something the model thinks.
+/// Reasoning of the model.
 pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
     CreatedItem::Reasoning { id, purpose: "reasoning", text }
 }
@@ -98,9 +98,9 @@ pub(super) fn actions(argv: &[String], parsed: &[ParsedCommand], release: Protoc
 }
 
 fn command_execution(command: &CommandItem, release: ProtocolRelease) -> CommandExecution {
-    // A command that never ran has nothing to say of its end.
+    // A command that never ran has no exit code and no duration.
     let end = command.end.as_ref().filter(|_| command.status != Status::Declined);
-    // Before it may run it has no terminal yet.
+    // Before it may run it has no terminal.
     let terminal = command.terminal.filter(|_| command.status != Status::AwaitingApproval);
     CommandExecution {
         id: command.id.as_str().to_owned(),
@@ -122,7 +122,7 @@ fn command_execution(command: &CommandItem, release: ProtocolRelease) -> Command
     }
 }
 
-/// A command as a line that a shell would read back.
+/// A command as a line that a shell would parse to the same words.
 pub(super) fn command_line(argv: &[String]) -> String {
     codex_wire::command_line::join(argv)
 }

@@ -1,4 +1,4 @@
-//! MCP servers in the words of the second version: how they start, what their tools tell, and what they ask.
+//! MCP servers in v2: their startup, the progress of their tools, and their questions.
 
 use codex_log::{Body, Elicitation, ElicitationForm, ItemId};
 use codex_protocol::v2::mcp_status::{
@@ -22,7 +22,7 @@ pub(super) fn told(release: ProtocolRelease, thread: &str, turn: &str, body: &Bo
     }
 }
 
-/// How far a server is. Clients of earlier releases are told by `codex/event/mcp_startup_update` only.
+/// The startup status of a server. Clients of earlier releases receive only `codex/event/mcp_startup_update`.
 fn startup(release: ProtocolRelease, thread: String, changed: &McpStartupUpdateEvent) -> Option<ServerNotification> {
     let (status, error) = match &changed.status {
         McpStartupStatus::Starting => (McpServerStartupState::Starting, None),
@@ -42,13 +42,13 @@ fn startup(release: ProtocolRelease, thread: String, changed: &McpStartupUpdateE
     })
 }
 
-/// How far a call is.
+/// The progress of a call.
 fn progress(thread_id: String, turn_id: String, item: &ItemId, message: &str) -> ServerNotification {
     let (item_id, message) = (item.as_str().to_owned(), message.to_owned());
     ServerNotification::McpToolCallProgress(McpToolCallProgressNotification { thread_id, turn_id, item_id, message })
 }
 
-/// Whether a tool may be called.
+/// The approval request for a call.
 pub(super) fn approval(
     thread_id: String,
     turn_id: String,

@@ -1,4 +1,4 @@
-//! The second version of the app-server: threads, turns and items.
+//! v2 of the app-server: threads, turns and items.
 
 mod created;
 mod history;

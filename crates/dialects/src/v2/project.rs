@@ -1,7 +1,7 @@
-//! The log of a thread as the notifications of the second version.
+//! The log of a thread as the notifications of v2.
 //!
-//! The state here is only what a notification repeats of earlier ones: the start of an item, the last message
-//! of a turn, the number of open questions.
+//! The state here is limited to data that a notification repeats of earlier ones: the start of an item, the last
+//! message of a turn, the number of open questions.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,27 +31,26 @@ use super::read_state::read_state_changed;
 use super::torn::complete_length;
 use crate::ProtocolRelease;
 
-/// The notifications of one thread.
 #[derive(Debug)]
 pub struct Projector {
     thread: String,
-    /// The same, for messages that are many.
+    /// The thread id as a shared string, for frequent messages.
     name: Name,
     release: ProtocolRelease,
     raw_items: bool,
     raw_reasoning: bool,
     goals: bool,
-    /// When the running turn began; none for one that goes on after the program has ended.
+    /// The start of the running turn; `None` for a turn that continues after a restart of the program.
     turn_began_ms: Option<i64>,
     /// The target of the review whose turn starts next.
     review: Option<String>,
-    /// The last message of the running turn, for releases that tell it again.
+    /// The last message of the running turn, for releases that repeat it.
     last_message: Option<TimedItem>,
-    /// When the items that are not whole yet began.
+    /// The start times of the open items.
     began: HashMap<ItemId, i64>,
-    /// How many questions wait for an answer.
+    /// The number of open questions.
     waiting: usize,
-    /// Bytes of a character that a command has not printed whole.
+    /// Bytes of a character that a command has not printed completely.
     torn: HashMap<ItemId, Vec<u8>>,
 }
 
@@ -60,16 +59,16 @@ pub struct Projector {
 pub struct ProjectionOptions {
     /// Every item of the conversation with the model.
     pub raw_items: bool,
-    /// The model's thoughts themselves.
+    /// Raw reasoning.
     pub raw_reasoning: bool,
-    /// The goal of the thread, though its release knew none.
+    /// The goal of the thread, though its release did not know goals.
     pub goals: bool,
 }
 
 type Out<'a> = &'a mut Vec<ServerNotification>;
 
 impl Projector {
-    /// Notifications of a thread for a connection.
+    /// Creates the projection of a thread for a connection.
     #[must_use]
     pub fn new(thread: String, release: ProtocolRelease, wishes: ProjectionOptions) -> Self {
         Self {
@@ -88,19 +87,19 @@ impl Projector {
         }
     }
 
-    /// Tells of the goal from here on.
+    /// Enables notifications of the goal from here on.
     pub fn hear_of_goals(&mut self) {
         self.goals = true;
     }
 
-    /// Appends the notifications that an event gives, and remembers it.
+    /// Appends the notifications of an event, and updates the state.
     pub fn project(&mut self, event: &Event, out: Out<'_>) {
         self.render(event, out);
         self.observe(event);
     }
 
-    /// The state that an event's notifications depend on besides the event, if it is one number. Readers with the same
-    /// number, release and options get the same messages; for other events this is unknown.
+    /// The state that an event's notifications depend on besides the event, if it is one number. Clients with the same
+    /// number, release and options receive the same messages; for other events this is unknown.
     #[must_use]
     pub fn shared_state(&self, event: &Event) -> Option<i64> {
         match &event.body {
@@ -138,7 +137,7 @@ impl Projector {
         }
     }
 
-    /// Remembers what later notifications repeat of an event.
+    /// Records the data that later notifications repeat of an event.
     pub fn observe(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { .. } => {
@@ -171,11 +170,11 @@ impl Projector {
         }
     }
 
-    /// Appends the notifications that an event gives.
+    /// Appends the notifications of an event.
     pub fn render(&self, event: &Event, out: Out<'_>) {
         let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
         match &event.body {
-            // Clients never heard of items that break off: these end with their turn.
+            // Clients receive no message about items that break off: these end with their turn.
             Body::ThreadStarted(_)
             | Body::ModelAsked(_)
             | Body::Asked(_)
@@ -193,7 +192,8 @@ impl Projector {
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
-                // Clients know these orders: a command waits before it is there, others are there before they wait.
+                // Clients expect this order: a command waits for approval before it starts, other items start before
+                // they wait.
                 let status = is_asked_about(item).then(|| self.active(self.waiting + 1));
                 let (before, after) = if item.command().is_some() { (status, None) } else { (None, status) };
                 out.extend(before);
@@ -253,7 +253,7 @@ impl Projector {
         }
     }
 
-    /// The notifications about work of tools.
+    /// The notifications of tools.
     fn done_by_tools(&self, event: &Event, turn: &str, out: Out<'_>) {
         match &event.body {
             Body::TerminalWritten { item, terminal, stdin } => {
@@ -308,7 +308,7 @@ impl Projector {
         (self.thread.clone(), turn.to_owned())
     }
 
-    /// A thread that works, and waits for that many answers.
+    /// An active thread that waits for this many answers.
     fn active(&self, waiting: usize) -> ServerNotification {
         let active_flags = if waiting > 0 { vec![ActiveFlag::WaitingOnApproval] } else { Vec::new() };
         self.status_is(ThreadStatus::Active { active_flags })
@@ -362,7 +362,7 @@ impl Projector {
         out.push(ServerNotification::ItemCompleted(Box::new(completed)));
     }
 
-    /// An item that is whole as soon as it begins.
+    /// An item that is complete as soon as it starts.
     fn at_once(&self, event: &Event, turn: &str, item: ThreadItem, out: Out<'_>) {
         self.push_started(event, turn, item.clone(), out);
         let whole = TimedItem { item, started_at_ms: Some(event.at_ms), completed_at_ms: Some(event.at_ms) };
@@ -424,7 +424,7 @@ impl Projector {
         }
     }
 
-    /// The text in what a command has printed. A character that comes in two pieces waits for its second one.
+    /// The text of a command's output. A character that is split between two chunks waits for the second.
     fn text(&self, item: &ItemId, bytes: &[u8]) -> Option<String> {
         let whole = self.untorn(item, bytes);
         let text = String::from_utf8_lossy(&whole[..complete_length(&whole)]).into_owned();
@@ -481,7 +481,7 @@ impl Projector {
     }
 }
 
-/// The turn of a review as it begins: with what it is about, as if the user had said that.
+/// The turn of a review at its start, with the target as a message of the user.
 #[must_use]
 pub fn review_turn(turn: &str, hint: String) -> Turn {
     let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];

@@ -1,4 +1,4 @@
-//! Questions in the words of the second version.
+//! Questions as requests of v2.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::items::{actions, command_line};
 use super::mcp;
 use crate::{ProtocolRelease, mcp_tool};
 
-/// A question.
+/// A question as a request.
 #[must_use]
 pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &Question, at_ms: i64) -> ServerRequest {
     let (thread_id, turn_id) = (thread.to_string(), turn.to_owned());
@@ -45,7 +45,7 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
         QuestionKind::Tool { invocation, description } if release == ProtocolRelease::V0166 => {
             mcp::approval(thread_id, turn_id, invocation, description.as_deref())
         }
-        // Earlier clients know how to answer questions about commands.
+        // Earlier clients can only answer questions about commands.
         QuestionKind::Tool { invocation, .. } => {
             let argv = mcp_tool::argv(invocation);
             ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {

@@ -1,4 +1,4 @@
-//! Threads as the second version describes them.
+//! Threads in the form of v2.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
 use serde_json::Value;
 
-/// A loaded thread in which nothing was said yet, as far as is known here.
+/// A loaded thread without turns, as far as is known here.
 #[must_use]
 pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus) -> Thread {
     let SessionMeta { id, timestamp, originator, cli_version, source, git, lineage, .. } = &started.meta;
@@ -37,7 +37,7 @@ pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus
     }
 }
 
-/// A thread as the index knows it.
+/// A thread from its summary in the index.
 #[must_use]
 pub fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStatus) -> Thread {
     let mut thread = bare(summary.id, summary.created_at.timestamp(), summary.cwd.clone());
@@ -57,7 +57,7 @@ pub fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStat
     }
 }
 
-/// Adds what only the index knows.
+/// Adds the members that only the index has.
 pub fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.preview.clone_from(&summary.preview);
     thread.place = ThreadPlace {
@@ -114,7 +114,7 @@ pub fn section(section: Section) -> ThreadSection {
     ThreadSection { id, name, appearance }
 }
 
-/// A thread that says nothing of its source was started by a client of the app-server.
+/// A thread without a recorded source was started by a client of the app-server.
 fn source_word(source: Option<&SessionSource>) -> Value {
     let source = source.unwrap_or(&SessionSource::VsCode);
     serde_json::to_value(source).unwrap_or(Value::Null)
@@ -142,7 +142,7 @@ pub fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> T
     }
 }
 
-/// A time of a rollout in seconds of Unix time; 0 if it is none.
+/// A time of a rollout in seconds of Unix time; 0 if it is invalid.
 fn seconds(timestamp: &str) -> i64 {
     chrono::DateTime::parse_from_rfc3339(timestamp).map(|time| time.timestamp()).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Characters that come in two pieces.
+//! Characters that are split between two chunks.
 
-/// How many bytes there are before a character that is not whole yet.
+/// The number of bytes before an incomplete character at the end.
 pub(super) fn complete_length(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
-        // Only at the very end can the rest still come; anything else is broken for good.
+        // Only a character at the very end can still be completed; anything else is invalid.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         Err(_) => {
             let tail = bytes.len().saturating_sub(3);
@@ -14,7 +14,7 @@ pub(super) fn complete_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether these bytes are the beginning of a character that lacks its end.
+/// Whether these bytes are the beginning of an incomplete character.
 fn is_cut(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

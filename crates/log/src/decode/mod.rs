@@ -1,8 +1,7 @@
 //! Decodes the lines of a file, from any release, to the events of the log.
 //!
-//! A line gives the events that it tells and no others: turns that nobody announced or ended, and names that the file
-//! does not give, are for the reader to make up. A turn without a name is none, and an item without one has an empty
-//! name.
+//! A line gives only the events that it contains: turns without a recorded start or end, and ids that the file does not
+//! contain, are left to the reader. A turn without an id is `None`, and an item without one has an empty id.
 
 mod payload;
 mod wanted;
@@ -36,28 +35,28 @@ pub use wanted::Wanted;
 pub struct Decoder {
     wanted: Wanted,
     thread: Option<ThreadId>,
-    /// The number of the event before: that of a line's last event is where the line ends, and all others have this
-    /// one.
+    /// The number of the previous event: the last event of a line is numbered by the end of the line, all others repeat
+    /// this number.
     number: Seq,
-    /// Thoughts of which further lines may tell more.
+    /// Reasoning that further lines may continue.
     thought: Option<Thought>,
-    /// Whether the turn was told to have failed; the line that ends it says nothing new then.
+    /// Whether the failure of the turn was already decoded; then the line that ends it adds nothing.
     has_failed: bool,
     plans: Plans,
-    /// When the item of the last line had begun, where the line says so.
+    /// The start time of the last line's item, if the line contains it.
     began_ms: Option<i64>,
 }
 
 #[derive(Debug)]
 struct Thought {
-    /// Where its last line ends.
+    /// The end of its last line.
     end: Seq,
     at_ms: i64,
     turn: Option<TurnId>,
     item: Reasoning,
 }
 
-/// When something happened, and in which turn.
+/// The time and the turn of an event.
 struct Moment {
     at_ms: i64,
     turn: Option<TurnId>,
@@ -66,7 +65,7 @@ struct Moment {
 type Out<'a> = &'a mut Vec<Event>;
 
 impl Decoder {
-    /// Reads events of these kinds.
+    /// Creates a decoder for these kinds of events.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
         Self {
@@ -80,7 +79,7 @@ impl Decoder {
         }
     }
 
-    /// Appends the events that a line gives.
+    /// Appends the events of a line.
     pub fn line(&mut self, line: &Line<'_>, out: &mut Vec<Event>) {
         let before = out.len();
         self.began_ms = None;
@@ -107,14 +106,14 @@ impl Decoder {
         }
     }
 
-    /// When the item had begun that is the last event of the last line, where the line says so. Who wants no more than
-    /// that of beginnings does without [`Wanted::STARTS`], which costs a copy of the item.
+    /// The start time of the item that is the last event of the last line, if the line contains it. A reader that needs
+    /// only this time can do without [`Wanted::STARTS`], which costs a copy of the item.
     #[must_use]
     pub fn began_ms(&self) -> Option<i64> {
         self.began_ms
     }
 
-    /// Appends what waited for further lines.
+    /// Appends the events that waited for further lines.
     pub fn end(&mut self, out: &mut Vec<Event>) {
         self.flush(out);
     }
@@ -155,7 +154,7 @@ impl Decoder {
         self.flush(out);
         let encoded = |item: &RawValue| ConversationItem::from(item.to_owned());
         let replacement = compacted.replacement_history.map(|items| items.into_iter().map(encoded).collect());
-        // A conversation that went back has another one in its place, and no summary.
+        // A rewound conversation replaces the current one, without a summary.
         let body = match replacement {
             Some(replacement) if compacted.message.is_empty() => {
                 Body::WentBack { response_id: String::new(), replacement }
@@ -177,7 +176,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the head of a line tells that it says nothing that is wanted. A thread has many of these, and they are
+    /// Whether the head of a line shows that it contains nothing wanted. A thread has many such lines, and they are
     /// long.
     fn is_passed_over(&self, line: &Line<'_>) -> bool {
         let text = line.text.as_bytes();
@@ -220,7 +219,7 @@ impl Decoder {
             "goal_cleared" => self.push(moment, Body::GoalCleared, out),
             "goal_changed" => {
                 let goal = payload.goal.and_then(|goal| serde_json::from_str(goal.get()).ok());
-                // One that cannot be understood is not followed.
+                // An event that cannot be decoded is skipped.
                 let body = goal.map_or(Body::GoalCleared, |goal| Body::GoalChanged(Arc::new(goal)));
                 self.push(moment, body, out);
             }
@@ -255,7 +254,7 @@ impl Decoder {
                 let Some(Exited { review_output }) = line.payload_as() else { return };
                 self.push(moment, Body::ReviewExited(review_output.map(Arc::new)), out);
             }
-            // The line before it has told that already to those who want to know what is left.
+            // Readers that want to know what is left have this from the previous line.
             _ if self.wanted.any(Wanted::COMPACTIONS) => {}
             _ => {
                 let compacted = Compacted { summary: String::new(), replacement: None, before: 0, after: 0 };
@@ -264,7 +263,7 @@ impl Decoder {
         }
     }
 
-    /// Beginnings and ends of turns.
+    /// Starts and ends of turns.
     fn turn(&mut self, moment: Moment, kind: &str, mut payload: Payload<'_>, out: Out<'_>) {
         let body = match kind {
             "task_started" | "turn_started" => {
@@ -317,7 +316,7 @@ impl Decoder {
         parts.push(payload.words());
     }
 
-    /// An item that is kept in the form of items.
+    /// An item that is stored as an item.
     fn item_as_such(&mut self, moment: Moment, kind: &str, payload: &Payload<'_>, out: Out<'_>) {
         let Some(item) = payload.item.and_then(|item| StoredItem::read(item.get())) else { return };
         if item.said().is_some() {
@@ -362,14 +361,14 @@ impl Decoder {
     }
 }
 
-/// The start of a conversation after a line of the type `compacted`; none if the line is malformed.
+/// The start of a conversation after a `compacted` line; `None` if the line is malformed.
 #[must_use]
 pub fn begins_after(line: &Line<'_>) -> Option<HistoryStart> {
     let compacted = serde_json::from_str::<CompactedPayload<'_>>(line.payload.get()).ok()?;
     Some(if compacted.replacement_history.is_some() { HistoryStart::Replacement } else { HistoryStart::Summary })
 }
 
-/// A question about a call, of which lines say no more than that. It is asked again before anybody answers it.
+/// A question about a call, of which the lines contain only the id. It is asked again before it is answered.
 fn asked(call: ItemId) -> Question {
     let kind = QuestionKind::Command { argv: Vec::new(), cwd: PathBuf::new(), parsed: Vec::new(), amendment: None };
     Question { id: QuestionId::first(call), reason: None, kind, deadline: None }

@@ -20,7 +20,7 @@ pub(super) struct Payload<'a> {
     turn_id: Option<String>,
     #[serde(default)]
     item_id: Option<String>,
-    /// The client's own name for what the user said.
+    /// The client's id of the user's message.
     #[serde(default)]
     client_id: Option<String>,
     /// The call that a question is about.
@@ -59,17 +59,17 @@ pub(super) struct Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// The name of the turn, where the line gives it.
+    /// The id of the turn, if the line contains it.
     pub(super) fn turn(&mut self) -> Option<TurnId> {
         self.turn_id.take().map(TurnId::new)
     }
 
-    /// The name of the item; empty where the line gives none.
+    /// The id of the item; empty if the line contains none.
     pub(super) fn item_id(&mut self) -> ItemId {
         ItemId::new(self.item_id.take().unwrap_or_default())
     }
 
-    /// The call that a question is about; empty where the line does not say.
+    /// The call that a question is about; empty if the line contains none.
     pub(super) fn call(&mut self) -> ItemId {
         ItemId::new(self.call_id.take().unwrap_or_default())
     }
@@ -78,7 +78,6 @@ impl Payload<'_> {
         self.client_id.take().map(Into::into)
     }
 
-    /// Its text.
     pub(super) fn words(&mut self) -> String {
         self.message.take().or(self.text.take()).unwrap_or_default()
     }

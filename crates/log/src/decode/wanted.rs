@@ -4,22 +4,21 @@ use std::ops::BitOr;
 
 use crate::Item;
 
-/// Kinds of events that a reader wants. Lines that tell of others are passed over by their head.
+/// Kinds of events that a reader wants. Lines with other kinds are skipped after reading their head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted(u16);
 
 impl Wanted {
-    /// Nothing.
     pub(super) const NONE: Self = Self(0);
-    /// How the thread began.
+    /// The start of the thread.
     pub const META: Self = Self(1);
-    /// Beginnings and ends of turns, and which were taken back.
+    /// Starts and ends of turns, and rollbacks.
     pub const TURNS: Self = Self(1 << 1);
     /// Messages, reasoning, reviews and compactions.
     pub const SHOWN: Self = Self(1 << 2);
-    /// Items that were called: commands, patches, searches.
+    /// Items of tools: commands, patches, searches.
     pub const CALLS: Self = Self(1 << 3);
-    /// That items have begun, before they are told as a whole.
+    /// Starts of items, before they are complete.
     pub const STARTS: Self = Self(1 << 4);
     /// Token usage.
     pub const TOKENS: Self = Self(1 << 5);
@@ -31,18 +30,18 @@ impl Wanted {
     pub const SETTINGS: Self = Self(1 << 8);
     /// The items of the conversation with the model.
     pub const RECORDS: Self = Self(1 << 9);
-    /// Replacements of the conversation. A reader who wants them gets the event from the line that holds it, others
-    /// from the one that shows it.
+    /// Replacements of the conversation. A reader that wants them gets the event from the line that contains the new
+    /// conversation, others from the line that clients are shown.
     pub const COMPACTIONS: Self = Self(1 << 10);
     /// Items of all kinds that broke off.
     pub const BROKEN_OFF: Self = Self(1 << 11);
-    /// Of all that is shown, the user's messages and the ends of reviews.
+    /// Of all displayed items, only the user's messages and the ends of reviews.
     pub const SAID: Self = Self(1 << 12);
-    /// Questions to people, and that they were answered.
+    /// Questions to people, and their answers.
     pub const QUESTIONS: Self = Self(1 << 13);
-    /// All that lines tell.
+    /// All events of lines.
     pub const ALL: Self = Self((1 << 14) - 1);
-    /// Everything that the state of a thread follows from, except its start.
+    /// All events that determine the state of a thread, except its start.
     pub const STATE: Self = Self(
         Self::TURNS.0
             | Self::SAID.0
@@ -61,7 +60,7 @@ impl Wanted {
         self.0 & of.0 != 0
     }
 
-    /// All but these.
+    /// All except these.
     #[must_use]
     pub fn without(self, these: Self) -> Self {
         Self(self.0 & !these.0)
@@ -78,7 +77,7 @@ impl Wanted {
         }
     }
 
-    /// The kinds of events in an `event_msg` line, by its inner type; none if it has no events of the log.
+    /// The kinds of events in an `event_msg` line, by its inner type; none if the line has no events of the log.
     pub(super) fn told_by(inner: &str) -> Option<Self> {
         Some(match inner {
             "task_started" | "turn_started" | "task_complete" | "turn_complete" | "turn_aborted" | "error"

@@ -1,7 +1,7 @@
-//! The lines that keep what items have grown by, in both directions.
+//! The lines that store the drafts of open items, in both directions.
 //!
-//! One tells that an item has begun, in the form in which whole items are kept; one for each run that it grows by; and
-//! one that it is over. They are appended, so a file that is cut anywhere tells what there was some moments before.
+//! One line records the start of an item, in the stored form of complete items; one line each chunk that it grows by;
+//! and one its end. They are appended, so a truncated file contains the state of a moment earlier.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::{Draft, Drafts, MOST_LINES, RunKind, whole_length};
 use crate::TurnId;
 use crate::item::{KeptItem, StoredItem};
 
-/// How many bytes a byte of text has in a line at most, and the rest of the line with the names in it.
+/// The maximum size of a byte of text in a line, and the size of the rest of the line with its ids.
 const ESCAPED: u64 = 6;
 const AROUND: u64 = 16 * 1024;
 
@@ -35,7 +35,7 @@ struct ClosedLine<'a> {
     closed: &'a str,
 }
 
-/// A line as it is read back.
+/// A decoded line.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum DraftLine {
@@ -45,14 +45,14 @@ pub(super) enum DraftLine {
 }
 
 impl Drafts {
-    /// Whether there is something that no line tells yet.
+    /// Whether some text has no line yet.
     #[must_use]
     pub fn has_unsaved(&self) -> bool {
         self.has_unsaved
     }
 
-    /// Whether there are lines though nothing is open that they could tell of. They are to be thrown away then, and are
-    /// forgotten here.
+    /// Whether there are lines although no item is open. The file should be removed then, and its lines are forgotten
+    /// here.
     pub fn forget_lines(&mut self) -> bool {
         let is_over = self.line_bytes > 0 && self.open.iter().all(|draft| draft.bytes == 0);
         if is_over {
@@ -61,7 +61,7 @@ impl Drafts {
         is_over
     }
 
-    /// Appends the lines that tell what is new.
+    /// Appends the lines of new text.
     pub fn write(&mut self, out: &mut Vec<u8>) {
         let before = out.len();
         for id in self.closed.drain(..) {
@@ -76,7 +76,7 @@ impl Drafts {
 }
 
 impl Draft {
-    /// Appends its lines to so many bytes of others, unless they would be too many.
+    /// Appends its lines to this many bytes of others, unless there would be too many.
     fn write(&mut self, before: u64, out: &mut Vec<u8>) {
         let begin = out.len();
         for run in &mut self.runs {
@@ -98,7 +98,7 @@ impl Draft {
     }
 }
 
-/// Appends a line; nothing of one that cannot be encoded, which none is.
+/// Appends a line. One that cannot be encoded, which does not happen, is left out.
 fn append(line: &impl Serialize, out: &mut Vec<u8>) {
     let before = out.len();
     match serde_json::to_writer(&mut *out, line) {

@@ -1,9 +1,9 @@
-//! The text of open items, and the lines that keep it until they are complete.
+//! The text of open items, and the lines that store it until they are complete.
 //!
-//! These lines are no part of the log. They are in a file next to it that nobody waits for, and matter only when the
-//! program dies in the middle of an answer: then [`Partial`] restores the items from them.
+//! These lines are not part of the log. They are in a file next to it, which is written without waiting, and matter
+//! only when the program dies in the middle of an answer: then [`Partial`] restores the items from them.
 //!
-//! Invariant: memory is bounded. Of one item at most [`MOST_BYTES`] are kept, and nothing of a turn that is over.
+//! Invariant: memory is bounded. At most [`MOST_BYTES`] of one item are kept, and nothing of a turn that is over.
 
 mod lines;
 mod partial;
@@ -16,24 +16,24 @@ use crate::{Body, Delta, Event, Item, ItemId, TurnId};
 
 pub use partial::Partial;
 
-/// The most bytes that are kept of one item.
+/// The maximum number of bytes that are kept of one item.
 pub const MOST_BYTES: usize = 1024 * 1024;
 
-/// The most bytes that the lines of all items have. A file with more is not ours.
+/// The maximum number of bytes of the lines of all items. A larger file was not written by this program.
 pub const MOST_LINES: u64 = 16 * 1024 * 1024;
 
-/// How many bytes a character has at most.
+/// The maximum number of bytes of a character.
 const LONGEST_CHAR: usize = 4;
 
 /// The accumulated text of one part of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     kind: RunKind,
-    /// Which part of the thoughts, from 0; 0 for everything else.
+    /// The index of the part of the reasoning, from 0; 0 for everything else.
     index: i64,
     /// The text, which may end within a character. The output of commands need not be text.
     bytes: Vec<u8>,
-    /// How many of them are in lines.
+    /// The number of bytes that are in lines.
     kept: usize,
 }
 
@@ -43,16 +43,16 @@ pub struct Run {
 pub(crate) enum RunKind {
     /// A message.
     Text,
-    /// A summary of thoughts.
+    /// A summary of reasoning.
     Summary,
-    /// The thoughts themselves.
+    /// Raw reasoning.
     Raw,
     /// The output of a command, on both streams.
     Output,
 }
 
 impl Run {
-    /// The texts of one kind in the order of their parts, without those that are empty.
+    /// The texts of one kind in the order of their parts, without empty ones.
     pub(crate) fn texts(runs: &[Self], kind: RunKind) -> Vec<Cow<'_, str>> {
         let mut runs: Vec<&Self> = runs.iter().filter(|run| run.kind == kind).collect();
         runs.sort_by_key(|run| run.index);
@@ -61,7 +61,7 @@ impl Run {
     }
 }
 
-/// How many of these bytes there are before a character at their end that is not whole.
+/// The number of these bytes before an incomplete character at their end.
 fn whole_length(bytes: &[u8]) -> usize {
     let is_continuation = |byte: &u8| byte & 0xC0 == 0x80;
     let last = bytes.len().saturating_sub(LONGEST_CHAR);
@@ -71,17 +71,17 @@ fn whole_length(bytes: &[u8]) -> usize {
     if is_torn { lead } else { bytes.len() }
 }
 
-/// An item that grows.
+/// An open item.
 #[derive(Debug)]
 struct Draft {
-    /// As it began.
+    /// Its state at the start.
     item: Item,
     turn: Option<TurnId>,
-    /// How long the log was then.
+    /// The length of the log at that time.
     position: u64,
     runs: Vec<Run>,
     bytes: usize,
-    /// Whether a line tells that it has begun.
+    /// Whether a line records its start.
     is_kept: bool,
 }
 
@@ -101,7 +101,7 @@ impl Draft {
         self.add(kind, index, more)
     }
 
-    /// Adds to a run, as far as there is room; false if nothing was added.
+    /// Appends to a run, as far as there is room; false if nothing was appended.
     fn add(&mut self, kind: RunKind, index: i64, more: &[u8]) -> bool {
         let more = &more[..more.len().min(MOST_BYTES - self.bytes)];
         if more.is_empty() {
@@ -116,26 +116,26 @@ impl Draft {
         true
     }
 
-    /// Whether it is a part of the model's answer, which goes with the answer when that is asked for again.
+    /// Whether it is part of the model's answer, which is discarded with it when the answer is retried.
     fn is_answer(&self) -> bool {
         !self.item.is_call()
     }
 }
 
-/// The items of the running turn that are not whole, with what they have grown by.
+/// The open items of the running turn, with their text.
 #[derive(Debug, Default)]
 pub struct Drafts {
     open: Vec<Draft>,
-    /// Items that are over, and of which lines still say that they have begun.
+    /// Items that have ended, whose end is not recorded in a line yet.
     closed: Vec<ItemId>,
-    /// Whether there is something that no line tells.
+    /// Whether some text has no line yet.
     has_unsaved: bool,
-    /// How many bytes the lines have.
+    /// The size of the lines in bytes.
     line_bytes: u64,
 }
 
 impl Drafts {
-    /// Goes on by one event, after which the log has so many bytes.
+    /// Processes one event, after which the log has this many bytes.
     pub fn take(&mut self, event: &Event, position: u64) {
         match &event.body {
             Body::ItemDelta { item, delta } => self.grow(item, delta),
@@ -174,7 +174,7 @@ impl Drafts {
             }
         }
         if self.open.is_empty() {
-            // A thread that waits keeps no room for them.
+            // An idle thread does not keep their buffers.
             self.open = Vec::new();
         }
         if self.open.iter().all(|draft| draft.bytes == 0) {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_there_is_room_for() {
+    fn a_draft_is_bounded() {
         let mut drafts = Drafts::default();
         take(&mut drafts, [message("a"), text("a", "é")]);
         for _ in 0..4 {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_no_text_is_kept_as_far_as_it_is() {
+    fn output_that_is_not_text_is_kept_up_to_the_first_invalid_byte() {
         let stream = ExecOutputStream::Stdout;
         let item = AgentMessage::empty(ItemId::new("a")).into();
         let mut draft = Draft::new(item, None, 0);

@@ -8,7 +8,7 @@ use crate::decode::{Decoder, Wanted};
 use crate::line::Line;
 use crate::{Body, Event, Seq, TurnId};
 
-/// The items that lines of drafts tell of, unless the log tells how they ended.
+/// The items of draft lines whose end the log does not contain.
 #[derive(Debug)]
 pub struct Partial {
     drafts: Vec<Draft>,
@@ -17,7 +17,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Reads lines, up to the first that is torn or none of ours.
+    /// Decodes lines, up to the first one that is truncated or invalid.
     #[must_use]
     pub fn read(lines: &[u8]) -> Self {
         let mut drafts: Vec<Draft> = Vec::new();
@@ -43,19 +43,19 @@ impl Partial {
         Self { drafts, decoder, events: Vec::new() }
     }
 
-    /// The length of the log when the first of them started; none if there are none. Their ends are in later lines.
+    /// The length of the log when the first of them started; `None` if there are none. Their ends are in later lines.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.drafts.iter().map(|draft| draft.position).min()
     }
 
-    /// Takes the next line of the log.
+    /// Processes the next line of the log.
     pub fn take(&mut self, line: &Line<'_>) {
         self.decoder.line(line, &mut self.events);
         self.settle();
     }
 
-    /// The items of the turn that is still open after the last line and that no line ends, as events of that turn.
+    /// The items of the turn that is still open after the last line, unless a line ends them, as events of that turn.
     #[must_use]
     pub fn broken_off(mut self, thread: ThreadId, at_ms: i64) -> Vec<Event> {
         self.decoder.end(&mut self.events);

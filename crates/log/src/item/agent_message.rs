@@ -10,7 +10,6 @@ use crate::draft::{Run, RunKind};
 /// A message of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentMessage {
-    /// Its name.
     pub id: ItemId,
     /// The text so far.
     pub text: Text,

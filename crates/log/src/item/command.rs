@@ -13,11 +13,11 @@ use crate::draft::{Run, RunKind};
 /// A command the model runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandItem {
-    /// Its name: the id of the model's call.
+    /// The id of the model's call.
     pub id: ItemId,
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub cwd: PathBuf,
     /// Its parsed form, for display.
     pub parsed: Vec<ParsedCommand>,
@@ -25,34 +25,32 @@ pub struct CommandItem {
     pub terminal: Option<u64>,
     /// Whether the user runs it, not the model.
     pub is_users_own: bool,
-    /// How far it is.
     pub status: CommandStatus,
-    /// How it ended, once it has.
+    /// Its result, once it has ended.
     pub end: Option<CommandEnd>,
 }
 
-/// How far a command is.
+/// The status of a command.
 pub type CommandStatus = Status;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandEnd {
-    /// The exit status; -1 when it never ran.
+    /// The exit code; -1 if it never ran.
     pub exit_code: i32,
-    /// How long it took.
     pub duration: Duration,
     /// Its standard output, bounded.
     pub stdout: String,
     /// Its standard error, bounded.
     pub stderr: String,
-    /// Both in the order they came, bounded.
+    /// Both streams in the order of arrival, bounded.
     pub aggregated: String,
     /// The output for the model.
     pub formatted: String,
 }
 
 impl CommandEnd {
-    /// The end of a command that was not allowed to run.
+    /// The result of a command that was not allowed to run.
     #[must_use]
     pub fn declined(why: &str) -> Self {
         Self {
@@ -67,7 +65,7 @@ impl CommandEnd {
 }
 
 impl CommandEnd {
-    /// The end of a command of which nothing but its output is known.
+    /// The result of a command of which only the output is known.
     fn of_output(output: String, exit_code: Option<i32>, duration: Duration) -> Self {
         Self {
             exit_code: exit_code.unwrap_or(-1),
@@ -133,7 +131,7 @@ impl CommandItem {
     }
 }
 
-/// Where a command comes from that the user runs.
+/// The source of a command that the user runs.
 const USER_SHELL: &str = "user_shell";
 
 #[derive(Serialize)]
@@ -173,7 +171,7 @@ pub struct Stored {
 
 impl From<Stored> for CommandItem {
     fn from(stored: Stored) -> Self {
-        // The newest releases keep folders as URLs.
+        // The newest releases store folders as URLs.
         let cwd = stored.cwd.to_str().and_then(|cwd| cwd.strip_prefix("file://")).map(PathBuf::from);
         let output = stored.aggregated_output.unwrap_or_default();
         let end = CommandEnd::of_output(output, stored.exit_code, stored.duration.unwrap_or_default());

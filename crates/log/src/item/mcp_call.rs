@@ -11,22 +11,20 @@ use super::{ItemId, Status};
 /// A call of a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpCall {
-    /// Its name: the id of the model's call.
+    /// The id of the model's call.
     pub id: ItemId,
-    /// The server, the tool, and what it is given.
+    /// The server, the tool, and its arguments.
     pub invocation: McpInvocation,
-    /// How far it is.
     pub status: Status,
-    /// How it ended, once it has.
+    /// Its result, once it has ended.
     pub end: Option<McpCallEnd>,
 }
 
-/// How a call of an MCP tool ended.
+/// The result of a call of an MCP tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpCallEnd {
-    /// How long it took.
     pub duration: Duration,
-    /// The result of the tool, or the reason for its absence.
+    /// The result of the tool, or its error.
     pub result: Result<CallToolResult, String>,
 }
 
@@ -39,7 +37,7 @@ impl McpCall {
         format!("{}.{}", self.invocation.server, self.invocation.tool)
     }
 
-    /// Values are not walked: their texts are what is large.
+    /// Values are not traversed: only their texts are large.
     pub(super) fn weight(&self) -> usize {
         let texts = |result: &CallToolResult| result.content.iter().map(text_length).sum();
         self.end.as_ref().map_or(0, |end| end.result.as_ref().map_or_else(String::len, texts))

@@ -1,7 +1,7 @@
-//! Items that a client shows, one file for each kind.
+//! Items that a client displays, one file for each kind.
 //!
-//! A kind's file has its fields, title and weight, and its stored form in both directions.
-//! Generic readers use the methods for all kinds; only the dialects match on the kinds, each in one file.
+//! The file of a kind has its fields, title and size, and its stored form in both directions. Generic readers use the
+//! methods for all kinds; only the dialects match on the kinds, each in one file.
 
 mod agent_message;
 mod command;
@@ -30,31 +30,31 @@ pub use reasoning::Reasoning;
 pub use user_message::UserMessage;
 pub use web_search::WebSearch;
 
-/// The name of an item within its thread; for what a model said, the provider's name for it.
+/// The id of an item within its thread; for an item of a model's answer, the provider's id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ItemId(Arc<str>);
 
 impl ItemId {
-    /// Makes a name from text.
+    /// Creates an id from text.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The name as others share it.
+    /// The id as a shared string.
     #[must_use]
     pub fn to_name(&self) -> Name {
         Arc::clone(&self.0).into()
     }
 
-    /// The name as text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Something a client shows.
+/// An item that a client displays.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A message of the user.
@@ -63,33 +63,33 @@ pub enum Item {
     AgentMessage(AgentMessage),
     /// Reasoning of the model.
     Reasoning(Reasoning),
-    /// A search of the web that the provider made.
+    /// A web search that the provider made.
     WebSearch(WebSearch),
     /// A command the model runs.
     Command(Arc<CommandItem>),
     /// A patch the model applies.
     Patch(Arc<PatchItem>),
-    /// A tool of an MCP server that the model calls.
+    /// A call of an MCP tool.
     McpCall(Arc<McpCall>),
 }
 
-/// How far a call is.
+/// The status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// A person is asked first.
+    /// It waits for approval.
     AwaitingApproval,
-    /// It runs.
+    /// It is running.
     Running,
-    /// It did what it should.
+    /// It succeeded.
     Completed,
-    /// It did not, or was cut off.
+    /// It failed, or was interrupted.
     Failed,
-    /// It was not allowed.
+    /// It was declined.
     Declined,
 }
 
 impl Status {
-    /// The word for it in files.
+    /// Its name in files.
     fn word(self) -> &'static str {
         match self {
             Self::AwaitingApproval | Self::Running => "in_progress",
@@ -99,7 +99,7 @@ impl Status {
         }
     }
 
-    /// The status of a call that has ended, by its word in a file.
+    /// The status of a call that has ended, from its name in a file.
     fn of_ended(word: &str) -> Self {
         match word {
             "completed" => Self::Completed,
@@ -111,7 +111,6 @@ impl Status {
 
 /// Properties of all kinds.
 impl Item {
-    /// The name of the item.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {
@@ -125,7 +124,7 @@ impl Item {
         }
     }
 
-    /// How far it is; none for what is no call of the model's or the user's.
+    /// The status of the item; `None` if it is not a call of the model or the user.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         match self {
@@ -136,7 +135,7 @@ impl Item {
         }
     }
 
-    /// A line for people, or the user's own text.
+    /// A title for people, or the user's own text.
     #[must_use]
     pub fn title(&self) -> Cow<'_, str> {
         match self {
@@ -150,7 +149,7 @@ impl Item {
         }
     }
 
-    /// About how many bytes its texts take up.
+    /// The approximate size of its texts in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {
@@ -164,7 +163,7 @@ impl Item {
         }
     }
 
-    /// The item as it began, as far as the whole item tells.
+    /// The item as it was at its start, as far as the complete item shows.
     #[must_use]
     pub fn begun(&self) -> Self {
         match self {
@@ -177,7 +176,7 @@ impl Item {
         }
     }
 
-    /// The item as it was when it broke off, after it had grown by these runs.
+    /// The item as it was when it broke off, with these runs of text.
     #[must_use]
     pub fn broken_off(&self, runs: &[Run]) -> Self {
         match self {
@@ -190,7 +189,7 @@ impl Item {
         }
     }
 
-    /// The item under another name.
+    /// The item with another id.
     #[must_use]
     pub fn with_id(self, id: ItemId) -> Self {
         match self {
@@ -204,7 +203,7 @@ impl Item {
         }
     }
 
-    /// The item in the parts in which readers of older releases are told it: thoughts one by one.
+    /// The parts in which readers of older releases receive the item: reasoning is split.
     #[must_use]
     pub fn parts(self) -> Vec<Self> {
         match self {
@@ -218,7 +217,7 @@ impl Item {
         }
     }
 
-    /// Adds more of the same thoughts, where both are thoughts.
+    /// Appends reasoning, if both items are reasoning.
     pub fn think_on(&mut self, more: &Self) {
         if let (Self::Reasoning(thought), Self::Reasoning(more)) = (self, more) {
             thought.summary.extend_from_slice(&more.summary);
@@ -226,7 +225,7 @@ impl Item {
         }
     }
 
-    /// The item with another status, where it has one.
+    /// The item with another status, if it has one.
     #[must_use]
     pub fn with_status(&self, status: Status) -> Self {
         match self {
@@ -240,31 +239,31 @@ impl Item {
 
 /// Properties of some kinds, for readers who need nothing else.
 impl Item {
-    /// A message of the user.
+    /// The message, if it is one of the user.
     #[must_use]
     pub fn said(&self) -> Option<&UserMessage> {
         if let Self::UserMessage(said) = self { Some(said) } else { None }
     }
 
-    /// A message of the model.
+    /// The message, if it is one of the model.
     #[must_use]
     pub fn answer(&self) -> Option<&Text> {
         if let Self::AgentMessage(answer) = self { Some(&answer.text) } else { None }
     }
 
-    /// Whether the model thought it.
+    /// Whether it is reasoning.
     #[must_use]
     pub fn is_thought(&self) -> bool {
         matches!(self, Self::Reasoning(_))
     }
 
-    /// Whether it is a call that the provider has served itself.
+    /// Whether it is a call that the provider served itself.
     #[must_use]
     pub fn is_served_by_provider(&self) -> bool {
         matches!(self, Self::WebSearch(_))
     }
 
-    /// Whether something was done, not said or thought.
+    /// Whether it is an action, not a message or reasoning.
     #[must_use]
     pub fn is_call(&self) -> bool {
         match self {
@@ -273,22 +272,23 @@ impl Item {
         }
     }
 
-    /// The command that it is.
+    /// The command, if it is one.
     #[must_use]
     pub fn command(&self) -> Option<&CommandItem> {
         if let Self::Command(command) = self { Some(command) } else { None }
     }
 
-    /// The patch that it is.
+    /// The patch, if it is one.
     #[must_use]
     pub fn patch(&self) -> Option<&PatchItem> {
         if let Self::Patch(patch) = self { Some(patch) } else { None }
     }
 }
 
-/// How files keep items: what was said and thought as messages of the event queue, calls and what broke off as items.
+/// The stored form of items: messages and reasoning as messages of the event queue, calls and broken-off items as
+/// items.
 impl Item {
-    /// Appends the messages that tell it, the thoughts themselves where they are wanted. Calls have none.
+    /// Appends its messages, with raw reasoning if it is wanted. Calls have none.
     pub fn messages(&self, wants_thoughts: bool, out: &mut Vec<EventMsg>) {
         match self {
             Self::UserMessage(said) => out.push(said.message()),
@@ -298,7 +298,7 @@ impl Item {
         }
     }
 
-    /// The form in which it is kept as an item.
+    /// Its form as a stored item.
     pub(crate) fn kept(&self) -> KeptItem<'_> {
         match self {
             Self::UserMessage(said) => KeptItem::UserMessage(said.kept()),
@@ -311,14 +311,14 @@ impl Item {
         }
     }
 
-    /// Whether files keep nothing of it: who reads them counts what the user has said, and what a reviewer was asked is
-    /// in the line that begins the review.
+    /// Whether it is not stored: readers of files count the user's messages, and the request to a reviewer is in the
+    /// line that starts the review.
     pub(crate) fn is_kept_elsewhere(&self) -> bool {
         self.said().is_some_and(|said| said.id.as_str().starts_with(review::ASKED))
     }
 }
 
-/// An item in the form in which the newest releases keep it.
+/// An item in the stored form of the newest releases.
 #[derive(Serialize)]
 #[serde(tag = "type")]
 pub(crate) enum KeptItem<'a> {
@@ -331,7 +331,7 @@ pub(crate) enum KeptItem<'a> {
     WebSearch(web_search::Kept<'a>),
 }
 
-/// An item that is whole, as it is read back. The newest releases keep what was said in this form too.
+/// A complete item, as it is decoded. The newest releases also store messages in this form.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 pub enum StoredItem {
@@ -347,9 +347,8 @@ pub enum StoredItem {
 }
 
 impl StoredItem {
-    /// Reads an item; none if it is broken or its kind is unknown here. To look at the type first is cheaper than to
-    /// read whatever it is: of an enum that is told apart by a member, every member would be copied before that is
-    /// known.
+    /// Decodes an item; `None` if it is malformed or its kind is unknown. The type is checked first, because an
+    /// internally tagged enum would copy every member before its type is known.
     pub(crate) fn read(json: &str) -> Option<Item> {
         #[derive(Deserialize)]
         struct Kind<'a> {
@@ -372,7 +371,7 @@ impl StoredItem {
         stored.item()
     }
 
-    /// The item, unless its kind is unknown here.
+    /// The item, unless its kind is unknown.
     #[must_use]
     pub fn item(self) -> Option<Item> {
         Some(match self {

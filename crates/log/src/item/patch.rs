@@ -12,25 +12,24 @@ use super::{ItemId, Status};
 /// A patch of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchItem {
-    /// Its name: the id of the model's call.
+    /// The id of the model's call.
     pub id: ItemId,
     /// The change of each file.
     pub changes: Arc<BTreeMap<PathBuf, FileChange>>,
-    /// Whether nobody had to be asked.
+    /// Whether no approval was needed.
     pub is_auto_approved: bool,
-    /// How far it is.
     pub status: PatchStatus,
-    /// How it ended, once it has.
+    /// Its result, once it has ended.
     pub end: Option<PatchEnd>,
 }
 
-/// How far a patch is.
+/// The status of a patch.
 pub type PatchStatus = Status;
 
-/// How a patch ended.
+/// The result of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchEnd {
-    /// Which files were changed.
+    /// The changed files.
     pub stdout: String,
     pub stderr: String,
 }

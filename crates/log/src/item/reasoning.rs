@@ -11,16 +11,15 @@ use crate::draft::{Run, RunKind};
 /// Reasoning of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reasoning {
-    /// Its name.
     pub id: ItemId,
-    /// The summary, one text a part.
+    /// The summary, one text per part.
     pub summary: Vec<String>,
-    /// The thoughts themselves, where the model shows them.
+    /// The raw reasoning, if the model shows it.
     pub raw: Vec<String>,
 }
 
 impl Reasoning {
-    /// Thoughts that have just begun.
+    /// Reasoning that has just begun.
     #[must_use]
     pub fn empty(id: ItemId) -> Self {
         Self { id, summary: Vec::new(), raw: Vec::new() }
@@ -39,7 +38,7 @@ impl Reasoning {
         Kept { id: self.id.as_str(), summary_text: &self.summary, raw_content: &self.raw }
     }
 
-    /// Each part of the summary by itself.
+    /// Each part of the summary as a separate item.
     pub(super) fn parts(self) -> impl Iterator<Item = Self> {
         let Self { id, summary, .. } = self;
         summary.into_iter().map(move |part| Self { id: id.clone(), summary: vec![part], raw: Vec::new() })

@@ -11,11 +11,10 @@ use super::{Item, ItemId};
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserMessage {
-    /// Its name.
     pub id: ItemId,
-    /// The client's own name for it.
+    /// The client's id for it.
     pub key: Option<Arc<str>>,
-    /// The pieces, as they came.
+    /// The content, as it was sent.
     pub content: Vec<UserInput>,
 }
 
@@ -29,7 +28,7 @@ impl UserMessage {
         Self { id, key, content: std::iter::once(text).chain(images).collect() }
     }
 
-    /// The texts among the pieces.
+    /// The texts of its content.
     #[must_use]
     pub fn texts(&self) -> Vec<&str> {
         let texts = self.content.iter().filter_map(|input| match input {

@@ -1,13 +1,12 @@
-//! A search of the web that the provider made.
+//! A web search that the provider made.
 
 use serde::{Deserialize, Serialize};
 
 use super::ItemId;
 
-/// A search of the web that the provider made.
+/// A web search that the provider made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebSearch {
-    /// Its name.
     pub id: ItemId,
     /// The search text.
     pub query: String,

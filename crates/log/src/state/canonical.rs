@@ -1,11 +1,11 @@
-//! States in a form in which they can be compared.
+//! States in a form that can be compared.
 
 use super::{HistoryStart, ThreadState};
 use crate::encode::turn_context;
 use crate::settings::Settings;
 
 impl ThreadState {
-    /// The state as text, part by part, without data that lines do not hold: settings of a session, subjects of
+    /// The state as text, part by part, without data that lines do not contain: settings of a session, subjects of
     /// questions, and the messages before a summary of an older release.
     #[must_use]
     pub fn canonical(&self) -> Vec<(&'static str, String)> {

@@ -1,4 +1,4 @@
-//! The conversation with the model, as events tell it.
+//! The conversation with the model, folded from events.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,8 @@ use codex_wire::response::Message;
 use super::item_role::{self, ItemRole};
 use crate::{Compacted, Record, RolledBack, TurnId, request_item};
 
-/// How many bytes of what the user said are carried over a summary that does not tell what remains.
+/// The number of bytes of the user's messages that are kept after a summary that does not record the remaining
+/// conversation.
 const CARRIED_BYTES: usize = 80_000;
 
 /// The start of a conversation.
@@ -19,50 +20,50 @@ pub enum HistoryStart {
     Start,
     /// The complete result of the last compaction.
     Replacement,
-    /// A summary by a release that did not record what else it left: the user's messages and the summary. The initial
-    /// messages of a conversation have to be put in front.
+    /// A summary of a release that did not record the remaining conversation: the user's messages and the summary. The
+    /// initial messages of a conversation have to be inserted before them.
     Summary,
 }
 
-/// Where a turn begins.
+/// The start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnBegin {
-    /// The place of its first item.
+    /// The index of its first item.
     pub item: usize,
-    /// Its name, where the log gives it.
+    /// Its id, if the log contains it.
     pub id: Option<TurnId>,
 }
 
-/// A call of the model that got no output.
+/// A call of the model without an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCall<'a> {
-    /// The name that its output must bear.
+    /// The id that its output must have.
     pub call_id: &'a str,
-    /// Its place among the items.
+    /// Its index among the items.
     pub item: usize,
 }
 
-/// The conversation with the model. Items are only ever appended, unless something takes the place of all of them or
-/// turns are taken back, so that each request starts with the bytes of the one before.
+/// The conversation with the model. Items are only appended, unless a compaction or a rollback replaces them, so each
+/// request starts with the bytes of the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     items: Vec<ConversationItem>,
     begins: HistoryStart,
-    /// How many items were there before anything was said.
+    /// The number of items before the first input.
     preface: usize,
-    /// How many items a compaction put there.
+    /// The number of items that a compaction left.
     replaced: usize,
-    /// The places of what the user said since then.
+    /// The indices of the user's messages since then.
     said: Vec<usize>,
     /// Messages of the user without a known item.
     user_texts: Vec<String>,
-    /// Where the turns since then begin, those included in which nobody said anything.
+    /// The starts of the turns since then, including turns without input.
     turns: Vec<TurnBegin>,
-    /// The newest message in the user's name that no event has claimed yet.
+    /// The latest message with the role of the user that no event refers to yet.
     unclaimed: Option<usize>,
-    /// How many items there were when the model was asked last; none if it was not since something took their place.
+    /// The number of items when the model was last asked; `None` if it was not asked since they were replaced.
     sent: Option<usize>,
-    /// Calls without output, with their places.
+    /// Calls without an output, with their indices.
     open: HashMap<String, usize>,
 }
 
@@ -79,25 +80,25 @@ impl Conversation {
         self.begins
     }
 
-    /// The items that were there before anything was said.
+    /// The items before the first input.
     #[must_use]
     pub fn preface(&self) -> &[ConversationItem] {
         &self.items[..self.preface]
     }
 
-    /// How many items a compaction put there.
+    /// The number of items that a compaction left.
     #[must_use]
     pub fn replaced(&self) -> usize {
         self.replaced
     }
 
-    /// The places of what the user said since then, in turns.
+    /// The indices of the user's messages since then, in turns.
     #[must_use]
     pub fn said(&self) -> &[usize] {
         &self.said
     }
 
-    /// Where the turns since then begin.
+    /// The starts of the turns since then.
     #[must_use]
     pub fn turns(&self) -> &[TurnBegin] {
         &self.turns
@@ -112,7 +113,7 @@ impl Conversation {
         calls
     }
 
-    /// The messages in the user's name, each with its place: what was said in turns, and what was there before them.
+    /// The messages with the role of the user, each with its index: those of turns, and those before the first turn.
     #[must_use]
     pub fn said_messages(&self) -> Vec<(usize, Message)> {
         let first_turn = || self.turns.first().map_or(self.items.len(), |turn| turn.item);
@@ -123,7 +124,7 @@ impl Conversation {
         carried.chain(self.said.iter().copied().filter_map(message)).collect()
     }
 
-    /// Appends an item, and returns what it is; none if it is not for the model.
+    /// Appends an item, and returns its role; `None` if it is not for the model.
     pub(super) fn append<'a>(&mut self, record: &'a Record) -> Option<ItemRole<'a>> {
         let (role, request) = ItemRole::of(record)?;
         let place = self.items.len();
@@ -145,19 +146,19 @@ impl Conversation {
         self.append(record);
     }
 
-    /// Notes that the newest message in the user's name is what the user said, and returns its place.
+    /// Records that the latest message with the role of the user was written by the user, and returns its index.
     pub fn claim(&mut self) -> Option<usize> {
         let place = self.unclaimed.take()?;
         self.said.push(place);
         Some(place)
     }
 
-    /// Notes what the user said though no item holds it.
+    /// Records a message of the user that no item contains.
     pub(super) fn hear(&mut self, text: String) {
         self.user_texts.push(text);
     }
 
-    /// Marks the start of a turn. Everything before it stays, however the turn ends.
+    /// Marks the start of a turn. Everything before it stays, whatever the end of the turn.
     pub(super) fn begin_turn(&mut self, item: Option<usize>, id: Option<TurnId>) {
         let item = item.unwrap_or(self.items.len());
         self.turns.push(TurnBegin { item, id });
@@ -165,17 +166,17 @@ impl Conversation {
         self.sent = Some(self.items.len());
     }
 
-    /// Notes that the model is asked now.
+    /// Records that the model is asked now.
     pub fn mark_sent(&mut self) {
         self.sent = Some(self.items.len());
     }
 
-    /// Notes that what comes now stays, however the turn ends.
+    /// Records that later items stay, whatever the end of the turn.
     pub(super) fn keep_unsent(&mut self) {
         self.sent = None;
     }
 
-    /// Forgets what came after the model was asked last, all but what the user said.
+    /// Removes the items since the model was last asked, except messages of the user.
     pub(super) fn forget_unsent(&mut self) {
         let Some(sent) = self.sent.filter(|sent| *sent < self.items.len()) else { return };
         let mut kept = Vec::new();
@@ -190,7 +191,7 @@ impl Conversation {
         self.unclaimed = None;
     }
 
-    /// The effect of rolling back the last turns; none if fewer turns are known since the last summary.
+    /// The effect of rolling back the last turns; `None` if fewer turns are known since the last summary.
     #[must_use]
     pub fn last_turns(&self, turns: usize) -> Option<RolledBack> {
         let TurnBegin { item, id } = self.turns.get(self.turns.len().checked_sub(turns)?)?;
@@ -198,7 +199,7 @@ impl Conversation {
         Some(RolledBack { turns, said, first: id.clone() })
     }
 
-    /// Forgets the last turns: from the one that is named, or from the last so many things that the user said.
+    /// Removes the last turns: from the one that is named, or from the start of this many of the user's messages.
     pub(super) fn roll_back(&mut self, gone: &RolledBack) {
         let named = |first| self.turns.iter().rposition(|turn| turn.id.as_ref() == Some(first));
         let kept = match (gone.first.as_ref().and_then(named), gone.said) {
@@ -222,7 +223,7 @@ impl Conversation {
         self.mark_sent();
     }
 
-    /// Starts over from what a compaction left.
+    /// Replaces the conversation by the result of a compaction.
     pub fn compact(&mut self, compacted: &Compacted) {
         if let Some(replacement) = &compacted.replacement {
             return self.replace(replacement);
@@ -243,7 +244,7 @@ impl Conversation {
         self.mark_sent();
     }
 
-    /// Starts over from other items.
+    /// Replaces the conversation by other items.
     pub(super) fn replace(&mut self, items: &[ConversationItem]) {
         *self = Self { begins: HistoryStart::Replacement, ..Self::default() };
         for item in items {
@@ -254,7 +255,7 @@ impl Conversation {
         self.mark_sent();
     }
 
-    /// Puts items before all others, which a conversation begins with before anything is said.
+    /// Inserts the initial items of a conversation before all others.
     pub fn put_before(&mut self, told: Vec<ConversationItem>) {
         let turns = self.turns.iter_mut().map(|turn| &mut turn.item);
         let places = self.said.iter_mut().chain(turns).chain(self.open.values_mut());

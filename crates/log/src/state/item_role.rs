@@ -16,15 +16,15 @@ const OF_SURROUNDINGS: [&str; 4] =
 /// The role of an item in the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ItemRole<'a> {
-    /// A message in the user's name.
+    /// A message with the role of the user.
     User,
-    /// A message of the model's.
+    /// A message of the model.
     Assistant,
     /// A developer message.
     Developer,
-    /// A message of somebody else's.
+    /// A message with another role.
     OtherMessage,
-    /// A call, with the name that its output must bear.
+    /// A call, with the id that its output must have.
     Call(Cow<'a, str>),
     /// The output of a call.
     Output(Cow<'a, str>),
@@ -108,7 +108,7 @@ impl<'a> ItemRole<'a> {
     }
 }
 
-/// A message in the user's name, unless it tells of surroundings.
+/// A message with the role of the user, unless it is an environment context.
 pub(super) fn user_message(item: &ConversationItem) -> Option<Message> {
     match Arc::unwrap_or_clone(item.typed().ok()?) {
         ResponseItem::Message(message) if message.role == "user" && !tells_of_surroundings(&message) => Some(message),
@@ -116,7 +116,7 @@ pub(super) fn user_message(item: &ConversationItem) -> Option<Message> {
     }
 }
 
-/// Whether an item is one of those that conversations begin with, before anything is said.
+/// Whether an item is one of the initial items of a conversation.
 pub(super) fn is_preface(record: &Record, role: &ItemRole<'_>) -> bool {
     match role {
         ItemRole::Developer => true,

@@ -1,4 +1,4 @@
-//! The law of the fold: a file that is cut anywhere gives the state that its whole events give.
+//! A law of the fold: a truncated file gives the state of its complete events.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::encode::{LineSink, encode};
 use crate::line::Line;
 use crate::{Abort, Answer, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack};
 
-/// Lines, and where they end.
+/// Lines, and the positions where they end.
 #[derive(Default)]
 struct File {
     text: String,
@@ -30,7 +30,7 @@ impl LineSink for File {
     }
 }
 
-/// Something that happens in a thread.
+/// A step of a random thread.
 #[derive(Debug, Clone)]
 enum Step {
     Said(String, Option<String>),
@@ -116,7 +116,7 @@ fn counted(total_tokens: i64) -> Body {
     Body::TokensCounted { info: Some(info), rate_limits: Some(Box::default()) }
 }
 
-/// The events that an engine would emit for a step in a thread of that state.
+/// The events that an engine would emit for a step in a thread with this state.
 fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
     match step {
         Step::Said(text, key) => said_as("u", key.as_deref(), &text).into(),
@@ -149,7 +149,7 @@ fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
     }
 }
 
-/// The state that the whole lines of a text give.
+/// The state that results from the complete lines of a text.
 fn read(text: &str, interrupted: Interrupted) -> ThreadState {
     let mut reader = StateReader::new(meta(), interrupted);
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
@@ -183,7 +183,7 @@ fn law(steps: Vec<Step>, interrupted: Interrupted, cut: usize) -> Result<(), Tes
 
 proptest! {
     #[test]
-    fn a_file_that_is_cut_anywhere_gives_the_state_of_its_whole_events(
+    fn a_truncated_file_gives_the_state_of_its_complete_events(
         steps in prop::collection::vec(step(), 0..30),
         forgets in any::<bool>(),
         cut in any::<usize>(),

@@ -1,7 +1,7 @@
-//! The state of a thread: what its events come to.
+//! The state of a thread: the fold of its events.
 //!
-//! One function gives it, event by event, to the session that emits the events and to readers of a file. The state from
-//! the file alone is therefore the state of the session.
+//! One function computes it, event by event, both for the session that emits the events and for readers of a file. The
+//! state from the file alone is therefore the state of the session.
 
 #[cfg(any(test, feature = "testing"))]
 mod canonical;
@@ -32,23 +32,23 @@ pub use state_reader::StateReader;
 /// The treatment of an interrupted answer. Clients expect one or the other, and files do not record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupted {
-    /// The model knows what it had said and called.
+    /// Its messages and calls stay in the conversation.
     Kept,
-    /// It is forgotten, with its calls.
+    /// It is removed from the conversation, with its calls.
     Forgotten,
 }
 
 /// The token usage of a thread, and the rate limits of the account.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tokens {
-    /// The usage; none before the first answer.
+    /// The usage; `None` before the first answer.
     pub info: Option<TokenUsageInfo>,
-    /// The latest rate limits of the account; none if the provider has told nothing about them.
+    /// The latest rate limits of the account; `None` if the provider has not sent any.
     pub rate_limits: Option<RateLimitSnapshot>,
 }
 
 impl Tokens {
-    /// Takes the limits that came with an answer. Empty ones change nothing that was told before.
+    /// Updates the limits that came with an answer. Empty ones change nothing.
     pub fn limit(&mut self, limits: RateLimitSnapshot) {
         if self.rate_limits.is_none() || limits != RateLimitSnapshot::default() {
             self.rate_limits = Some(limits);
@@ -61,38 +61,38 @@ impl Tokens {
 pub struct LimitWait {
     /// The provider's message.
     pub message: String,
-    /// Until when, in milliseconds of Unix time.
+    /// The end of the wait, in milliseconds of Unix time.
     pub until_ms: i64,
 }
 
-/// A turn that has no end yet.
+/// A turn without an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTurn {
-    /// Its name, where the log gives it.
+    /// Its id, if the log contains it.
     pub id: Option<TurnId>,
-    /// Whether it was told that it started, so that only a word can end it. Files without such words are judged by
-    /// their last item.
+    /// Whether its start was recorded, so that only a recorded end can end it. In files without such records, the last
+    /// item decides.
     pub is_announced: bool,
 }
 
 /// The state of a thread.
 #[derive(Debug, Clone)]
 pub struct ThreadState {
-    /// Which thread it is.
+    /// The id of the thread.
     pub meta: SessionMeta,
     /// The settings of the latest request.
     pub settings: Option<Arc<Settings>>,
     pub tokens: Tokens,
     pub goal: Option<Arc<Goal>>,
-    /// The plan that the model made last.
+    /// The latest plan of the model.
     pub plan: Option<UpdatePlanArgs>,
     /// The latest keys of accepted client messages.
     pub keys: IdempotencyKeys,
-    /// The turn that has no end.
+    /// The turn without an end.
     pub turn: Option<OpenTurn>,
     /// The limit that the turn waits for, if it continues when the thread is resumed.
     pub limit_wait: Option<LimitWait>,
-    /// The questions that wait for an answer, oldest first.
+    /// The unanswered questions, oldest first.
     pub questions: Vec<Arc<Question>>,
     /// The conversation with the model.
     pub conversation: Conversation,
@@ -100,7 +100,7 @@ pub struct ThreadState {
 }
 
 impl ThreadState {
-    /// The state of a thread of which nothing is known but how it began.
+    /// The state of a thread of which only the start is known.
     #[must_use]
     pub fn new(meta: SessionMeta, interrupted: Interrupted) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl ThreadState {
         self.interrupted
     }
 
-    /// Goes on by one event.
+    /// Processes one event.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::ThreadStarted(started) => self.meta.clone_from(&started.meta),
@@ -205,7 +205,7 @@ impl ThreadState {
         if let ItemRole::Output(id) = &role {
             self.questions.retain(|asked| asked.item().as_str() != *id);
         }
-        // Without words for it, a turn is over when the model has said something and called nothing after it.
+        // In files without records of ends, a turn is over when the model has sent a message without a later call.
         let is_announced = self.turn.as_ref().is_some_and(|turn| turn.is_announced);
         let is_of_model = role == ItemRole::Assistant || !role.is_message();
         if is_of_model && !is_announced {
@@ -236,8 +236,8 @@ impl ThreadState {
         }
     }
 
-    /// Whether what was said begins a turn: in files without words for it each thing that was said does, unless it
-    /// names the turn before. Of a turn with a compaction nothing is known but the messages after that.
+    /// Whether a message starts a turn: in files without records of starts every message does, unless it names the
+    /// previous turn. After a compaction, only the messages after it are known of its turn.
     fn begins_turn(&self, is_announced: bool, turn: Option<&TurnId>) -> bool {
         match self.conversation.turns().last() {
             None => true,

@@ -17,14 +17,14 @@ pub struct StateReader {
 }
 
 impl StateReader {
-    /// Reads the state of a thread that began so.
+    /// Creates a reader for a thread with this start.
     #[must_use]
     pub fn new(meta: SessionMeta, interrupted: Interrupted) -> Self {
         Self::of(ThreadState::new(meta, interrupted), Wanted::STATE)
     }
 
-    /// Reads the state of a thread of which these lines are the newest that tell of settings and tokens, wherever they
-    /// are. There are many such lines, and only the last of them counts.
+    /// Creates a reader that starts with these lines, the latest ones with settings and token counts. There are many
+    /// such lines, and only the last of each counts.
     #[must_use]
     pub fn knowing<'a>(
         meta: SessionMeta,
@@ -35,7 +35,7 @@ impl StateReader {
         for line in newest {
             reader.line(line);
         }
-        // Where interrupted answers are forgotten, it matters when the model was asked.
+        // If interrupted answers are removed, the position where the model was asked matters.
         let known = match interrupted {
             Interrupted::Kept => Wanted::TOKENS | Wanted::SETTINGS,
             Interrupted::Forgotten => Wanted::TOKENS,
@@ -47,13 +47,13 @@ impl StateReader {
         Self { decoder: Decoder::new(wanted), state, events: Vec::new() }
     }
 
-    /// Takes the next line.
+    /// Processes the next line.
     pub fn line(&mut self, line: &Line<'_>) {
         self.decoder.line(line, &mut self.events);
         self.apply();
     }
 
-    /// The state that the lines give.
+    /// The resulting state.
     #[must_use]
     pub fn finish(mut self) -> ThreadState {
         self.decoder.end(&mut self.events);

@@ -73,7 +73,7 @@ fn ended() -> Body {
     Body::TurnEnded(Outcome::Completed { last_message: None, bookmark: None })
 }
 
-/// A turn in which the user says something and the model answers.
+/// A turn with a message of the user and an answer.
 fn turn(text: &str) -> Vec<Body> {
     [vec![started()], said(text).into(), vec![answer("ok"), ended()]].concat()
 }
@@ -103,7 +103,7 @@ fn check(interrupted: Interrupted, bodies: Vec<Body>, expected: Expect) {
 }
 
 #[test]
-fn the_conversation_knows_its_preface_and_what_was_said() {
+fn the_conversation_knows_its_initial_items_and_the_users_messages() {
     let env = told("<environment_context>a</environment_context>");
     let bodies = [vec![env], turn("one"), vec![told("<environment_context>b</environment_context>")], turn("two")];
     check(
@@ -122,7 +122,7 @@ fn the_conversation_knows_its_preface_and_what_was_said() {
 }
 
 #[test]
-fn turns_are_taken_back_by_name_and_a_turn_without_a_word_too() {
+fn turns_without_input_are_rolled_back_by_id_too() {
     let own = || vec![started(), answer("by myself"), ended()];
     let mut state = state(Interrupted::Kept, turn("one"));
     for (id, bodies) in [("b", own()), ("c", own()), ("d", turn("two"))] {
@@ -139,7 +139,7 @@ fn turns_are_taken_back_by_name_and_a_turn_without_a_word_too() {
 }
 
 #[test]
-fn an_interrupted_answer_is_kept_or_forgotten() {
+fn an_interrupted_answer_is_kept_or_removed() {
     let settings = Arc::new(Settings::of_folder("/w".into()));
     let bodies = || {
         let asked = vec![Body::ModelAsked(Arc::clone(&settings)), answer("half"), call("shell", "c", "{}")];

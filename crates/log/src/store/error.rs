@@ -1,9 +1,9 @@
-//! Why a store did not do what it was asked.
+//! The errors of a store.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a store did not do what it was asked: what callers tell apart, and the store's own words for it.
+/// An error of a store: its kind, which callers distinguish, and the store's own error.
 ///
 /// Its text and causes are those of the store's own error.
 #[derive(Debug)]
@@ -15,9 +15,9 @@ pub struct StoreError {
 /// The kinds of errors that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// Somebody else writes the thread.
+    /// Another process writes the thread.
     Locked,
-    /// The thread was moved away while it was opened.
+    /// The thread was moved while it was opened.
     Moved,
     /// There is no such thread.
     Missing,
@@ -25,7 +25,7 @@ pub enum StoreErrorKind {
     Unreadable,
     /// Something cannot be written.
     Unwritable,
-    /// A line cannot be encoded. To try again would be of no use.
+    /// A line cannot be encoded. Another attempt would not help.
     Unencodable,
     /// The request is invalid; the caller has to correct it.
     Refused,
@@ -36,7 +36,7 @@ pub enum StoreErrorKind {
 }
 
 impl StoreError {
-    /// An error of a store, as one of the kinds that callers tell apart.
+    /// An error of a store with its kind.
     #[must_use]
     pub fn new(kind: StoreErrorKind, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, error: error.into() }

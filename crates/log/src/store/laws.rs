@@ -71,7 +71,7 @@ fn append_turn(writer: &mut dyn LogWriter, text: &str) {
     append(writer, "event_msg", &json!({"type": "user_message", "message": text}));
 }
 
-/// A thread with such turns, and its pen.
+/// A thread with such turns, and its writer.
 fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn LogWriter>) {
     let thread = ThreadId::fresh();
     let Opened { mut writer, .. } = store.create(thread).expect("a thread can begin");
@@ -83,7 +83,7 @@ fn begin(store: &dyn ThreadStore, turns: &[&str]) -> (ThreadId, Box<dyn LogWrite
     (thread, writer)
 }
 
-/// The lines of a thread, each with where it ends.
+/// The lines of a thread, each with the position where it ends.
 fn lines(store: &dyn ThreadStore, thread: ThreadId, from: ReadFrom) -> Vec<(String, u64)> {
     let mut source = store.read(thread, from).expect("the thread can be read");
     let mut lines = Vec::new();
@@ -162,7 +162,7 @@ fn one_writer_at_a_time(store: &dyn ThreadStore) {
     assert_eq!(missing.kind(), StoreErrorKind::Missing);
 }
 
-/// The lines of a draft of a message, which begins now.
+/// The draft lines of a message that begins now.
 fn draft(writer: &dyn LogWriter, text: &str) -> Vec<u8> {
     let (mut drafts, mut lines) = (Drafts::default(), Vec::new());
     let (turn, item) = (Some(TurnId::new("turn")), ItemId::new("message"));
@@ -189,7 +189,7 @@ fn leftovers_are_reported_once(store: &dyn ThreadStore) {
     drop(writer);
     let left = texts(store, thread);
     assert_eq!(left[..whole.len()], whole[..]);
-    // A store may leave it out.
+    // A store may leave out drafts.
     if let [line] = &left[whole.len()..] {
         let line: Value = serde_json::from_str(line).expect("a line is JSON");
         assert_eq!(line["payload"]["item"]["content"][0]["text"], "half");

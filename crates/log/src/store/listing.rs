@@ -1,61 +1,61 @@
-//! Questions about many threads, and their answers.
+//! Queries about many threads, and their results.
 
 use std::path::PathBuf;
 
 use super::summary::{SourceKind, ThreadSummary};
 
-/// Which threads a list shows.
+/// The filter and order of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListQuery {
     /// Archived threads instead of active ones.
     pub archived: bool,
-    /// Only those of these providers; of all if there are none.
+    /// Only those of these providers; all if empty.
     pub providers: Vec<String>,
     /// The provider of threads that record none.
     pub default_provider: Option<String>,
-    /// Only those that work in one of these folders; in all if there are none.
+    /// Only those in one of these folders; all if empty.
     pub cwds: Vec<PathBuf>,
-    /// Only those of these sources; of all if there are none.
+    /// Only those of these sources; all if empty.
     pub sources: Vec<SourceKind>,
-    /// Only those with this text in their name or in what was said first.
+    /// Only those with this text in their name or first message.
     pub text: Option<String>,
     /// Only those in a section, or in none.
     pub section: SectionFilter,
-    /// Those in which nothing was said too.
+    /// Also threads without input.
     pub silent: bool,
     pub sort: SortKey,
     /// The oldest first instead of the newest.
     pub ascending: bool,
-    /// Where the page before this one ended.
+    /// The end of the previous page.
     pub cursor: Option<String>,
-    /// How many threads a page has at most.
+    /// The maximum number of threads of a page.
     pub limit: usize,
 }
 
 /// The sort key of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortKey {
-    /// When they began.
+    /// Time of creation.
     #[default]
     Created,
-    /// When they were written last.
+    /// Time of the last write.
     Updated,
-    /// Where the user has put them in their section. Of a list that is not of one section nothing is shown.
+    /// The order that the user chose within a section. A list that is not of one section is empty.
     Place,
 }
 
 /// A page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The threads.
     pub threads: Vec<ThreadSummary>,
-    /// Where the next page begins; none on the last.
+    /// The cursor of the next page; `None` on the last.
     pub next_cursor: Option<String>,
-    /// Where a list in the other direction begins, with the first entry of this page; none if there is nothing on it.
+    /// The cursor of a list in the other direction, starting with the first entry of this page; `None` if the page is
+    /// empty.
     pub backwards_cursor: Option<String>,
 }
 
-/// Which threads a list shows, by their sections.
+/// A filter by section.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SectionFilter {
     /// All.
@@ -70,17 +70,16 @@ pub enum SectionFilter {
 /// The results of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResults {
-    /// The threads, the best first.
+    /// The threads, best matches first.
     pub hits: Vec<SearchHit>,
-    /// Whether all threads had been read. If not, more may be found later.
+    /// Whether all threads were indexed. If not, a later search may find more.
     pub complete: bool,
 }
 
 /// A thread that a search has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// The thread.
     pub thread: ThreadSummary,
-    /// A few words around those that were found.
+    /// An excerpt around the match.
     pub snippet: String,
 }

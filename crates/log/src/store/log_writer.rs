@@ -1,4 +1,4 @@
-//! Pens: what the one writer of a thread's log writes with.
+//! The trait of the single writer of a thread's log.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,20 +19,20 @@ pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<(
 /// after a durable one that of the machine. After a failed commit none of the waiting lines is in the log: the caller
 /// has to append them again.
 pub trait LogWriter: fmt::Debug + Send {
-    /// Adds a line of a type that says what happened at a time, in milliseconds of Unix time, to those that wait.
+    /// Adds a line with its type and the time of its event, in milliseconds of Unix time, to the waiting ones.
     ///
     /// # Errors
-    /// When the line cannot be encoded; when much of it was to be written already and that failed, nothing waits any
-    /// more.
+    ///
+    /// When the line cannot be encoded. If a part was already written and that failed, no lines wait any more.
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError>;
 
-    /// How long the log is in bytes, with what waits.
+    /// The length of the log in bytes, including waiting lines.
     fn position(&self) -> u64;
 
-    /// Writes what waits; if it has to survive the death of the machine too, there may be something left to do.
+    /// Writes the waiting lines. To survive the death of the machine, a further step may be needed.
     fn commit(&mut self, durably: bool) -> Commit;
 
-    /// Appends draft lines to the file next to the log. Nobody waits for them; a store may leave them out.
+    /// Appends draft lines to the file next to the log, without waiting for them; a store may leave them out.
     fn partial(&mut self, _lines: &[u8]) {}
 
     /// Removes the drafts next to the log.
@@ -43,20 +43,20 @@ pub trait LogWriter: fmt::Debug + Send {
         None
     }
 
-    /// Whether what is written is kept.
+    /// Whether lines are stored.
     fn is_kept(&self) -> bool {
         true
     }
 
-    /// Gives up a thread that has come to nothing, with what was kept of it.
+    /// Removes a thread that has no content.
     fn discard(self: Box<Self>);
 }
 
 /// The result of a commit.
 pub enum Commit {
-    /// It is done, or nothing of it is.
+    /// It is complete, or it has failed.
     Done(Result<(), StoreError>),
-    /// It was written, and survives the death of the machine once this has returned. It blocks.
+    /// The lines are written, and survive the death of the machine once this function has returned. It blocks.
     Sync(Box<dyn FnOnce() -> Result<(), StoreError> + Send>),
 }
 
@@ -91,12 +91,12 @@ impl LineSink for dyn LogWriter + '_ {
     }
 }
 
-/// Why a line was not written.
+/// The reason why a line was not written.
 #[derive(Debug)]
 pub enum LineError {
     /// It cannot be encoded.
     Encode(serde_json::Error),
-    /// Nothing more can be written.
+    /// The file is full or cannot be written.
     Write(io::Error),
 }
 
@@ -106,19 +106,21 @@ impl From<serde_json::Error> for LineError {
     }
 }
 
-/// Writes a line in the one form that lines have, with its end.
+/// Writes a line in the canonical form, with its line end.
 ///
 /// # Errors
-/// When the payload cannot be encoded, or nothing more can be written.
+///
+/// When the payload cannot be encoded, or the output fails.
 pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), LineError> {
     write_numbered_line(out, at_ms, None, kind, payload)
 }
 
-/// Writes a line with its number among the lines of the file. Files of release 0.166 have such numbers, and that release
-/// does not index a line that lacks one.
+/// Writes a line with its ordinal in the file. Files of release 0.166 have ordinals, and that release does not index a
+/// line without one.
 ///
 /// # Errors
-/// When the payload cannot be encoded, or nothing more can be written.
+///
+/// When the payload cannot be encoded, or the output fails.
 pub fn write_numbered_line(
     out: &mut dyn Write,
     at_ms: i64,
@@ -139,7 +141,7 @@ pub fn write_numbered_line(
     out.write_all(b"}\n").map_err(LineError::Write)
 }
 
-/// The pen of a thread that is not kept: it only counts.
+/// The writer of an unsaved thread, which only counts bytes.
 #[derive(Debug, Default)]
 pub struct UnsavedWriter {
     position: u64,
@@ -148,7 +150,7 @@ pub struct UnsavedWriter {
 impl LogWriter for UnsavedWriter {
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError> {
         let mut counted = Counted { bytes: 0 };
-        // Nobody needs a line that cannot be encoded.
+        // A line that cannot be encoded is not needed.
         if write_line(&mut counted, at_ms, kind, payload).is_ok() {
             self.position += counted.bytes;
         }
@@ -170,7 +172,7 @@ impl LogWriter for UnsavedWriter {
     fn discard(self: Box<Self>) {}
 }
 
-/// Counts what is written.
+/// Counts bytes.
 struct Counted {
     bytes: u64,
 }

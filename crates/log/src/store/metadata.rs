@@ -4,25 +4,25 @@ use codex_wire::rollout::GitInfo;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A group of threads.
+/// A section: a group of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its name for programs, which stays.
+    /// Its id, which never changes.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// How it is shown.
+    /// Its appearance.
     #[serde(default)]
     pub appearance: Option<Appearance>,
 }
 
-/// How a section is shown.
+/// The appearance of a section.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Appearance {
-    /// Its colour, in words of the client's.
+    /// Its colour, a string chosen by the client.
     #[serde(default)]
     pub color: Option<String>,
-    /// Its icon, in words of the client's.
+    /// Its icon, a string chosen by the client.
     #[serde(default)]
     pub icon: Option<String>,
 }
@@ -30,16 +30,15 @@ pub struct Appearance {
 /// The section of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InSection {
-    /// The section.
     pub section: Section,
-    /// Since when the thread has been in it, in seconds of Unix time.
+    /// The time when the thread was added, in seconds of Unix time.
     pub since: i64,
 }
 
-/// Something that a client has attached to a thread.
+/// A value that a client has attached to a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Its name, which no other has.
+    /// Its unique id.
     pub id: String,
     /// Its type, chosen by the client.
     pub kind: String,
@@ -47,12 +46,12 @@ pub struct Attachment {
     pub key: String,
     /// The value.
     pub payload: Value,
-    /// When it was attached, in seconds of Unix time.
+    /// The time when it was attached, in seconds of Unix time.
     pub created_at: i64,
 }
 
 impl Attachment {
-    /// Whether it is the one of this type and this key.
+    /// Whether it has this type and this key.
     #[must_use]
     pub fn is(&self, kind: &str, key: &str) -> bool {
         self.kind == kind && self.key == key
@@ -66,12 +65,12 @@ pub struct RepositoryChange {
     pub commit: Option<Option<String>>,
     /// The branch.
     pub branch: Option<Option<String>>,
-    /// Where it came from.
+    /// The URL of the remote.
     pub url: Option<Option<String>>,
 }
 
 impl RepositoryChange {
-    /// Makes the change.
+    /// Applies the change.
     pub fn apply(self, git: &mut GitInfo) {
         let change = |old: &mut Option<String>, new: Option<Option<String>>| {
             if let Some(new) = new {
@@ -84,11 +83,11 @@ impl RepositoryChange {
     }
 }
 
-/// How the user marks a thread.
+/// A mark of the user on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMark {
-    /// They have read it.
+    /// Read.
     Read,
-    /// They want to read it again.
+    /// Unread.
     Unread,
 }

@@ -1,6 +1,6 @@
-//! Those who keep threads: what they are asked, and what they answer.
+//! The interface of thread stores.
 //!
-//! A thread is named by its id. Where it is, is for people to see and for nobody to rely on.
+//! A thread is identified by its id. Its path is only for display.
 
 mod error;
 #[cfg(feature = "testing")]

@@ -11,27 +11,24 @@ use super::metadata::InSection;
 /// A thread as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadSummary {
-    /// The thread.
     pub id: ThreadId,
     /// Its file.
     pub path: PathBuf,
     /// The first message of the user, or the goal that was set before it; may be empty.
     pub preview: String,
-    /// When it began.
     pub created_at: DateTime<Utc>,
-    /// When its file was written last.
     pub updated_at: DateTime<Utc>,
-    /// Where it works.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// The provider of its model, where it is recorded.
+    /// The provider of its model, if recorded.
     pub provider: Option<String>,
     /// The kind of client that started it, if recorded.
     pub source: Option<SessionSource>,
-    /// The client that began it.
+    /// The client that started it.
     pub originator: String,
-    /// The release that began it.
+    /// The release that started it.
     pub cli_version: String,
-    /// The state of the work tree when it began.
+    /// The state of the repository when it started.
     pub git: Option<GitInfo>,
     pub name: Option<String>,
     /// Whether it is archived.
@@ -40,38 +37,38 @@ pub struct ThreadSummary {
     pub parent: Option<ThreadId>,
     /// The thread that it is a copy of.
     pub forked_from: Option<ThreadId>,
-    /// The section that the user has put it into.
+    /// The section that it is in.
     pub section: Option<InSection>,
 }
 
-/// The kinds of what begins threads.
+/// The kinds of sources of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// The terminal interface.
     Cli,
-    /// An editor, or any client of the app server.
+    /// An editor, or any client of the app-server.
     VsCode,
-    /// A run without a person.
+    /// A non-interactive run.
     Exec,
-    /// A client of MCP.
+    /// An MCP client.
     AppServer,
-    /// Another thread, for whatever reason.
+    /// Another thread, for any reason.
     SubAgent,
-    /// Another thread, to review.
+    /// Another thread, for a review.
     SubAgentReview,
-    /// Another thread, to sum up.
+    /// Another thread, for a summary.
     SubAgentCompact,
-    /// Another thread, by a model's call.
+    /// Another thread, by a call of its model.
     SubAgentThreadSpawn,
-    /// Another thread, for something else.
+    /// Another thread, for another reason.
     SubAgentOther,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
 impl SourceKind {
-    /// The kind of a source. Threads of releases that did not record theirs were begun by an editor or a terminal, and
-    /// are listed as the former, as those releases do.
+    /// The kind of a source. Threads of releases that did not record theirs were started by an editor or a terminal,
+    /// and are listed as the former, as those releases do.
     #[must_use]
     pub fn of(source: Option<&SessionSource>) -> Self {
         match source {
@@ -87,7 +84,7 @@ impl SourceKind {
         }
     }
 
-    /// The word for it in the index, which is also that of the protocol.
+    /// Its name in the index, which is also that of the protocol.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

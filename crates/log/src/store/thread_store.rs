@@ -1,4 +1,4 @@
-//! The trait of those who keep threads.
+//! The trait of thread stores.
 
 use std::fmt::Debug;
 use std::io::{BufRead, Write};
@@ -19,97 +19,97 @@ use crate::history::{ForkPoint, History};
 use crate::line::{BadLine, Line};
 use crate::state::Interrupted;
 
-/// Keeps threads, by their ids. All calls may block; make them off the async threads.
+/// Stores threads, by their ids. All calls may block; make them off the async threads.
 ///
-/// Invariant: a thread has one writer at a time, and what was committed is read back as it was written, in its order.
+/// Invariant: a thread has one writer at a time, and committed lines are read back unchanged and in order.
 pub trait ThreadStore: ThreadMetadata + PromptHistory {
-    /// Makes room for a thread that begins now. Nothing is written yet.
+    /// Prepares a new thread. Nothing is written yet.
     fn create(&self, thread: ThreadId) -> Result<Opened, StoreError>;
 
-    /// Opens a thread to go on with it.
+    /// Opens a thread for appending.
     fn open(&self, thread: ThreadId) -> Result<Opened, StoreError>;
 
-    /// Copies a thread up to a point into a new one that begins with these words of its own. The copy is durable.
+    /// Copies a thread up to a point into a new one with its own first line. The copy is durable.
     fn fork(&self, of: ThreadId, point: ForkPoint, meta: &SessionMeta) -> Result<Opened, StoreError>;
 
-    /// A thread that is not kept, with the place where it would be.
+    /// An unsaved thread, with the path where it would be.
     fn unsaved(&self, thread: ThreadId) -> Opened {
         Opened { writer: Box::new(UnsavedWriter::default()), place: store_place(thread), cut_bytes: 0 }
     }
 
-    /// The first words of a thread.
+    /// The first line of a thread.
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError>;
 
     /// The data for resuming a thread.
     fn history(&self, thread: ThreadId, interrupted: Interrupted) -> Result<History, StoreError>;
 
-    /// The newest thread in which a turn has ended with an answer of this name, up to there.
+    /// The latest thread with a turn that ended with this answer, up to that turn.
     fn history_after_answer(&self, response: &str, interrupted: Interrupted) -> Option<History>;
 
     /// The lines of a thread.
     fn read(&self, thread: ThreadId, from: ReadFrom) -> Result<Box<dyn LineSource>, StoreError>;
 
-    /// Where a thread is, for those who show it.
+    /// The path of a thread, for display.
     fn place(&self, thread: ThreadId) -> Option<PathBuf>;
 
-    /// The thread that lies at a place that somebody names.
+    /// The thread at a path.
     fn locate(&self, place: &Path) -> Result<Located, StoreError>;
 
-    /// A thread as lists show it; none if there is no such thread.
+    /// The summary of a thread; `None` if there is no such thread.
     fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, StoreError>;
 
     /// A page of threads.
     fn list(&self, query: &ListQuery) -> Result<Page, StoreError>;
 
-    /// Threads in which the words were said or run, the best first.
+    /// Threads with these words in a message or a command, best matches first.
     fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError>;
 
-    /// Archives a thread. An archived one is left alone.
+    /// Archives a thread. An archived one is unchanged.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Restores an archived thread. An active one is left alone.
+    /// Restores an archived thread. An active one is unchanged.
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
     /// Deletes a thread, archived or not, with all its metadata.
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError>;
 
-    /// Names a thread. An empty name takes its name away.
+    /// Sets the name of a thread. An empty name removes it.
     fn rename(&self, thread: ThreadId, name: &str) -> Result<(), StoreError>;
 
-    /// Takes in a bundle. If there is such a thread already, the new one is a fork of it.
+    /// Imports a bundle. If its thread exists already, the new one is a fork of it.
     fn import(&self, bundle: &mut dyn BufRead) -> Result<Imported, StoreError>;
 
-    /// Writes a thread as a bundle, with the name that it is to have elsewhere.
+    /// Writes a thread as a bundle, with the id that it should have elsewhere.
     fn export(&self, thread: ThreadId, name: Option<&str>, out: &mut dyn Write) -> Result<(), StoreError>;
 }
 
-/// Keeps what clients note about threads. Of a thread that is gone nothing is kept.
+/// Stores metadata of threads. The metadata of a deleted thread is deleted.
 pub trait ThreadMetadata: Debug + Send + Sync {
     /// The read state of a thread.
     fn read_state(&self, thread: ThreadId) -> ReadState;
 
-    /// Notes that a turn has ended with something to read.
+    /// Records that a turn has ended with an unread result.
     fn turn_ended(&self, thread: ThreadId, turn: &str) -> Result<ReadState, StoreError>;
 
-    /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns what
-    /// holds now, and whether that is new.
+    /// Marks a thread, unless it has changed since the revision that the user has seen. Returns the current read state,
+    /// and whether it is new.
     fn mark(&self, thread: ThreadId, seen: &str, mark: ReadMark) -> Result<(ReadState, bool), StoreError>;
 
-    /// Notes that of a thread only these turns are left. Returns what holds now if that is new.
+    /// Records that only these turns of a thread are left. Returns the current read state if it is new.
     fn turns_left(&self, thread: ThreadId, turns: &[&str]) -> Result<Option<ReadState>, StoreError>;
 
     /// The attachments of a thread, oldest first.
     fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, StoreError>;
 
-    /// Attaches a value to a thread, unless there is one of that type and key. Returns what is there now, and whether
-    /// it is new.
+    /// Attaches a value to a thread, unless there is one of that type and key. Returns the current one, and whether it
+    /// is new.
     fn attach(&self, thread: ThreadId, kind: &str, key: &str, payload: Value)
     -> Result<(Attachment, bool), StoreError>;
 
-    /// Takes an attachment from a thread, and returns it if it was there.
+    /// Removes an attachment from a thread, and returns it if it existed.
     fn detach(&self, thread: ThreadId, kind: &str, key: &str) -> Result<Option<Attachment>, StoreError>;
 
-    /// The threads that have an attachment of a type and a key, oldest first.
+    /// The threads with an attachment of this type and key, oldest first.
     fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, StoreError>;
 
     /// Changes the repository information of a thread.
@@ -121,7 +121,7 @@ pub trait ThreadMetadata: Debug + Send + Sync {
     /// Creates a section.
     fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, StoreError>;
 
-    /// Names a section, and changes how it is shown if that is said.
+    /// Renames a section, and changes its appearance if one is given.
     fn update_section(
         &self,
         section: &str,
@@ -129,46 +129,46 @@ pub trait ThreadMetadata: Debug + Send + Sync {
         appearance: Option<Option<Appearance>>,
     ) -> Result<Section, StoreError>;
 
-    /// Deletes a section. Its threads are in none then.
+    /// Deletes a section. Its threads are in no section then.
     fn delete_section(&self, section: &str) -> Result<(), StoreError>;
 
-    /// Puts a thread into a section before another one or at its end, or takes it out of the one it is in.
+    /// Moves a thread into a section, before another thread or at the end, or removes it from its section.
     fn move_thread(&self, thread: ThreadId, section: Option<&str>, before: Option<ThreadId>) -> Result<(), StoreError>;
 }
 
-/// Keeps the prompts that people have typed, of all threads together.
+/// Stores the prompt history of all threads.
 pub trait PromptHistory: Debug + Send + Sync {
     /// The state of the prompt history for clients when a thread starts.
     fn prompts(&self) -> PromptHistoryState;
 
-    /// The prompt at a place, counted from the oldest; none if there is none, or if the history is not the one that the
+    /// The prompt at an index, from the oldest; `None` if there is none, or if the history is not the one that the
     /// client knows.
     fn prompt(&self, log_id: u64, offset: usize) -> Option<HistoryEntry>;
 
-    /// Adds a prompt. Where that makes them more than so many bytes, the oldest go.
+    /// Adds a prompt. If the history exceeds this many bytes, the oldest prompts are removed.
     fn add_prompt(&self, thread: ThreadId, text: &str, max_bytes: Option<u64>) -> Result<(), StoreError>;
 }
 
-/// The prompt history as a client is told of it when a thread starts.
+/// The prompt history as clients see it when a thread starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PromptHistoryState {
-    /// Its identity, so that a client notices when it was replaced; 0 when there is none.
+    /// Its identity, so that a client notices when it was replaced; 0 if there is none.
     pub log_id: u64,
-    /// How many prompts it holds.
+    /// The number of prompts.
     pub entries: usize,
 }
 
-/// A thread that can be written.
+/// A thread that is open for appending.
 #[derive(Debug)]
 pub struct Opened {
     pub writer: Box<dyn LogWriter>,
-    /// Where it is, for those who show it.
+    /// Its path, for display.
     pub place: PathBuf,
-    /// How many bytes of a line that was not whole were removed.
+    /// The number of bytes of an incomplete last line that were removed.
     pub cut_bytes: u64,
 }
 
-/// From where on a thread is read.
+/// The position from which a thread is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadFrom {
     /// Its beginning.
@@ -177,45 +177,44 @@ pub enum ReadFrom {
     Position(u64),
 }
 
-/// The lines of a thread, one after the other.
+/// An iterator over the lines of a thread.
 pub trait LineSource: Debug + Send {
-    /// The next line; none at the end.
+    /// The next line; `None` at the end.
     ///
     /// # Errors
+    ///
     /// When the rest cannot be read.
     fn next_entry(&mut self) -> Result<Option<Entry<'_>>, StoreError>;
 }
 
-/// A line of a thread, or what stands in its place.
+/// A line of a thread, or an unreadable one.
 #[derive(Debug)]
 pub enum Entry<'a> {
-    /// A line.
     Line(Line<'a>),
-    /// A line that cannot be read. Pass over it, and tell someone.
+    /// A line that cannot be read. Skip it, and report it.
     Bad(BadLine),
 }
 
-/// The thread at a place.
+/// The thread at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Located {
-    /// Which one it is.
     pub thread: ThreadId,
     /// Whether it is archived.
     pub archived: bool,
 }
 
-/// A thread that was taken in.
+/// An imported thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// Its id here.
     pub id: ThreadId,
-    /// Where it is, for those who show it.
+    /// Its path, for display.
     pub path: PathBuf,
-    /// Its previous id, if that one was already taken here.
+    /// Its previous id, if that one already existed here.
     pub renamed_from: Option<ThreadId>,
 }
 
-/// The place of a thread in a store that has no files.
+/// The path of a thread in a store without files.
 #[must_use]
 pub fn store_place(thread: ThreadId) -> PathBuf {
     PathBuf::from(format!("store:{thread}"))
