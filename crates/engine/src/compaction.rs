@@ -8,7 +8,7 @@ use codex_thread::HistoryMode;
 /// The instructions for a summary.
 pub(crate) const PROMPT: &str = include_str!("../prompts/compact.md");
 
-/// How many bytes of what the user said are carried over, the newest first.
+/// The number of bytes of the user's messages that are carried over, newest first.
 const CARRIED_BYTES: usize = 80_000;
 
 /// The prefix of a summary.
@@ -46,12 +46,12 @@ pub(crate) struct Summary<'a> {
     pub(crate) said: &'a [Message],
     /// The plan that was open.
     pub(crate) plan: Option<&'a UpdatePlanArgs>,
-    /// How the client expects it to be laid out.
+    /// The history mode of the client.
     pub(crate) history: HistoryMode,
 }
 
 impl Summary<'_> {
-    /// The messages that take the place of the conversation, after what it began with.
+    /// The messages that replace the conversation, after its initial items.
     pub(crate) fn messages(&self) -> Vec<ResponseItem> {
         let said = self.carried();
         let summary = self.body();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_person_is_quoted_the_plan_is_kept_and_the_summary_comes_last() {
+    fn the_users_messages_and_the_plan_precede_the_summary() {
         check(
             &["one", "two"],
             HistoryMode::Full,

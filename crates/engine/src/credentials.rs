@@ -1,4 +1,4 @@
-//! The source of credentials. The engine knows no login: the program passes one in.
+//! The source of credentials. The engine does not know logins: the program passes a source in.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use codex_config::{Config, ProviderConfig};
 use codex_model::{FixedKey, SharedCredentials};
 
-/// Gives the credentials of a provider in a configuration.
+/// Returns the credentials of a provider in a configuration.
 #[derive(Clone)]
 pub struct CredentialsSource(Arc<Find>);
 
 type Find = dyn Fn(&Config, &ProviderConfig) -> SharedCredentials + Send + Sync;
 
 impl CredentialsSource {
-    /// Credentials that are found in this way.
+    /// Creates a source from a function.
     pub fn new(find: impl Fn(&Config, &ProviderConfig) -> SharedCredentials + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
     }
 
-    /// No credentials for anybody.
+    /// A source without any credentials.
     #[must_use]
     pub fn none() -> Self {
         Self::new(|_, _| SharedCredentials::new(FixedKey::default()))

@@ -1,7 +1,7 @@
 //! Schedules the writing of drafts next to the log.
 //!
-//! Invariants: nothing is encoded, written or waited for as long as nothing grows. New text is written within
-//! [`PAUSE`], and not more often than that.
+//! Invariants: nothing is encoded, written or waited for while no item grows. New text is written within [`PAUSE`], and
+//! not more often than that.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use codex_log::store::LogWriter;
 use codex_log::{Event, Item};
 use tokio::time::{Sleep, sleep};
 
-/// How long readers may be ahead of what is written. A crash costs no more than that.
+/// The maximum time between the publication of text and its write. A crash loses no more than that.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// The drafts of open items, and the time of their next write.
 #[derive(Default)]
 pub(crate) struct Drafting {
     drafts: Drafts,
-    /// When what is new is written; none as long as nothing is.
+    /// The time of the next write; `None` while nothing is pending.
     due: Option<Pin<Box<Sleep>>>,
 }
 
 impl Drafting {
-    /// Goes on by one event, after which the log has so many bytes.
+    /// Processes one event, after which the log has this many bytes.
     pub(crate) fn take(&mut self, event: &Event, position: u64) {
         self.drafts.take(event, position);
     }
@@ -33,7 +33,7 @@ impl Drafting {
         self.drafts.broken_off()
     }
 
-    /// Whether something is to be written.
+    /// Whether text is pending.
     pub(crate) fn has_unsaved(&self) -> bool {
         self.drafts.has_unsaved()
     }
@@ -43,7 +43,7 @@ impl Drafting {
         self.due.get_or_insert_with(|| Box::pin(sleep(PAUSE))).as_mut().await;
     }
 
-    /// Writes what is new.
+    /// Writes the pending text.
     pub(crate) fn write(&mut self, writer: &mut dyn LogWriter) {
         let mut lines = Vec::new();
         self.drafts.write(&mut lines);
@@ -51,7 +51,7 @@ impl Drafting {
         self.due = None;
     }
 
-    /// Throws away what was written, unless something of it is still open.
+    /// Removes the draft file, unless an item in it is still open.
     pub(crate) fn settle(&mut self, writer: &mut dyn LogWriter) {
         if self.drafts.forget_lines() {
             writer.clear_partial();

@@ -1,4 +1,4 @@
-//! The description of its surroundings that the model gets as a message of the user.
+//! The environment context: a message of the user that describes the working environment to the model.
 
 use codex_wire::policy::{NetworkAccess, SandboxPolicy};
 use codex_wire::response::Message;
@@ -13,7 +13,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Describes the surroundings that the settings give.
+    /// The environment context of these settings.
     pub(crate) fn new(settings: &Settings, shell: &str) -> Self {
         let (mode, network) = match &settings.sandbox_policy {
             SandboxPolicy::DangerFullAccess => ("danger-full-access", true),
@@ -66,12 +66,12 @@ fn mode_message(mode: &Mode) -> Message {
     Message::developer(format!("<collaboration_mode>\n{}\n</collaboration_mode>", text.trim_end()))
 }
 
-/// The name of the user's shell, by which the model knows what syntax to write.
+/// The name of the user's shell, which tells the model what syntax to write.
 pub(crate) fn shell_name(shell: Option<&str>) -> &str {
     shell.and_then(|path| path.rsplit('/').next()).filter(|name| !name.is_empty()).unwrap_or("sh")
 }
 
-/// One line. A folder's name is the repository's to choose, so it must not be able to close the tag.
+/// One line. The name of a folder comes from the repository, so it must not be able to close the tag.
 fn tag(name: &str, value: &str) -> String {
     let value = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!("  <{name}>{value}</{name}>")

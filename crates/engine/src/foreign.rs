@@ -1,4 +1,5 @@
-//! Threads that somebody else has made. They may say where they work, but not that commands may write there.
+//! Threads that another program or user has written. They may name their folder, but not grant commands write access to
+//! it.
 
 use std::path::Path;
 
@@ -12,8 +13,8 @@ use codex_config::skill_list::is_distrusted;
 use codex_log::settings::Settings;
 use codex_thread::ExplicitOverrides;
 
-/// Holds back what commands may write, where a thread of somebody else's would have them write in a folder that the
-/// user neither stands in nor has named or trusted. Returns what the user is told.
+/// Restricts the sandbox of a foreign thread to reading if its folder is not the current one and the user has neither
+/// named nor trusted it. Returns a warning for the user.
 pub(crate) fn withhold(
     settings: &mut Settings,
     meta: &SessionMeta,
@@ -41,7 +42,7 @@ pub(crate) fn withhold(
     })
 }
 
-/// Whether a thread was brought here, or was written by another release about a folder that the user does not trust.
+/// Whether a thread was imported, or was written by another release in a folder that the user does not trust.
 fn is_foreign(meta: &SessionMeta, config: &Config, cwd: &Path) -> bool {
     let is_ours = meta.cli_version == env!("CARGO_PKG_VERSION");
     meta.lineage.imported_at.is_some() || (!is_ours && is_distrusted(config, cwd))
@@ -53,7 +54,7 @@ fn is_trusted(config: &Config, cwd: &Path) -> bool {
     is_trusted(cwd) || root.is_some_and(|root| is_trusted(&root))
 }
 
-/// Whether two folders are the same, or one holds the other in the same repository.
+/// Whether two folders are the same, or one contains the other in the same repository.
 fn is_near(one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
     let holds = one.starts_with(&other) || other.starts_with(&one);

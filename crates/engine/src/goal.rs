@@ -1,8 +1,7 @@
-//! The goal of a thread, as a machine without I/O: what it is, what it has cost, and whether the thread goes on by
-//! itself.
+//! The goal of a thread as a machine without I/O: its objective, its cost, and whether the thread continues by itself.
 //!
-//! Invariant: the thread never goes on by itself without a bound. It stops when the goal is no longer active, when a
-//! turn did nothing new, and after a number of turns in which nobody has said anything.
+//! Invariant: a thread never continues by itself without a bound. It stops when the goal is no longer active, when a
+//! turn did nothing new, and after a number of turns without input from a person.
 
 #[cfg(test)]
 mod tests;
@@ -11,10 +10,10 @@ use codex_thread::goal::{GoalChange, GoalError, LONGEST_OBJECTIVE};
 use codex_wire::goal::{Goal, GoalStatus};
 use tokio::time::Instant;
 
-/// How many turns in a row the thread may begin by itself without acting, whatever the model says in them.
+/// The maximum number of consecutive turns that the thread may start by itself without calling a tool.
 const MOST_IDLE_TURNS: u32 = 3;
 
-/// How many turns in a row the thread may begin by itself while nobody says anything.
+/// The maximum number of consecutive turns that the thread may start by itself without input from a person.
 const MOST_OWN_TURNS: u32 = 200;
 
 /// The message for the model when a turn has ended and the goal is still active.
@@ -29,18 +28,18 @@ const BUDGET_USED_UP: &str = "<goal>\nThe tokens set aside for the goal are used
 /// The message for the model when the goal ended, unless the model ended it.
 const PUT_ASIDE: &str = "<goal>\nThe goal was put aside. Do what the person says, and no more.\n</goal>";
 
-/// How a turn ended, as far as it matters for a goal.
+/// The end of a turn, as far as it matters for a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnEnd<'a> {
-    /// The model had nothing more to do, and said this last.
+    /// The model had nothing more to do; this was its last message.
     Completed(Option<&'a str>),
-    /// Something else took its place.
+    /// Other work replaced it.
     Replaced,
     /// The thread is being closed.
     Left,
-    /// The account's allowance is used up.
+    /// The account's allowance is exhausted.
     UsageLimited,
-    /// A person stopped it, or it failed.
+    /// A person interrupted it, or it failed.
     Stopped,
 }
 
@@ -48,38 +47,38 @@ pub(crate) enum TurnEnd<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct GoalState {
     goal: Option<Goal>,
-    /// Whether anything follows from the goal here. Clients that know nothing of goals expect no turns of our own.
+    /// Whether the goal starts turns. Clients that do not know goals expect no turns that they did not start.
     is_followed: bool,
-    /// The latest message about the goal; none once it is gone or the model has ended the goal.
+    /// The pending message about the goal; `None` once it is sent or the model has ended the goal.
     told: Option<String>,
-    /// Since when the running turn counts.
+    /// The start of the running turn, for its duration.
     since: Option<Instant>,
     turn: TurnSoFar,
-    /// Whether a turn of our own is to begin as soon as nothing runs.
+    /// Whether the goal starts a turn as soon as none is running.
     is_due: bool,
-    /// Turns in a row that we have begun, and those of them in which nothing was done.
+    /// The number of consecutive turns that the goal started, and the number of those in which nothing was done.
     own_turns: u32,
     idle_turns: u32,
     /// The last message of the model in the previous turn.
     last_said: Option<String>,
-    /// Whether the goal has changed since the log was told.
+    /// Whether the goal has changed since it was last written to the log.
     is_changed: bool,
 }
 
 /// The progress of the running turn.
 #[derive(Debug, Default)]
 struct TurnSoFar {
-    /// Whether we have begun it, and nobody has joined in.
+    /// Whether the goal started it, and a person has not joined in.
     is_own: bool,
     /// Whether the model was asked for an answer.
     has_asked: bool,
-    /// Whether the model has done anything but talk.
+    /// Whether the model has called a tool.
     has_acted: bool,
 }
 
 impl GoalState {
-    /// The goal of a thread that goes on, of which something follows or not. It waits for a word of somebody's. A file
-    /// may say anything; what could not have been set is no goal.
+    /// The goal of a resumed thread. It waits for input from a person. A file may contain anything; a goal that could
+    /// not have been set is ignored.
     pub(crate) fn resumed(goal: Option<Goal>, is_followed: bool) -> Self {
         let goal = goal.filter(|goal| objective_fits(&goal.objective).is_ok());
         Self { goal, is_followed, ..Self::default() }
@@ -95,17 +94,17 @@ impl GoalState {
         self.is_followed && self.goal.as_ref().is_some_and(Goal::is_active)
     }
 
-    /// Whether a turn of our own is to begin, now that nothing runs.
+    /// Whether the goal starts a turn, now that none is running.
     pub(crate) fn is_due(&self) -> bool {
         self.is_due && self.is_active()
     }
 
-    /// The goal, if the log has to be told that it has changed.
+    /// The goal, if its change has to be written to the log.
     pub(crate) fn take_changed(&mut self) -> Option<Goal> {
         if std::mem::take(&mut self.is_changed) { self.goal.clone() } else { None }
     }
 
-    /// Sets a goal, or changes the present one.
+    /// Sets a goal, or changes the current one.
     pub(crate) fn set(&mut self, change: GoalChange, is_running: bool, now: i64) -> Result<Goal, GoalError> {
         self.charge();
         let changed = changed(self.goal.as_ref(), &change, now);
@@ -123,24 +122,24 @@ impl GoalState {
         changed
     }
 
-    /// Takes the goal away; false if there is none.
+    /// Removes the goal; false if there is none.
     pub(crate) fn clear(&mut self) -> bool {
         (self.since, self.is_due, self.is_changed) = (None, false, false);
         self.goal.take().is_some()
     }
 
-    /// Takes the model's word for how the goal stands; false if it does not work towards one.
+    /// Sets the status that the model reports; false if there is no active goal.
     pub(crate) fn report(&mut self, status: GoalStatus, now: i64) -> bool {
         let is_active = self.is_active();
         if is_active {
             self.become_status(status, now);
-            // It need not be told what it has just said.
+            // The model need not be informed of its own report.
             self.told = None;
         }
         is_active
     }
 
-    /// Notes that a turn begins.
+    /// Records that a turn begins.
     pub(crate) fn begin_turn(&mut self) {
         self.turn = TurnSoFar::default();
         self.start_clock();
@@ -151,18 +150,18 @@ impl GoalState {
         self.note().unwrap_or_else(|| GO_ON.to_owned())
     }
 
-    /// Notes that the turn that has just begun is one of our own.
+    /// Records that the goal started the turn that has just begun.
     pub(crate) fn begin_own(&mut self) {
         (self.turn.is_own, self.is_due) = (true, false);
         self.own_turns += 1;
     }
 
-    /// Notes that somebody has said something in the running turn.
+    /// Records that a person has sent input to the running turn.
     pub(crate) fn person_spoke(&mut self) {
         (self.turn.is_own, self.is_due, self.own_turns, self.idle_turns) = (false, false, 0, 0);
     }
 
-    /// Notes that the model has done something.
+    /// Records that the model has called a tool.
     pub(crate) fn act(&mut self) {
         self.turn.has_acted = true;
     }
@@ -184,19 +183,19 @@ impl GoalState {
         Some(text)
     }
 
-    /// Notes that what the model was told may be gone from the conversation.
+    /// Records that the message about the goal may be gone from the conversation.
     pub(crate) fn forget_told(&mut self) {
         self.told = None;
     }
 
-    /// Records that the conversation restarts. Readers of the file begin there too, so it has to say again what the
-    /// goal is.
+    /// Records that the conversation was replaced. Readers of the file start there too, so the goal has to be written
+    /// again.
     pub(crate) fn start_over(&mut self) {
         self.forget_told();
         self.is_changed = self.goal.is_some();
     }
 
-    /// Counts tokens; true if they were the last ones of the budget.
+    /// Counts tokens; true if they exhausted the budget.
     pub(crate) fn count(&mut self, tokens: i64, now: i64) -> bool {
         if self.since.is_none() || !self.is_active() {
             return false;
@@ -210,7 +209,7 @@ impl GoalState {
         is_over
     }
 
-    /// Notes that the turn is over. Returns what the user should know.
+    /// Records that the turn has ended. Returns a warning for the user.
     pub(crate) fn end_turn(&mut self, end: TurnEnd<'_>, now: i64) -> Option<String> {
         self.charge();
         if let Some(goal) = self.goal.as_mut().filter(|_| self.is_changed) {
@@ -267,7 +266,7 @@ impl GoalState {
         self.since = self.is_active().then(Instant::now);
     }
 
-    /// Adds the time that has passed in the running turn, and stops the clock.
+    /// Adds the duration of the running turn, and stops the clock.
     fn charge(&mut self) {
         if let (Some(since), Some(goal)) = (self.since.take(), &mut self.goal) {
             let passed = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -285,7 +284,7 @@ fn objective_fits(objective: &str) -> Result<(), GoalError> {
     }
 }
 
-/// The goal that a change leads to.
+/// The goal that results from a change.
 fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal, GoalError> {
     let objective = change.objective.as_deref().map(str::trim);
     objective.map_or(Ok(()), objective_fits)?;
@@ -294,7 +293,7 @@ fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal
     {
         return Err(GoalError::NoBudget { budget });
     }
-    // To name the present objective again is no new goal, unless that one is reached.
+    // Naming the current objective again does not create a new goal, unless the current one is complete.
     let is_same = |goal: &&Goal| {
         objective.is_none_or(|objective| objective == goal.objective && goal.status != GoalStatus::Complete)
     };
@@ -318,7 +317,7 @@ fn changed(present: Option<&Goal>, change: &GoalChange, now: i64) -> Result<Goal
     within_budget(Goal { updated_at: if Some(&goal) == present { goal.updated_at } else { now }, ..goal }, change)
 }
 
-/// A goal whose budget is used up is not active: a request for that is refused, and a smaller budget ends it.
+/// A goal with an exhausted budget cannot be active: a request to activate it is refused, and a smaller budget ends it.
 fn within_budget(goal: Goal, change: &GoalChange) -> Result<Goal, GoalError> {
     match goal.token_budget.filter(|_| goal.is_active() && goal.is_budget_used_up()) {
         None => Ok(goal),

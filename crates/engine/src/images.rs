@@ -1,4 +1,4 @@
-//! From a user's input to the message a model gets.
+//! From a user's input to the message that the model receives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::skills;
 use crate::turn::UserMessage;
 use codex_thread::HistoryMode;
 
-/// Makes a message of what the user said; pictures are read where blocking is allowed.
+/// Builds the message of a user's input; images are read where blocking is allowed.
 pub(crate) async fn user_message(
     content: Vec<UserInput>,
     cwd: PathBuf,
@@ -38,12 +38,12 @@ pub(crate) async fn user_message(
     UserMessage { id, key: None, content: shown, message, is_echoed: true }
 }
 
-/// How pictures are shown.
+/// The form of images in a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImageDetail {
     /// The history mode of the clients.
     pub(crate) history: HistoryMode,
-    /// Whether each stands between marks that name it, so that the model can tell which one is meant.
+    /// Whether each image is between markers with its name, so that the model can tell which one is meant.
     pub(crate) marks: bool,
 }
 
@@ -61,7 +61,7 @@ fn with_pictures(content: Vec<UserInput>, message: &Message) -> Vec<UserInput> {
 
 /// Builds the message. A file that cannot be sent is replaced by a note, so that it never ends a thread.
 ///
-/// It reads files; run it off the async threads.
+/// This function reads files; call it off the async threads.
 pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata]) -> Message {
     let mut left = MAX_BYTES_TOGETHER;
     let parts = content.iter().map(|item| match item {
@@ -77,7 +77,7 @@ pub(crate) fn message(content: &[UserInput], cwd: &Path, skills: &[SkillMetadata
     Message { id: None, role: "user".to_owned(), content: parts.collect() }
 }
 
-/// The message when nothing that it refers to could be read in time.
+/// The message when its files could not be read in time.
 fn unread(content: &[UserInput]) -> Message {
     let parts = content.iter().map(|item| match item {
         UserInput::Text { text, .. } => ContentItem::InputText { text: text.as_str().into() },

@@ -1,9 +1,9 @@
-//! The thread's log on its way out: first to disk, then to its feeds.
+//! The write path of a thread's log: first to disk, then to its feeds.
 //!
-//! Invariants: an event is published only after its rollout write has returned. Where the write fails, what a turn has
-//! done is not published at all, and the turn fails; what happens outside of turns is published after the loss was
-//! announced. In both cases its lines are written before any others once the file takes them, so the file never has a
-//! hole.
+//! Invariants: an event is published only after its rollout write has returned. If the write fails, the results of a
+//! turn are not published at all, and the turn fails; events outside of turns are published after the failure was
+//! announced. In both cases their lines are written before any others once the file accepts them, so the file never has
+//! a gap.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ pub(crate) struct Journal {
     thread: ThreadId,
     log: LogName,
     writer: Box<dyn LogWriter>,
-    /// Events that wait for the write of their lines. They are numbered when they are published; until then those with
-    /// lines have the place where these would end.
+    /// Events that wait for the write of their lines. They are numbered when they are published; until then, an event
+    /// with lines has the offset at which its lines would end.
     waiting: Vec<Event>,
-    /// How far from there they have ended, because somebody else has written too.
+    /// The distance from that offset to the actual end of the lines, because another process has written too.
     shift: u64,
-    /// Why the lines of those that wait cannot be written.
+    /// The reason why the lines of the waiting events cannot be written.
     failed: Option<StoreError>,
-    /// Events whose write has failed, oldest first. Their lines go before all others.
+    /// Events whose write has failed, oldest first. Their lines are written before all others.
     unsaved: Vec<Event>,
-    /// Whether it was announced that the thread is not being saved. That is done once, not at every event.
+    /// Whether it was announced that the thread is not being saved, which happens once and not for every event.
     is_announced: bool,
     /// The drafts of open items.
     drafting: Drafting,
-    /// The latest events, for readers that reconnect.
+    /// The latest events, for subscribers that reconnect.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
 }
@@ -61,27 +61,27 @@ impl Journal {
         }
     }
 
-    /// Gives the log up, with what was kept of it.
+    /// Closes the log, and returns the events that are kept in memory.
     pub(crate) fn delete(self) {
         self.writer.discard();
     }
 
-    /// Keeps so many bytes of what was published last.
+    /// Keeps this many bytes of the events that were published last.
     pub(crate) fn keep_recent(&mut self, bytes: usize) {
         self.recent.keep(bytes);
     }
 
-    /// Whether nothing of the thread is kept.
+    /// Whether the thread is not saved.
     pub(crate) fn is_in_memory(&self) -> bool {
         !self.writer.is_kept()
     }
 
-    /// Whether everything that was said is in the file.
+    /// Whether every event is in the file.
     pub(crate) fn is_saved(&self) -> bool {
         self.unsaved.is_empty()
     }
 
-    /// The name of this log.
+    /// The id of this log.
     pub(crate) fn log(&self) -> LogName {
         self.log
     }
@@ -91,8 +91,8 @@ impl Journal {
         self.recent.last()
     }
 
-    /// Up to where a reader who stopped somewhere before has to read the lines, to miss nothing of what comes after;
-    /// none if there is more to know than the lines say.
+    /// The number up to which a subscriber that stopped earlier has to read the lines, to miss nothing of what follows;
+    /// `None` if the lines do not record everything.
     pub(crate) fn lines_upto(&self, has_turn: bool) -> Option<Seq> {
         let is_whole = !self.is_in_memory() && self.is_saved();
         let quiet = || (!has_turn).then(|| self.last());
@@ -104,7 +104,7 @@ impl Journal {
         self.recent.open_items(after)
     }
 
-    /// Lets someone read along who has seen everything up to an event; none if what came since is forgotten.
+    /// Subscribes a client that has seen everything up to an event; `None` if later events are no longer in memory.
     pub(crate) fn subscribe_after(&mut self, seq: Seq) -> Option<Feed> {
         let (writer, reader) = feed();
         for event in self.recent.after(seq)? {
@@ -114,20 +114,20 @@ impl Journal {
         Some(reader)
     }
 
-    /// Lets someone read along from here on.
+    /// Subscribes a client from here on.
     pub(crate) fn subscribe(&mut self) -> Feed {
         let (writer, reader) = feed();
         self.add(writer);
         reader
     }
 
-    /// Takes a reader in, and lets go of those who have left: in a quiet thread nothing else would.
+    /// Adds a feed, and removes closed ones: in a quiet thread nothing else would.
     fn add(&mut self, writer: FeedWriter) {
         self.feeds.retain(FeedWriter::is_read);
         self.feeds.push(writer);
     }
 
-    /// How many read along.
+    /// The number of subscribers.
     pub(crate) fn listeners(&mut self) -> usize {
         self.feeds.retain(FeedWriter::is_read);
         self.feeds.len()
@@ -162,17 +162,17 @@ impl Journal {
         self.drafting.has_unsaved() && self.writer.is_kept()
     }
 
-    /// Waits until it is time for that. Cancelling it loses nothing.
+    /// Waits until it is time to write drafts. Cancelling it loses nothing.
     pub(crate) async fn draft_due(&mut self) {
         self.drafting.due().await;
     }
 
-    /// Writes it.
+    /// Writes the drafts.
     pub(crate) fn write_draft(&mut self) {
         self.drafting.write(&mut *self.writer);
     }
 
-    /// Lets numbers go on where too many events in a row have no lines.
+    /// Raises the number when too many consecutive events have no lines.
     fn append_mark(&mut self, at_ms: i64) {
         let count = self.recent.last().count() + self.waiting.len() as u64;
         if count < MOST_WITHOUT_LINE || self.failed.is_some() {
@@ -194,16 +194,17 @@ impl Journal {
         }
         match encode(event, &mut *self.writer) {
             Ok(()) => {}
-            // To try again would be of no use.
+            // Another attempt would not help.
             Err(error) if error.kind() == StoreErrorKind::Unencodable => self.announce(&error),
             Err(error) => self.failed = Some(error),
         }
     }
 
-    /// Writes what was appended, then lets the readers have it.
+    /// Writes the appended events, then publishes them.
     ///
     /// # Errors
-    /// When it could not be written. The readers hear nothing then of what the turn has done.
+    ///
+    /// If they could not be written. The results of the turn are not published then.
     pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
@@ -213,33 +214,34 @@ impl Journal {
         self.settle(written, is_in_file)
     }
 
-    /// Like [`Journal::publish`], but what is published then survives a crash of the machine too.
+    /// Like [`Journal::publish`], but the published events also survive a crash of the machine.
     ///
     /// # Errors
-    /// As there.
+    ///
+    /// The same as for [`Journal::publish`].
     pub(crate) async fn publish_durably(&mut self) -> Result<(), StoreError> {
         let (saved, is_in_file) = match self.commit(true) {
             Commit::Done(written) => {
                 let is_in_file = written.is_ok();
                 (written, is_in_file)
             }
-            // The task is cut off only when the program ends, and then nobody waits for the word.
+            // The task is cut off only when the program ends, and then nothing waits for the result.
             Commit::Sync(sync) => (tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())), true),
         };
         self.settle(saved, is_in_file)
     }
 
-    /// Publishes what waits and saves what is not saved yet, for the last time.
+    /// Publishes pending events and saves unsaved ones, for the last time.
     pub(crate) fn close(&mut self) {
         let published = self.publish();
         if published.is_ok() && !self.unsaved.is_empty() {
             self.append_unsaved();
-            // Nobody is left who could be told.
+            // There is no subscriber left to notify.
             let _ = self.write();
         }
     }
 
-    /// Takes back that a turn has ended, which nobody has heard because it could not be saved.
+    /// Removes the end of a turn that was not published, because it could not be saved.
     pub(crate) fn withdraw_end(&mut self) {
         self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
     }
@@ -247,7 +249,7 @@ impl Journal {
     fn write(&mut self) -> Result<(), StoreError> {
         match self.commit(false) {
             Commit::Done(written) => written,
-            // It was written; more was not asked for.
+            // The write succeeded; durability was not requested.
             Commit::Sync(_) => Ok(()),
         }
     }
@@ -260,7 +262,7 @@ impl Journal {
         let commit = self.writer.commit(durably);
         self.shift = self.writer.position().wrapping_sub(expected);
         if let Some(message) = self.writer.take_warning() {
-            // Readers have not seen the lines of the other process.
+            // The feeds have not seen the lines of the other process.
             self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
@@ -268,7 +270,7 @@ impl Journal {
         commit
     }
 
-    /// Lets the readers have what waits. If it was not saved, they do not hear what the turn has done.
+    /// Publishes the waiting events. If they were not saved, the results of the turn are left out.
     fn settle(&mut self, saved: Result<(), StoreError>, is_in_file: bool) -> Result<(), StoreError> {
         if is_in_file && !self.waiting.is_empty() {
             self.unsaved.clear();
@@ -290,12 +292,12 @@ impl Journal {
                 }
             }
         }
-        // A thread that waits keeps no room for them.
+        // An idle thread does not keep their buffers.
         for mut event in std::mem::take(&mut self.waiting) {
             event.seq = self.number(&event, is_in_file);
             let event = Arc::new(event);
             self.recent.push(&event);
-            // With one reader there is nothing to share.
+            // With one subscriber there is nothing to share.
             let encodings = (self.feeds.len() > 1).then(Arc::default);
             self.feeds.retain(|feed| feed.push_shared(&event, encodings.as_ref()));
         }
@@ -325,20 +327,20 @@ impl Journal {
     }
 }
 
-/// Whether an event of a turn says that something was done, which nobody may hear unless it was saved. How a turn
-/// starts and that it failed is published anyway.
+/// Whether an event reports work of a turn, which may only be published if it was saved. The start and the failure of a
+/// turn are published anyway.
 fn is_done(body: &Body) -> bool {
     let is_told = matches!(body, Body::TurnStarted { .. } | Body::TurnEnded(Outcome::Failed(_) | Outcome::Aborted(_)));
     body.class() == Class::Kept && !is_told
 }
 
-/// Whether nothing else tells that an event was not saved: no turn fails for it.
+/// Whether a failed write of this event must be announced, because no turn fails for it.
 fn is_live_only(event: &Event) -> bool {
     let is_outside = event.turn.is_none() || matches!(event.body, Body::TurnEnded(Outcome::Aborted(_)));
     is_outside && event.body.class() == Class::Kept
 }
 
-/// A clock before 1970 gives 0, which no reader trips over.
+/// A clock before 1970 gives 0, which every reader accepts.
 pub(crate) fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -355,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readers_who_have_left_are_let_go_though_nothing_is_said() {
+    fn closed_feeds_are_removed_without_an_event() {
         let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });

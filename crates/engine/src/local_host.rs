@@ -1,4 +1,4 @@
-//! Threads that run in this process: what they are made of, the models they share, and which are loaded.
+//! Threads that run in this process: their setup, the models they share, and the table of loaded threads.
 
 mod loaded;
 mod models;
@@ -22,7 +22,7 @@ use self::models::SharedModels;
 use crate::credentials::CredentialsSource;
 use crate::setup::Setup;
 
-/// How long the files may take to be read that say what a thread is made of.
+/// The time limit for reading the files of a thread's setup.
 const FILES_TIME: Duration = Duration::from_secs(30);
 
 /// The options of all threads of this process.
@@ -30,21 +30,21 @@ const FILES_TIME: Duration = Duration::from_secs(30);
 pub struct HostOptions {
     /// The user's configuration.
     pub config: Arc<ConfigSource>,
-    /// Where threads work that name no folder.
+    /// The working directory of threads that name none.
     pub cwd: PathBuf,
-    /// A folder of programs that commands find before all others.
+    /// A folder of programs that takes precedence over the `PATH` of commands.
     pub programs: Option<PathBuf>,
-    /// The name this program gives itself to providers.
+    /// The name under which this program sends requests to providers.
     pub originator: String,
     /// The kind of program that starts the threads.
     pub source: SessionSource,
-    /// How many bytes of what each thread said last are kept for clients that were cut off.
+    /// The number of bytes of each thread's latest events that are kept for clients that reconnect.
     pub recent_bytes: usize,
     /// The credentials of requests.
     pub credentials: CredentialsSource,
     /// The store of threads.
     pub store: Arc<dyn ThreadStore>,
-    /// The servers whose tools threads have.
+    /// The MCP servers of threads.
     pub servers: Option<Arc<dyn ToolServers>>,
 }
 
@@ -62,7 +62,7 @@ struct Shared {
 }
 
 impl LocalHost {
-    /// A host that runs no thread yet. Nothing is read before somebody asks.
+    /// Creates a host without threads. Nothing is read from disk before a thread is requested.
     #[must_use]
     pub fn new(options: HostOptions) -> Self {
         Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Loaded::default() }) }
@@ -128,7 +128,7 @@ impl ThreadHost for LocalHost {
 }
 
 impl Shared {
-    /// The setup of a thread. It reads files.
+    /// The setup of a thread. This function reads files.
     fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
         let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history } = request;
         let HostOptions { config: source, cwd: here, programs, .. } = &self.options;
@@ -171,6 +171,6 @@ impl Shared {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one push or assignment, so a panic elsewhere cannot have left half of one.
+    // Every change is one push or assignment, so a panic elsewhere cannot have left a partial one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,3 @@
-//! Why a thread could not be opened.
-
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,18 +9,13 @@ use codex_thread::{Fault, StartError};
 pub(crate) enum OpenError {
     /// The working directory is unusable.
     #[error("the working directory {cwd} does not exist", cwd = .cwd.display())]
-    NoSuchFolder {
-        /// Which one.
-        cwd: PathBuf,
-    },
+    NoSuchFolder { cwd: PathBuf },
     /// The file that replaces the base instructions could not be read.
     #[error("{key}: could not read {path}", path = .path.display())]
     Instructions {
         /// Its configuration key.
         key: &'static str,
-        /// Which file.
         path: PathBuf,
-        /// Why not.
         source: std::io::Error,
     },
     /// Its history could not be read, or it could not be created, opened, copied or written.
@@ -33,10 +26,7 @@ pub(crate) enum OpenError {
     Prepare(#[source] tokio::task::JoinError),
     /// The files of the thread or of its project could not be read in time.
     #[error("the files of the thread and its project could not be read within {} s", .after.as_secs())]
-    Slow {
-        /// How long they were waited for.
-        after: Duration,
-    },
+    Slow { after: Duration },
     /// Our own tool descriptions could not be encoded.
     #[error("could not describe the tools")]
     Tools(#[from] serde_json::Error),

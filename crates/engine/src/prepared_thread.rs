@@ -38,28 +38,27 @@ const INSTRUCTIONS_KEYS: [&str; 2] = ["model_instructions_file", "experimental_i
 /// The largest file of instructions that a configuration may name.
 const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 
-/// How long the files of a thread and its project may take to be read.
+/// The time limit for reading the files of a thread and its project.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
-/// How long to wait for a thread that another process has open. Clients that restart a server resume their threads at
-/// once, while the server before it is still ending.
+/// The time to wait for a thread that another process has open. Clients that restart a server resume their threads
+/// immediately, while the previous server is still ending.
 const LOCKED_TIME: Duration = Duration::from_secs(2);
-/// How long to wait before the next try.
+/// The time between two attempts.
 const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
-/// A thread about to start.
+/// A thread that is about to start.
 pub(crate) struct PreparedThread {
-    /// Its first event.
     pub(crate) started: ThreadStarted,
     /// The instructions of the model.
     pub(crate) instructions: Arc<str>,
     /// The start of the conversation: the instructions of the administrator, the user and the project.
     pub(crate) preface: Vec<Message>,
-    /// The skills it knows.
+    /// The skills of the thread.
     pub(crate) skills: Arc<[SkillMetadata]>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
-    /// Its log, open.
+    /// The open log.
     pub(crate) journal: Journal,
     /// The models that the user has described.
     pub(crate) models: ModelTable,
@@ -73,17 +72,17 @@ pub(crate) struct PreparedThread {
 
 /// The unfinished work of a resumed thread.
 pub(crate) struct ResumedWork {
-    /// Calls of which it does not know the end.
+    /// Calls whose end was not recorded.
     pub(crate) ends: UnfinishedCalls,
     /// The settings of its last turn.
     pub(crate) before: Option<Settings>,
-    /// The turn that goes on, if questions of it wait for an answer, or it waits for the account's allowance.
+    /// The turn that continues, if its questions are unanswered or it waits for the account's allowance.
     pub(crate) unfinished: Option<TurnId>,
-    /// Why it waits for the allowance, and how long yet.
+    /// The allowance that it waits for, and the remaining time.
     pub(crate) limit_wait: Option<(Failure, Duration)>,
 }
 
-/// The file of a thread, and what was in it.
+/// The file of a thread, and its contents.
 struct OpenedLog {
     journal: Journal,
     rollout: PathBuf,
@@ -93,7 +92,7 @@ struct OpenedLog {
 }
 
 impl PreparedThread {
-    /// Reads what the thread needs and opens its log. One that somebody else has open is waited for.
+    /// Reads the files of the thread and opens its log. If another process has it open, this waits.
     pub(crate) async fn prepare(setup: &Setup) -> Result<Self, OpenError> {
         let begun = Instant::now();
         loop {
@@ -123,7 +122,7 @@ impl PreparedThread {
         }
         let instructions = instructions(setup)?;
         let mut configured = configured(setup);
-        // The folder a thread goes on in decides which instructions and skills count.
+        // The folder in which a thread continues determines its instructions and skills.
         let meta = meta(setup);
         let OpenedLog { journal, rollout, state, explicit, warnings } = OpenedLog::open(setup, &meta)?;
         let stored = state.as_ref().and_then(|state| state.settings.as_ref());
@@ -131,7 +130,7 @@ impl PreparedThread {
         if let (None, Some(state), false) = (&stored, &state, explicit.cwd)
             && state.meta.cwd.is_dir()
         {
-            // It has had no turn yet that could have moved it.
+            // It has had no turn yet that could have changed its folder.
             configured.cwd.clone_from(&state.meta.cwd);
         }
         let meta_before = state.as_ref().map(|state| &state.meta);
@@ -203,7 +202,7 @@ impl OpenedLog {
         Self { journal: Journal::new(thread, writer), rollout: place, state, explicit, warnings: Vec::new() }
     }
 
-    /// The history of a thread that is not saved. Its source is only read.
+    /// The history of an unsaved thread. Its source is only read.
     fn unsaved(setup: &Setup, initial_history: &InitialHistory, meta: &SessionMeta) -> Result<Self, OpenError> {
         let read = |thread: ThreadId| setup.store.history(thread, interrupted(setup));
         let (history, explicit) = match initial_history {
@@ -223,7 +222,7 @@ impl OpenedLog {
         Ok(Self { warnings, ..Self::of(id, setup.store.unsaved(meta.id), state, explicit) })
     }
 
-    /// Resumes a thread. The lock comes first, so that nobody adds to what is read.
+    /// Resumes a thread. It is locked first, so that no other process appends to it while it is read.
     fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
         let opened = setup.store.open(thread)?;
         let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;
@@ -254,7 +253,7 @@ fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
 struct Preamble {
     /// The instructions of the user and the project.
     user: Option<String>,
-    /// The files that these come from.
+    /// The files of these instructions.
     sources: Vec<PathBuf>,
     skills: Arc<[SkillMetadata]>,
     warnings: Vec<String>,
@@ -290,7 +289,7 @@ impl Preamble {
     }
 }
 
-/// Our own instructions, which all threads share.
+/// The built-in instructions, which all threads share.
 fn base_instructions() -> &'static Arc<str> {
     static SHARED: OnceLock<Arc<str>> = OnceLock::new();
     SHARED.get_or_init(|| BASE_INSTRUCTIONS.into())
@@ -310,17 +309,17 @@ fn instructions(setup: &Setup) -> Result<Arc<str>, OpenError> {
 
 fn instructions_file(path: &Path) -> std::io::Result<Arc<str>> {
     let text = codex_files::read_text(path, MOST_INSTRUCTIONS)?;
-    // A model without a word of how to work is never what somebody wants.
+    // Empty instructions are never intended.
     if text.trim().is_empty() { Err(std::io::Error::other("it is empty")) } else { Ok(text.into()) }
 }
 
-/// The settings that the model was last informed of, from the stored ones.
+/// The settings that the model was last informed of, taken from the stored ones.
 pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
     let Settings { cwd, approval_policy, sandbox_policy, .. } = stored.clone();
     Settings { cwd, approval_policy, sandbox_policy, ..now.clone() }
 }
 
-/// The settings of a thread that begins now.
+/// The settings of a new thread.
 fn configured(setup: &Setup) -> Settings {
     let config = &setup.config;
     Settings {
@@ -337,7 +336,7 @@ fn configured(setup: &Setup) -> Settings {
     }
 }
 
-/// The first line of the file of a thread that begins now.
+/// The first line of a new thread's file.
 fn meta(setup: &Setup) -> SessionMeta {
     SessionMeta {
         id: ThreadId::fresh(),
@@ -353,8 +352,8 @@ fn meta(setup: &Setup) -> SessionMeta {
     }
 }
 
-/// Whether questions that nobody has answered are asked again: only under the very policy they were asked under, and
-/// not where a command may have run before the question.
+/// Whether unanswered questions are asked again: only under the same policy, and only if no command can have run before
+/// the question.
 fn asks_again(setup: &Setup, now: &Settings, before: Option<&Settings>) -> bool {
     let is_same = before.is_some_and(|before| before.approval_policy == now.approval_policy);
     setup.profile.asks_again
@@ -368,7 +367,7 @@ pub(crate) fn asks_first(settings: &Settings) -> bool {
     matches!(settings.approval_policy, AskForApproval::OnRequest | AskForApproval::UnlessTrusted)
 }
 
-/// Whether a turn that waits for the account's allowance goes on waiting.
+/// Whether a turn that waits for the account's allowance continues to wait.
 fn waits_again(setup: &Setup) -> bool {
     setup.config.model.waits_for_limits && matches!(setup.initial_history, InitialHistory::Resumed { .. })
 }
@@ -380,7 +379,7 @@ fn continued(state: &mut ThreadState, before: Option<Settings>, preface: &[Messa
         let told = preface.iter().cloned().map(ResponseItem::Message);
         state.conversation.put_before(told.filter_map(|item| Some(Record::new(item).ok()?.json)).collect());
     }
-    // Those that still matter are asked again.
+    // Questions that are still relevant are asked again.
     state.questions.clear();
     let limit_wait = state.limit_wait.take().filter(|_| ends.asked.is_empty()).map(|wait| {
         let until = UNIX_EPOCH + Duration::from_millis(u64::try_from(wait.until_ms).unwrap_or(0));

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::Setup;
 use crate::provider::wire_kind;
 
-/// Why there is no request.
+/// The reason why there is no request.
 #[derive(Debug, thiserror::Error)]
 pub enum PreviewError {
     /// The thread could not start.
@@ -24,7 +24,7 @@ pub enum PreviewError {
     /// The model was never asked.
     #[error("no request would be sent to the model")]
     Unasked,
-    /// The request is not JSON, which it always is.
+    /// The request is not JSON, which cannot happen.
     #[error("could not read the request")]
     Read(#[from] serde_json::Error),
 }
@@ -54,7 +54,7 @@ pub async fn first_request(setup: Setup, content: Vec<UserInput>) -> Result<Valu
     Ok(serde_json::from_slice(&request_body(&prompt, wire_kind(provider), &provider.id, &provider.traits))?)
 }
 
-/// A model that keeps what it was asked first, and answers nothing.
+/// A model that keeps the first request, and answers nothing.
 #[derive(Default)]
 struct RequestRecorder {
     prompt: Mutex<Option<Prompt>>,

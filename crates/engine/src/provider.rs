@@ -1,4 +1,4 @@
-//! From a configured provider to a model that can be asked.
+//! Creates the model of a configured provider.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,42 +18,35 @@ use crate::credentials::CredentialsSource;
 /// The script of the built-in offline model.
 const OFFLINE_SCRIPT: &str = include_str!("../scripts/offline.json");
 
-/// The variable that names a file of server-sent events, which then stand for every answer of a provider with the
-/// Responses API. Test programs of other projects set it; no file can.
+/// The variable that names a file of server-sent events, which replaces every answer of a provider with the Responses
+/// API. Test programs of other projects set it; no configuration file can.
 const RECORDED: &str = "CODEX_RS_SSE_FIXTURE";
 
-/// The most that is read of a recorded answer or a script.
+/// The maximum size of a recorded answer or a script.
 const RECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Why a provider cannot be used.
+/// The reason why a provider cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The script of the offline model could not be read.
     #[error("model_providers.{id}.script: could not read {path}", path = .path.display())]
-    ReadScript {
-        /// The provider.
-        id: String,
-        /// The script.
-        path: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The script of the offline model is no script.
+    ReadScript { id: String, path: PathBuf, source: std::io::Error },
+    /// The script of the offline model is invalid.
     #[error("model_providers.{id}.script: {name} is not a script")]
     Script {
-        /// The provider.
         id: String,
-        /// The script's file, or what stands for it.
+        /// The script's file, or a description of the built-in one.
         name: String,
         source: ScriptError,
     },
 }
 
-/// Makes the model of the configured provider. Nothing is sent, and a missing key is told when the model is asked,
-/// so that a client can start and show the error where the user looks.
+/// Creates the model of the configured provider. Nothing is sent. A missing key is reported by the first request, so
+/// that a client can start and show the error in its interface.
 ///
 /// # Errors
-/// When the provider's configuration cannot work at all.
+///
+/// When the provider's configuration is invalid.
 pub fn connect(
     config: &Config,
     credentials: &CredentialsSource,
@@ -71,14 +64,14 @@ pub fn connect(
     }))
 }
 
-/// The models of a configuration: a turn asks for its own by provider and name.
+/// The models of a configuration: a turn names its own by provider and model.
 struct Router {
     default: Arc<dyn Model>,
     config: Config,
     credentials: CredentialsSource,
     env: Env,
     originator: String,
-    /// Those of providers that a turn has asked for.
+    /// The models of providers that a turn has named.
     others: Mutex<BTreeMap<String, Arc<dyn Model>>>,
 }
 
@@ -131,7 +124,7 @@ fn connect_provider(
     }
 }
 
-/// The wire of a provider; a script is asked as one with the Responses API.
+/// The API of a provider; a script counts as one with the Responses API.
 pub(crate) fn wire_kind(provider: &ProviderConfig) -> WireKind {
     match provider.wire_api {
         WireApi::Responses | WireApi::Scripted => WireKind::Responses,
@@ -194,7 +187,7 @@ fn retries(config: &ProviderConfig) -> u32 {
     u32::try_from(config.request_max_retries).unwrap_or(u32::MAX)
 }
 
-/// A model that cannot be asked, and says why each time it is.
+/// A model that answers every request with the same error.
 struct Unavailable {
     message: String,
 }

@@ -31,12 +31,12 @@ pub(crate) fn settle(explicit: ExplicitOverrides, now: Settings, before: &Settin
     }
 }
 
-/// Calls of a thread that goes on, of which it does not know the end.
+/// Calls of a resumed thread whose end was not recorded.
 #[derive(Debug, Default)]
 pub(crate) struct UnfinishedCalls {
     /// Outputs for calls that have none.
     pub(crate) lost: Vec<ResponseItem>,
-    /// Calls about which a person is to be asked again.
+    /// Calls whose questions are asked again.
     pub(crate) asked: Vec<ToolCall>,
 }
 

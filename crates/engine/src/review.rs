@@ -1,4 +1,4 @@
-//! Reviews: what the reviewer is asked, and what its answer says.
+//! Reviews: the request to the reviewer, and the findings in its answer.
 
 use codex_log::review::{ASKED, describe};
 pub(crate) use codex_log::review::{hint, read};
@@ -38,7 +38,7 @@ pub(crate) fn prompt(target: &ReviewTarget) -> String {
     }
 }
 
-/// The same as a message.
+/// The same request as a message.
 pub(crate) fn message(prompt: &str, is_echoed: bool) -> UserMessage {
     UserMessage {
         id: ItemId::new(format!("{ASKED}{}", ThreadId::fresh())),
@@ -49,7 +49,7 @@ pub(crate) fn message(prompt: &str, is_echoed: bool) -> UserMessage {
     }
 }
 
-/// The events that put a review into the thread as a message of the model.
+/// The events that add a review to the thread as a message of the model.
 pub(crate) fn said(output: &ReviewOutputEvent) -> Vec<Body> {
     let text = Text::from(describe(output));
     let item = Item::AgentMessage(AgentMessage { id: ItemId::new("review:rollout:assistant"), text: text.clone() });

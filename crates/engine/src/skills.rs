@@ -6,7 +6,7 @@ use std::path::Path;
 use codex_config::MOST_SKILL_BYTES;
 use codex_wire::skill::SkillMetadata;
 
-/// How many bytes of a skill the model is given when the user names it.
+/// The maximum number of bytes of a skill that are sent when the user names it.
 const MOST_BYTES: usize = 64 * 1024;
 
 /// The description of the skills for the model, if there are any.
@@ -25,7 +25,7 @@ pub(crate) fn describe(skills: &[SkillMetadata]) -> Option<String> {
     Some(text)
 }
 
-/// The text of a skill that the user names, if it is one that the thread knows.
+/// The text of a skill that the user names, if the thread has it.
 pub(crate) fn read(skills: &[SkillMetadata], name: &str, path: &Path) -> Option<String> {
     let known = skills.iter().find(|skill| skill.name == name && skill.path == path)?;
     let mut text = codex_files::read_text(&known.path, MOST_SKILL_BYTES).ok()?;

@@ -11,19 +11,21 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::turn::Input;
 
-/// How often a long wait looks at the clock.
+/// The interval at which a long wait checks the clock.
 const GLANCE: Duration = Duration::from_secs(30);
 
 /// The work that a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
-    /// Nothing at all.
     Nothing,
     /// The next event of the model's answer.
     Answer(Answer),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
-    /// The time when the account allows something again. A machine that slept meanwhile finds it by its clock.
-    Limit { deadline: Instant, until: SystemTime },
+    /// The time when the account's allowance is restored. After a suspend of the machine, the clock tells.
+    Limit {
+        deadline: Instant,
+        until: SystemTime,
+    },
 }
 
 impl Work {
@@ -32,12 +34,12 @@ impl Work {
         Self::Wait(Box::pin(sleep(delay)))
     }
 
-    /// Waits until the account allows something again.
+    /// Waits until the account's allowance is restored.
     pub(crate) fn limit(after: Duration, until: SystemTime) -> Self {
         Self::Limit { deadline: Instant::now() + after, until }
     }
 
-    /// Waits for whatever comes next. Cancelling it loses nothing.
+    /// Waits for the next event. Cancelling it loses nothing.
     pub(crate) async fn next(&mut self) -> Input {
         match self {
             Self::Nothing => std::future::pending().await,

@@ -25,7 +25,7 @@ mod shown;
 #[expect(dead_code, reason = "it is there for all tests")]
 mod world;
 
-/// How many messages the model's answer has.
+/// The number of messages in the model's answer.
 const MESSAGES: usize = 40;
 
 fn set_room(client: &Client, bytes: Option<u64>) {
@@ -35,7 +35,7 @@ fn set_room(client: &Client, bytes: Option<u64>) {
         .expect("a limit can be set");
 }
 
-/// The messages of the agent that somebody was told are whole.
+/// The messages of the agent that were published as complete.
 fn completed(events: &[Arc<Event>]) -> Vec<String> {
     let text = |event: &Arc<Event>| match &event.body {
         Body::ItemCompleted(item) => item.answer().map(ToString::to_string),
@@ -85,7 +85,7 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     assert_eq!(completed(&events), [""; 0]);
     assert_eq!(saved(&client), told);
 
-    // The remaining room ends before the call.
+    // The disk is full before the call.
     let events = client.turn("3", "touch it").await;
     assert_full(&client, &events);
     assert!(!client.world.path("project/made").exists(), "what cannot be saved is not run");

@@ -25,7 +25,6 @@ const OUTPUT_BYTES: usize = 10_000;
 #[derive(Debug)]
 pub struct ThreadTools {
     pub(crate) terminals: Arc<Terminals>,
-    /// The number of the next terminal.
     next_terminal: AtomicU64,
     /// The writable folders as they were when the thread named them.
     roots: ResolvedRoots,
@@ -51,7 +50,6 @@ impl Default for ThreadTools {
 }
 
 impl ThreadTools {
-    /// The number of the next terminal.
     pub(crate) fn next_terminal(&self) -> u64 {
         self.next_terminal.load(Ordering::Relaxed)
     }
@@ -192,13 +190,13 @@ impl ToolContext {
         &self.settings.cwd
     }
 
-    /// How long a request for approval waits.
+    /// The time limit of an approval request.
     #[must_use]
     pub fn answer_within(&self) -> Option<Duration> {
         self.limits.answer_within
     }
 
-    /// How many bytes of the output of a call the model gets.
+    /// The number of bytes of a call's output that the model receives.
     #[must_use]
     pub fn output_bytes(&self) -> usize {
         self.limits.output_bytes

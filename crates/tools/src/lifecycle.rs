@@ -54,7 +54,7 @@ pub enum Effect {
     Ask(Question),
     /// Record an approval.
     Grant(Grant),
-    /// Report how the goal stands.
+    /// Report the status of the goal.
     ReportGoal(GoalStatus),
     /// Keep a terminal after the call.
     Keep(Background),
@@ -69,7 +69,7 @@ pub enum Effect {
 pub enum CallEvent {
     /// An event for the log.
     Emit(Body),
-    /// The model reports how the goal stands.
+    /// The model reports the status of the goal.
     GoalReported(GoalStatus),
     /// A call is over, with its output for the model.
     Ended(ItemId, ToolOutput),

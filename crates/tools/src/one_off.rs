@@ -21,7 +21,7 @@ use crate::command::variables;
 
 /// The size of the read buffer.
 const READ_BYTES: usize = 32 * 1024;
-/// How long to wait for output after the end, in case a process of another user holds the pipe.
+/// The time to wait for output after the end, in case a process of another user holds the pipe.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A command to run.

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_told_of_what_it_is_offered_in_order() {
+    fn the_tools_of_a_model_are_listed_in_order() {
         let names = |offer| {
             let list = Registry::default().snapshot().list(offer);
             list.specs().iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>().join(" ")

@@ -19,7 +19,7 @@ use crate::registry::ToolSource;
 /// Reads the configuration again.
 pub type Reload = Arc<dyn Fn() -> Result<Arc<Config>, String> + Send + Sync>;
 
-/// The servers that threads use are chosen by this.
+/// The scope that determines the servers of a thread.
 #[derive(Clone)]
 pub struct ServerScope {
     pub config: Arc<Config>,
@@ -88,7 +88,7 @@ pub struct ServerStatus {
     pub auth: McpAuthStatus,
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
     Disabled,

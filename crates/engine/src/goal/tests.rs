@@ -1,4 +1,4 @@
-//! The goal as a machine: what may be set, what turns come of it, and where they end.
+//! The goal as a machine: which goals may be set, the turns that they start, and the end of those turns.
 
 use super::*;
 
@@ -14,14 +14,14 @@ fn budget(tokens: i64) -> GoalChange {
     GoalChange { token_budget: Some(Some(tokens)), ..GoalChange::default() }
 }
 
-/// A thread that does nothing and has just been given a goal.
+/// An idle thread with a new goal.
 fn state(change: GoalChange) -> GoalState {
     let mut state = GoalState::default();
     state.set(change, false, 10).expect("the test's goal is right");
     state
 }
 
-/// Plays a turn of our own in which the model says this, after a call or without one.
+/// Plays a turn that the goal started, in which the model sends this message, after a call or without one.
 fn own_turn(state: &mut GoalState, acts: bool, said: &str) -> Option<String> {
     assert!(state.is_due(), "{state:?}");
     state.next_step();
@@ -169,7 +169,7 @@ fn silence_and_endless_talk_are_nothing_new() {
 }
 
 #[test]
-fn nothing_continues_for_ever_without_a_word_from_anybody() {
+fn no_goal_continues_forever_without_input() {
     let mut state = state(wish("x"));
     for turn in 1..MOST_OWN_TURNS {
         assert_eq!(own_turn(&mut state, true, "more"), None, "turn {turn}");
@@ -243,7 +243,7 @@ fn a_file_cannot_hold_a_goal_that_could_not_have_been_set() {
 }
 
 #[test]
-fn the_model_is_told_once_per_change() {
+fn the_model_is_informed_once_per_change() {
     let mut state = state(wish("ship it"));
     assert!(state.note().expect("it is new").contains("ship it"));
     assert_eq!(state.note(), None);
@@ -264,7 +264,7 @@ fn the_model_is_told_once_per_change() {
 }
 
 #[test]
-fn the_model_need_not_be_told_what_it_has_said() {
+fn the_model_is_not_informed_of_its_own_report() {
     let mut state = state(wish("x"));
     state.note();
     assert!(state.report(GoalStatus::Complete, 11));

@@ -1,4 +1,4 @@
-//! The threads that are loaded.
+//! The loaded threads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -10,21 +10,21 @@ use tokio::time::timeout;
 
 use super::lock;
 
-/// How long a thread may take to say whether it is idle.
+/// The time limit for a thread to report whether it is idle.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long running turns may take to stop.
+/// The time limit for running turns to stop.
 const LAST_TURNS: Duration = Duration::from_secs(10);
 
-/// The threads that are loaded, by name.
+/// The loaded threads, by id.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
-    /// Threads that somebody is about to load, so that nobody else does at the same time.
+    /// Threads that are being loaded, so that no thread is loaded twice.
     prepared: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Loaded {
-    /// The thread of that name.
+    /// The thread with this id.
     pub(super) fn get(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).get(&id).cloned()
     }
@@ -34,7 +34,7 @@ impl Loaded {
         lock(&self.threads).insert(thread.id(), thread);
     }
 
-    /// Takes a thread out.
+    /// Removes a thread.
     pub(super) fn remove(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).remove(&id)
     }
@@ -44,7 +44,7 @@ impl Loaded {
         lock(&self.threads).values().cloned().collect()
     }
 
-    /// Waits until nobody else is loading that thread. The caller holds the result while it loads the thread.
+    /// Waits until no other task is loading this thread. The caller holds the result while it loads the thread.
     pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
         let mutex = Arc::clone(lock(&self.prepared).entry(id).or_default());
         let guard = mutex.lock_owned().await;
@@ -52,14 +52,14 @@ impl Loaded {
         guard.into()
     }
 
-    /// Whether a thread could be unloaded: nobody listens to it, and it does nothing or only asks a person.
+    /// Whether a thread could be unloaded: it has no subscriber, and is idle or only asks a person.
     pub(super) async fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         let Some(thread) = self.get(id) else { return false };
-        // One that has ended by itself is idle, and one that is too busy to answer is not.
+        // A thread that has ended by itself is idle, and one that is too busy to answer is not.
         matches!(timeout(PATIENCE, thread.is_retirable(questions)).await, Ok(Ok(true) | Err(_)))
     }
 
-    /// Unloads a thread unless it has become busy; says whether it is gone.
+    /// Unloads a thread unless it has become busy; returns whether it is unloaded.
     pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         // A client that resumes it in the meantime waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
@@ -71,7 +71,7 @@ impl Loaded {
         is_gone
     }
 
-    /// Ends all threads, each with everything written. One that does not end in time is left behind.
+    /// Ends all threads after everything is written. A thread that does not end in time is abandoned.
     pub(super) async fn close(&self) {
         let threads = std::mem::take(&mut *lock(&self.threads));
         let closing = threads.into_values().map(|thread| async move { thread.close().await });

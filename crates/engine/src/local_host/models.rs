@@ -1,4 +1,4 @@
-//! Models that several threads ask.
+//! Models that threads share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,10 +12,10 @@ use super::lock;
 use crate::credentials::CredentialsSource;
 use crate::provider::{ConnectError, connect};
 
-/// How long a list of models is kept.
+/// The time for which a list of models is cached.
 const LIST_LIFE: Duration = Duration::from_secs(5 * 60);
 
-/// How long a provider is left alone that did not give its list.
+/// The time before a provider that failed to return its list is asked again.
 const RETRY_DELAY: Duration = Duration::from_secs(30);
 
 /// The models that threads share.
@@ -38,14 +38,14 @@ struct List {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Of which configuration and login they were made.
+    /// The configuration and login from which the models were created.
     generation: u64,
     models: Vec<SharedModel>,
 }
 
 struct SharedModel {
     provider: ProviderConfig,
-    /// All that turns may ask for.
+    /// All models that turns may name.
     providers: BTreeMap<String, ProviderConfig>,
     /// The client name in its requests.
     originator: String,
@@ -59,13 +59,13 @@ impl std::fmt::Debug for SharedModel {
 }
 
 impl SharedModels {
-    /// The names of the models that the configured provider lists; empty if it does not say.
+    /// The names of the models that the configured provider lists; empty if it does not list them.
     pub(super) async fn listed(
         &self,
         (source, credentials): (&ConfigSource, &CredentialsSource),
         originator: &str,
     ) -> Vec<String> {
-        // A configuration that cannot be read is reported by whatever needs it.
+        // Every user of the configuration reports that it cannot be read.
         let Ok(config) = source.config() else { return Vec::new() };
         let generation = source.generation();
         let mut list = self.list.lock().await;

@@ -1,6 +1,6 @@
-//! The calls of an answer while they run, side by side where they may, and the questions about them.
+//! The running calls of an answer, concurrent where that is allowed, and the questions about them.
 //!
-//! The turn decides which run, and [`Lifecycle`] takes each through its one door.
+//! The turn decides which calls run, and [`Lifecycle`] takes each through its steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,21 +25,20 @@ use super::profile::Profile;
 use super::running::RunningTurn;
 use crate::setup::Setup;
 
-/// How long a command of the user's may take when nothing else is said.
+/// The default time limit of a shell command of the user.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// The calls of a thread.
 pub(super) struct Calls {
-    /// Its calls, and what they have left behind.
+    /// Its calls, and the grants that they left for later ones.
     pub(super) lifecycle: Lifecycle,
-    /// The settings whose folders are held.
+    /// The settings whose folders are resolved.
     profile_key: Option<(PathBuf, SandboxPolicy)>,
-    /// The servers whose tools it has.
     pub(super) servers: Option<Arc<dyn ThreadServers>>,
 }
 
 impl Calls {
-    /// No calls yet, of which some may run by these rules.
+    /// Creates the calls of a thread with these rules.
     pub(super) fn new(rules: Rules, setup: &Setup) -> Self {
         let servers = setup.servers.as_ref().map(|access| {
             access.servers.open(ServerScope {
@@ -57,7 +56,7 @@ impl Calls {
         Self { lifecycle, profile_key: None, servers }
     }
 
-    /// Serves a request about the servers, while the thread goes on.
+    /// Serves a request about the MCP servers, while the thread continues.
     pub(super) fn serve(&self, request: ThreadRequest) {
         const NONE: &str = "this thread has no MCP servers";
         match (request, &self.servers) {
@@ -77,7 +76,7 @@ impl Calls {
                 tokio::spawn(async move { give(reply, reading.await) });
             }
             (ThreadRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
-            // Others are not about servers.
+            // Other requests are not about servers.
             (_, _) => {}
         }
     }
@@ -111,7 +110,7 @@ impl Calls {
         cx
     }
 
-    /// Finds out which folders the settings name, before any command can change what their names lead to.
+    /// Resolves the folders of the settings, before any command can replace them by links.
     pub(super) fn hold_roots(&mut self, setup: &Setup, profile: &Profile, turn: Option<&mut RunningTurn>) {
         let settings = turn.as_ref().map_or(&profile.settings, |turn| &turn.settings);
         let Settings { cwd, sandbox_policy, .. } = &**settings;
@@ -124,8 +123,8 @@ impl Calls {
     }
 }
 
-/// The open question that is meant: the one of that name, the last one about that call, or the only one if the turn is
-/// named.
+/// The open question that an answer refers to: the one with that id, the last one about that call, or the only one if
+/// the turn is named.
 pub(super) fn meant<'a>(
     asked: &'a [Arc<Question>],
     name: &QuestionName,
@@ -145,7 +144,7 @@ pub(super) fn meant<'a>(
     }
 }
 
-/// A command of the user's, as a call.
+/// A shell command of the user, as a call.
 pub(super) fn user_shell(command: String, timeout: Option<Duration>) -> ToolCall {
     ToolCall {
         id: ItemId::new(ThreadId::fresh().to_string()),
@@ -154,7 +153,7 @@ pub(super) fn user_shell(command: String, timeout: Option<Duration>) -> ToolCall
     }
 }
 
-/// Answers a request. A client that no longer waits is no reason to undo what it asked for.
+/// Answers a request. The effect of a request stays even if its client no longer waits for the answer.
 pub(super) fn give<T>(reply: oneshot::Sender<T>, answer: T) {
     let _: Result<(), T> = reply.send(answer);
 }

@@ -1,5 +1,5 @@
-//! The part of the conversation with the model that is not in the log: the points that a client may go back
-//! to, the conversation of a reviewer, and which keys of the client's are on their way into the log.
+//! The part of the conversation with the model that is not in the log: the bookmarks that a client may return to, the
+//! conversation of a reviewer, and the keys of client messages that are not in the log yet.
 
 use std::sync::Arc;
 
@@ -15,17 +15,18 @@ use crate::compaction::{self, Summary};
 use crate::environment::Environment;
 use crate::review;
 
-/// How many bookmarks are kept, the newest ones.
+/// The maximum number of bookmarks; the oldest are dropped.
 const MOST_KEPT: usize = 1000;
 
-/// A point of the conversation that a client may go back to, and what the model knew there. Only sessions that a client
-/// has configured as the earliest clients did have them.
+/// A point of the conversation that a client may return to, and the state of the model there. Only sessions that a
+/// client has configured with `configure_session` have bookmarks.
 struct Bookmark {
-    /// The provider's name for the answer before it.
+    /// The provider's id of the answer before it.
     response: String,
-    /// How many states were past then, which is the place of the one it belongs to once that is past too.
+    /// The number of replaced conversations at that time, which is the index of its own conversation once that is
+    /// replaced too.
     branch: usize,
-    /// How many items there were.
+    /// The number of items at that time.
     items: usize,
     window_used: i64,
     environment: Environment,
@@ -35,38 +36,38 @@ struct Bookmark {
 #[derive(Default)]
 struct Bookmarks {
     kept: Vec<Bookmark>,
-    /// The states that others have taken the place of, oldest first.
+    /// Replaced conversations, oldest first.
     past: Vec<Vec<ConversationItem>>,
 }
 
-/// A review while it runs: a turn with a conversation of its own, which the thread's does not see.
+/// A running review: a turn with its own conversation, which is not part of the thread's.
 struct Review {
     conversation: Conversation,
     /// Instructions that replace the usual ones.
     instructions: Arc<str>,
-    /// How many tokens were in the window after the last answer of the thread's own.
+    /// The number of tokens in the window after the last answer of the thread itself.
     window_used: i64,
 }
 
 /// The conversations of a session.
 #[derive(Default)]
 pub(super) struct Conversations {
-    /// How many tokens were in the window after the last answer.
+    /// The number of tokens in the window after the last answer.
     pub(super) window_used: i64,
     /// Keys of accepted client messages that are not in the log yet.
     expected_keys: Vec<(Arc<str>, TurnId)>,
-    /// The ends of turns, in a session whose client may go back to them.
+    /// The ends of turns, in a session whose client may return to them.
     bookmarks: Option<Bookmarks>,
     reviewing: Option<Review>,
 }
 
 impl Conversations {
-    /// The conversation that the running turn is about: the reviewer's, or the thread's own.
+    /// The conversation of the running turn: the reviewer's, or the thread's own.
     pub(super) fn current<'a>(&'a self, state: &'a ThreadState) -> &'a Conversation {
         self.reviewing.as_ref().map_or(&state.conversation, |review| &review.conversation)
     }
 
-    /// Takes note of what is about to happen to the thread.
+    /// Updates the conversations before an event is logged.
     pub(super) fn observe(&mut self, body: &Body, state: &ThreadState) {
         match body {
             Body::ItemCompleted(item) => {
@@ -85,8 +86,8 @@ impl Conversations {
         }
     }
 
-    /// Gives the reviewer what belongs to it alone; false if that is not so. Its output becomes the review, and its
-    /// conversation is not the thread's.
+    /// Passes an event to the review; false if it does not belong there. The reviewer's output becomes the review, and
+    /// its conversation is not the thread's.
     pub(super) fn keep_private(&mut self, body: &Body) -> bool {
         let Some(review) = &mut self.reviewing else { return false };
         match body {
@@ -99,13 +100,13 @@ impl Conversations {
         true
     }
 
-    /// The turn that has taken in what was said under a key.
+    /// The turn that accepted the input with this key.
     pub(super) fn turn_of(&self, key: &str, state: &ThreadState) -> Option<TurnId> {
         let expected = || self.expected_keys.iter().find(|(expected, _)| **expected == *key).map(|(_, turn)| turn);
         state.keys.turn_of(key).or_else(expected).cloned()
     }
 
-    /// Notes that a turn has taken in what was said under a key, should the log not know it yet.
+    /// Records that a turn accepted the input with this key, until the log knows it.
     pub(super) fn expect_key(&mut self, key: Arc<str>, turn: TurnId, state: &ThreadState) {
         if state.keys.turn_of(&key).is_none() {
             self.expected_keys.push((key, turn));
@@ -117,12 +118,12 @@ impl Conversations {
         self.bookmarks.is_some()
     }
 
-    /// From here on the ends of turns are bookmarks.
+    /// Records the ends of turns as bookmarks from here on.
     pub(super) fn keep_bookmarks(&mut self) {
         self.bookmarks.get_or_insert_default();
     }
 
-    /// Notes where a turn has ended, in sessions that have bookmarks. In others the end names no answer.
+    /// Records the end of a turn, in sessions with bookmarks. In others the end names no answer.
     pub(super) fn bookmark(&mut self, outcome: Outcome, state: &ThreadState, environment: &Environment) -> Outcome {
         let Outcome::Completed { last_message, bookmark } = outcome else { return outcome };
         let bookmark = bookmark.filter(|_| self.bookmarks.is_some());
@@ -140,7 +141,7 @@ impl Conversations {
         Outcome::Completed { last_message, bookmark }
     }
 
-    /// Where the bookmark of an answer is.
+    /// The index of the bookmark of an answer.
     pub(super) fn find_bookmark(&self, response: &str) -> Option<usize> {
         self.bookmarks.as_ref()?.kept.iter().rposition(|bookmark| bookmark.response == response)
     }
@@ -159,19 +160,19 @@ impl Conversations {
         Some((left, bookmark.environment.clone()))
     }
 
-    /// Whether a review runs.
+    /// Whether a review is running.
     pub(super) fn is_review(&self) -> bool {
         self.reviewing.is_some()
     }
 
-    /// Puts the conversation aside for a review.
+    /// Starts a review with its own conversation.
     pub(super) fn begin_review(&mut self, instructions: &mut Arc<str>) {
         let instructions = std::mem::replace(instructions, review::INSTRUCTIONS.into());
         let window_used = std::mem::take(&mut self.window_used);
         self.reviewing = Some(Review { conversation: Conversation::default(), instructions, window_used });
     }
 
-    /// Takes the conversation up again after a review; false if there was none.
+    /// Ends the review and returns to the thread's conversation; false if there was none.
     pub(super) fn end_review(&mut self, instructions: &mut Arc<str>) -> bool {
         let Some(Review { instructions: before, window_used, .. }) = self.reviewing.take() else { return false };
         (*instructions, self.window_used) = (before, window_used);

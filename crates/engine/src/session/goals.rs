@@ -12,7 +12,7 @@ use crate::goal::{GoalState, TurnEnd};
 use crate::setup::Setup;
 use crate::turn::UserMessage;
 
-/// The tool by which the model says how a goal stands.
+/// The tool with which the model reports the status of a goal.
 const TOOL: &str = "update_goal";
 
 /// The goal of a session, and its pending changes.
@@ -22,7 +22,7 @@ pub(super) struct Goals {
 }
 
 impl Goals {
-    /// Whether the user wants goals to be kept.
+    /// Whether the user has enabled goals.
     pub(super) fn are_kept(setup: &Setup) -> bool {
         setup.config.features.get("goals").copied().unwrap_or(true)
     }
@@ -40,25 +40,25 @@ impl Goals {
         self.goal.take_changed().map(|goal| Body::GoalChanged(goal.into()))
     }
 
-    /// Notes that the model works: it calls a tool, and not only to report.
+    /// Records that the model works: it calls a tool other than the one that reports.
     pub(super) fn note_call(&mut self, call: &ToolCall, is_report_offered: bool) {
         if call.tool != TOOL || !is_report_offered {
             self.goal.act();
         }
     }
 
-    /// Takes the model's word for how the goal stands.
+    /// Sets the status that the model reports.
     pub(super) fn report(&mut self, status: GoalStatus) -> Option<Body> {
         self.goal.report(status, now());
         self.changed()
     }
 
-    /// Counts the tokens of an answer, and says so if they were the last.
+    /// Counts the tokens of an answer, and returns whether they exhausted the budget.
     pub(super) fn charge(&mut self, tokens: i64) -> Option<Body> {
         if self.goal.count(tokens, now()) { self.changed() } else { None }
     }
 
-    /// Notes how a turn has ended, and returns what is to be told.
+    /// Records the end of a turn, and returns the events to publish.
     pub(super) fn end_turn(&mut self, outcome: &Outcome, is_finishing: bool) -> Vec<Body> {
         let end = match outcome {
             Outcome::Completed { last_message, .. } => TurnEnd::Completed(last_message.as_deref()),

@@ -1,7 +1,7 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 //!
-//! A session is made of parts that know nothing of each other: a part's methods take what they need as parameters and
-//! return what is to be told. Only here and in [`perform`] do they meet.
+//! A session consists of parts that do not know each other: the methods of a part take what they need as parameters and
+//! return events to publish. They meet only here and in [`perform`].
 
 mod calls;
 mod conversations;
@@ -47,7 +47,7 @@ use crate::review;
 use crate::setup::Setup;
 use crate::turn::{Effect, Input, Turn};
 
-/// How many things a session does before it lets others run, should it never have to wait.
+/// The number of steps after which a session yields to other tasks if it never has to wait.
 const STEPS_AT_ONCE: u32 = 512;
 
 /// The state of one thread.
@@ -58,13 +58,13 @@ pub(crate) struct Session {
     /// The folded state of the log.
     state: ThreadState,
     conversations: Conversations,
-    /// The turn that runs.
+    /// The running turn.
     turn: Option<RunningTurn>,
     calls: Calls,
     goals: Goals,
     /// The settings of requests to the model.
     profile: Profile,
-    /// Whether the client has said its last word, so that questions can only be denied.
+    /// Whether the client has disconnected, so that questions can only be denied.
     is_finishing: bool,
     inbox: mpsc::Receiver<Box<ThreadRequest>>,
 }
@@ -74,13 +74,13 @@ enum Wake {
     Request(Option<ThreadRequest>),
     Arrived(Input),
     Called(Vec<CallEvent>),
-    /// A server has something to tell.
+    /// A server has sent an event.
     Server(Body),
     /// The wait for servers is over, or has failed.
     ToolsReady(Option<Outcome>),
-    /// It is time to keep what has grown.
+    /// It is time to write drafts.
     DraftDue,
-    /// Nothing runs, nobody has said anything, and the goal is not reached.
+    /// No turn is running, no request is pending, and the goal is not reached.
     Idle,
 }
 
@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Serves the thread until it is closed or nobody holds it any more.
+    /// Serves the thread until it is closed or its last handle is dropped.
     ///
     /// Rare futures are boxed, so that an idle thread needs little memory.
     pub(crate) async fn run(mut self: Box<Self>) {
@@ -189,8 +189,8 @@ impl Session {
         let mut retired = None;
         let mut steps = 0_u32;
         while self.turn.is_some() || closing.is_empty() {
-            // A model that always has something to say must not keep requests, or other threads, waiting. To give way
-            // more often would cost: what piles up meanwhile is merged for clients.
+            // A model that streams without a pause must not delay requests or other threads. To yield more often would
+            // cost more: deltas that queue up meanwhile are merged for clients.
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_AT_ONCE) {
                 tokio::task::yield_now().await;
@@ -345,7 +345,7 @@ impl Session {
         }
     }
 
-    /// Obeys what was said, unless it was said before.
+    /// Accepts input, unless it was accepted before.
     pub(super) async fn hear(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
         let key = saying.key.clone();
         if let Some(known) = key.as_deref().and_then(|key| self.conversations.turn_of(key, &self.state)) {
@@ -365,7 +365,7 @@ impl Session {
     async fn say(&mut self, turn: TurnId, saying: TurnInput) -> TurnStart {
         let TurnInput { content, change, key } = saying;
         if self.conversations.has_bookmarks() {
-            // The clients that have bookmarks were written for input that takes the place of what runs.
+            // The clients that use bookmarks expect input to interrupt the running turn.
             self.stop(Abort::Replaced).await;
         }
         if let Some(turn) = &self.turn {
@@ -389,7 +389,7 @@ impl Session {
         TurnStart::Started
     }
 
-    /// Puts items of somebody else's into the conversation; false while a turn runs.
+    /// Adds items that a client supplies to the conversation; false while a turn is running.
     pub(super) async fn inject(&mut self, items: Vec<ResponseItem>) -> bool {
         if self.turn.is_some() {
             return false;
@@ -409,7 +409,7 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Runs a command of the user's in a turn of its own; false when another turn runs.
+    /// Runs a shell command of the user in its own turn; false while another turn is running.
     async fn run_user_shell(&mut self, turn: TurnId, command: String, timeout: Option<Duration>) -> bool {
         if self.turn.is_some() {
             return false;
@@ -441,7 +441,7 @@ impl Session {
     async fn review(&mut self, turn: TurnId, request: ReviewRequest) {
         self.stop(Abort::Replaced).await;
         let prompt = review::prompt(&request.target);
-        // Clients of the queue were told what the reviewer is asked by the review's beginning alone.
+        // Clients of the event queue learn the request to the reviewer only from the start of the review.
         let said = review::message(&prompt, self.setup.profile.history == HistoryMode::Full);
         let settings = Settings {
             approval_policy: AskForApproval::Never,
@@ -459,8 +459,8 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Takes the conversation back to where it was after an answer. A running turn is interrupted, unless there is no
-    /// such point.
+    /// Rewinds the conversation to its state after an answer. A running turn is interrupted, unless there is no such
+    /// bookmark.
     async fn go_back(&mut self, response: &str) -> RewindOutcome {
         if !self.conversations.has_bookmarks() {
             return RewindOutcome::NotKept;
@@ -474,7 +474,7 @@ impl Session {
         self.went_back(response, replacement).await
     }
 
-    /// Goes on from an answer of an earlier thread, which ended in another run of the program perhaps.
+    /// Continues from an answer of an earlier thread, perhaps of another run of the program.
     async fn go_to_earlier(&mut self, response: &str) -> RewindOutcome {
         let (store, name) = (Arc::clone(&self.setup.store), response.to_owned());
         let interrupted = interrupted(&self.setup);

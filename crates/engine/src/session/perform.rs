@@ -1,4 +1,4 @@
-//! Performs what turns and calls decide: the log is told, the model asked, calls begun, and turns ended.
+//! Performs the effects of turns and calls: appends to the log, asks the model, starts calls, and ends turns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Performs effects, and those that follow when a call is over as soon as it begins.
+    /// Performs effects, and those that follow when a call ends as soon as it begins.
     pub(super) async fn perform(&mut self, effects: Vec<Effect>) {
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
@@ -58,7 +58,7 @@ impl Session {
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::WaitForLimit(limit) => self.wait_for_limit(limit),
                 Effect::Run(call) => {
-                    // Nothing is run of which the file could not tell that it was.
+                    // Nothing is run that could not be recorded in the file.
                     if let Some(outcome) = unsaved(self.journal.publish()) {
                         return Box::pin(self.stop_with(outcome)).await;
                     }
@@ -88,22 +88,22 @@ impl Session {
         }
     }
 
-    /// Tells of a server. That belongs to no turn.
+    /// Logs an event of a server, which belongs to no turn.
     pub(super) async fn tell_of_server(&mut self, body: Body) {
         self.state.apply(self.journal.append(None, body));
         self.publish().await;
     }
 
-    /// Waits until the account allows something again, and says until when.
+    /// Waits until the account's allowance is restored, and logs the time.
     fn wait_for_limit(&mut self, Limit { failure, after, goes_on }: Limit) {
         let until = SystemTime::now() + after;
-        // A review has a conversation of its own, which is not kept.
+        // A review has its own conversation, which is not stored.
         let goes_on = goes_on && !self.conversations.is_review();
         self.emit(Body::LimitReached { failure, until_ms: unix_ms(until), goes_on });
         self.work(Work::limit(after, until));
     }
 
-    /// Puts a message of ours into the conversation.
+    /// Adds a message of this program to the conversation.
     pub(super) fn tell_model(&mut self, message: Message) {
         if let Ok(record) = Record::new(ResponseItem::Message(message)) {
             self.emit(Body::Recorded(record));
@@ -138,7 +138,7 @@ impl Session {
         Window { size: self.context_window(), used: self.conversations.window_used }
     }
 
-    /// How a turn under these settings behaves.
+    /// The policy of a turn with these settings.
     pub(super) fn turn_policy(&self, settings: &Settings) -> TurnPolicy {
         let registry = self.calls.lifecycle.registry();
         self.profile.turn_policy(&self.setup, settings, self.context_window(), registry)
@@ -162,7 +162,7 @@ impl Session {
         self.profile.message(&self.setup, content, key, self.turn_settings().cwd.clone())
     }
 
-    /// Tells the model of its surroundings, if they have changed.
+    /// Informs the model of its environment, if that has changed.
     pub(super) fn tell_environment(&mut self) {
         for message in self.profile.renew_environment(&self.setup) {
             self.tell_model(message);
@@ -173,7 +173,7 @@ impl Session {
         self.profile.prompt(&self.setup, self.started.meta.id, self.turn_settings(), input, tools)
     }
 
-    /// Asks the model to go on, with all tools that it has.
+    /// Asks the model to continue, with all its tools.
     fn ask_model(&mut self) {
         let wait = self.calls.servers.as_ref().and_then(|servers| servers.before_turn());
         if let (Some(wait), Some(turn)) = (wait, &mut self.turn) {
@@ -193,7 +193,7 @@ impl Session {
         self.ask(Some(prompt));
     }
 
-    /// Asks for a summary: the conversation without tools, and what we want of it.
+    /// Asks for a summary: the conversation without tools, and the instructions for the summary.
     fn ask_for_summary(&mut self, halvings: u32) {
         let prompt = self.prompt(self.conversations.input_for_summary(halvings, &self.state), ToolList::of(Vec::new()));
         self.ask(Some(Prompt { parallel_tool_calls: false, ..prompt }));
@@ -241,13 +241,13 @@ impl Session {
             self.log_goal();
         }
         if history == HistoryMode::Full {
-            // Clients show how full the window is, and it is not as full any more.
+            // Clients show the tokens in the window, which has been emptied.
             let count = after + self.profile.instructions.len() / BYTES_PER_TOKEN;
             self.tell_tokens(tokens::estimated(self.state.tokens.clone(), count));
         }
     }
 
-    /// Stops the running turn, if there is one.
+    /// Interrupts the running turn, if there is one.
     pub(super) async fn stop(&mut self, abort: Abort) -> bool {
         let running = self.turn.is_some();
         self.stop_with(Outcome::Aborted(abort)).await;
@@ -260,20 +260,19 @@ impl Session {
         self.step(Input::Stop(outcome, outputs)).await;
     }
 
-    /// Saves and publishes what has happened. A turn that cannot be saved fails.
+    /// Saves and publishes the appended events. A turn that cannot be saved fails.
     pub(super) async fn publish(&mut self) {
         if let Some(outcome) = unsaved(self.journal.publish()) {
             Box::pin(self.stop_with(outcome)).await;
         }
     }
 
-    /// Saves and publishes what has happened outside of turns, for good. That it could not be saved is told by the
-    /// journal.
+    /// Saves and publishes the events outside of turns, durably. The journal reports a failed write.
     pub(super) async fn publish_durably(&mut self) {
         let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
 
-    /// Ends the turn: what it leaves behind is looked after and saved, then its end is told.
+    /// Ends the turn: its changes are inspected and saved, then its end is published.
     async fn end(&mut self, outcome: Outcome) {
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
             self.tell_model(Message::user(INTERRUPTED));
@@ -303,8 +302,8 @@ impl Session {
         self.turn = None;
     }
 
-    /// Notes that there is something to read, before anybody hears that the turn is over. Who has stopped a turn knows
-    /// how it went, and neither a summary nor a command of the user's own is a result.
+    /// Marks the thread as unread before the end of the turn is published. A person who interrupts a turn knows its
+    /// result, and neither a summary nor a shell command of the user is a result.
     async fn note_result(&mut self, outcome: &Outcome) {
         let Some(running) = self.turn.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
         if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
@@ -312,25 +311,25 @@ impl Session {
         }
         let (store, thread, turn) = (Arc::clone(&self.setup.store), self.started.meta.id, running.id.clone());
         let noting = tokio::task::spawn_blocking(move || store.turn_ended(thread, turn.as_str()));
-        // The thread itself is whole without the note.
+        // The thread is complete without the mark.
         if let Ok(Ok(state)) = noting.await {
             self.emit(Body::Unread(Arc::new(state)));
         }
     }
 
-    /// Begins a call. Returns what the turn is told when that is already its end.
+    /// Starts a call. Returns the input for the turn if the call has already ended.
     pub(super) fn run_call(&mut self, call: ToolCall) -> Vec<Input> {
         let is_offered = self.offers_goal_tool();
         self.goals.note_call(&call, is_offered);
         self.calls.lifecycle.thread().set_offers_goal(is_offered);
-        // The answer that led to it is whole.
+        // The answer that led to it is complete.
         self.work(Work::Nothing);
         let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
         let events = self.calls.lifecycle.begin(call, &cx);
         self.take_call_events(events)
     }
 
-    /// Takes what has come of calls.
+    /// Processes the events of calls.
     pub(super) async fn called(&mut self, events: Vec<CallEvent>) {
         let inputs = self.take_call_events(events);
         if inputs.is_empty() {
@@ -341,7 +340,7 @@ impl Session {
         }
     }
 
-    /// Logs what calls have to say, and returns what the turn is told.
+    /// Logs the events of calls, and returns the inputs for the turn.
     fn take_call_events(&mut self, events: Vec<CallEvent>) -> Vec<Input> {
         let mut inputs = Vec::new();
         for event in events {
@@ -353,7 +352,7 @@ impl Session {
                 }
                 CallEvent::Ended(id, output) => inputs.push(Input::CallEnded(id, output)),
                 CallEvent::TurnStopped => {
-                    // The others go with it.
+                    // The other calls end with it.
                     let outputs = self.cut_off_calls();
                     inputs.push(Input::Stop(Outcome::Aborted(Abort::Interrupted), outputs));
                 }
@@ -362,7 +361,7 @@ impl Session {
         inputs
     }
 
-    /// Hands an answer to the call that waits for it; false when none does.
+    /// Passes an answer to the call that waits for it; false if none does.
     pub(super) async fn answer(&mut self, name: &QuestionName, answer: Answer) -> bool {
         let turn = self.turn.as_ref().map(|turn| &turn.id);
         let Some(question) = meant(&self.state.questions, name, turn) else { return false };
@@ -371,15 +370,15 @@ impl Session {
         true
     }
 
-    /// Whether nobody reads along and nothing happens: no turn runs, or one that only asks a person and is revived with
-    /// its questions when the thread is resumed, or may be interrupted.
+    /// Whether the thread has no subscriber and is idle: no turn is running, or one that only asks a person and either
+    /// asks again when the thread is resumed or may be interrupted.
     pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
         let is_resting = self.turn.is_none() && !self.goals.goal.is_due();
         let may_stop = questions == OpenQuestions::Interrupt;
         self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
     }
 
-    /// Whether the running turn waits for answers of a person and nothing else.
+    /// Whether the running turn waits only for answers of a person.
     fn only_asks(&self) -> bool {
         self.turn.as_ref().is_some_and(|running| running.machine.waits_for_calls()) && self.calls.lifecycle.only_asks()
     }
@@ -395,8 +394,7 @@ impl Session {
             && self.calls.lifecycle.may_begin_again()
     }
 
-    /// Leaves the running turn as it is, to be resumed with the thread, or interrupts it if it could not go on from
-    /// there.
+    /// Leaves the running turn to be resumed with the thread, or interrupts it if it could not be resumed.
     pub(super) async fn leave_turn(&mut self) {
         let goes_on_later = self.asks_again();
         let Some(running) = &mut self.turn else { return };
@@ -409,8 +407,8 @@ impl Session {
         }
     }
 
-    /// Ends the running turn because the thread is closed, or leaves it for whoever resumes the thread if it waits for the
-    /// account's allowance.
+    /// Ends the running turn because the thread is closed, or leaves it to be resumed with the thread if it waits for
+    /// the account's allowance.
     pub(super) async fn close_turn(&mut self) {
         self.is_finishing = true;
         let waits = self.turn.as_ref().is_some_and(|running| running.machine.waits_for_limit());
@@ -422,19 +420,19 @@ impl Session {
         }
     }
 
-    /// From here on nobody answers any more.
+    /// From here on questions are no longer answered.
     pub(super) fn expect_no_answers(&mut self) {
         self.is_finishing = true;
         self.calls.lifecycle.expect_no_answers();
     }
 
-    /// Waits for a call that must not be cut off half way, and returns what the model is told of it.
+    /// Waits for a call that must not be interrupted, and returns its output for the model.
     pub(super) async fn finish_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
         let events = self.calls.lifecycle.finish().await;
         self.take_outputs(events)
     }
 
-    /// Ends all running calls because their turn stops, and returns what the model is told of them.
+    /// Ends all running calls because their turn is interrupted, and returns their outputs for the model.
     pub(super) fn cut_off_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
         let events = self.calls.lifecycle.stop();
         self.take_outputs(events)
@@ -452,18 +450,18 @@ impl Session {
         outputs
     }
 
-    /// Whether the model is offered the tool for goals: while it works towards one, and is not the reviewer.
+    /// Whether the model is offered the tool for goals: a goal is active, and the model is not the reviewer.
     fn offers_goal_tool(&self) -> bool {
         self.goals.goal.is_active() && !self.conversations.is_review()
     }
 
-    /// Adds to the log what has changed.
+    /// Logs a change of the goal.
     pub(super) fn log_goal(&mut self) {
         let changed = self.goals.changed();
         self.emit_all(changed);
     }
 
-    /// Goes on towards the goal, in a turn that nobody has asked for.
+    /// Starts a turn for the goal.
     pub(super) async fn pursue(&mut self) {
         let turn = TurnId::new(ThreadId::fresh().to_string());
         let said = self.goals.next_step();
@@ -474,7 +472,7 @@ impl Session {
         self.perform(effects).await;
     }
 
-    /// Ends the review, if one runs, and returns how its turn ends.
+    /// Ends the review, if one is running, and returns the end of its turn.
     fn end_review(&mut self, outcome: Outcome) -> Outcome {
         if !self.conversations.end_review(&mut self.profile.instructions) {
             return outcome;

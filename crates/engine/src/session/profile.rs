@@ -22,13 +22,13 @@ use crate::images;
 use crate::setup::Setup;
 use crate::turn::{TurnPolicy, UserMessage};
 
-/// How much of its window a model can use.
+/// The share of its window that a model can use, in percent.
 const USABLE_PERCENT: i64 = 95;
 
-/// How full the window may get before the conversation is compacted.
+/// The share of the window that may be used before the conversation is compacted.
 const COMPACT_AT_PERCENT: i64 = 90;
 
-/// How many calls of an answer may run at once.
+/// The maximum number of calls of an answer that may run at once.
 const CALLS_AT_ONCE: usize = 8;
 
 /// The settings of requests to the model.
@@ -48,16 +48,16 @@ impl Profile {
         self.models.info(setup.config.model_of(&settings.model).1)
     }
 
-    /// The size of the model's window, where known.
+    /// The size of the model's window, if known.
     pub(super) fn context_window(&self, setup: &Setup, settings: &Settings) -> Option<i64> {
         let configured = setup.config.model.context_window.and_then(|window| i64::try_from(window).ok());
         let window = configured.or(self.model_info(setup, settings).context_window);
-        // A model does not do well at the very end of its window; clients of the queue were told all of it.
+        // Models perform poorly at the very end of their window; clients of the event queue receive the full size.
         let usable = if setup.profile.history == HistoryMode::Full { USABLE_PERCENT } else { 100 };
         window.map(|window| window * usable / 100)
     }
 
-    /// How a turn under these settings behaves.
+    /// The policy of a turn with these settings.
     pub(super) fn turn_policy(
         &self,
         setup: &Setup,
@@ -79,7 +79,7 @@ impl Profile {
         }
     }
 
-    /// Which tools the model is offered: those that it was trained on, as far as its provider takes them.
+    /// The tools that the model is offered: those that it was trained on, as far as its provider supports them.
     pub(super) fn offer(&self, setup: &Setup, settings: &Settings, has_goal: bool) -> Offer {
         let info = self.model_info(setup, settings);
         let traits = &setup.config.model_of(&settings.model).0.traits;
@@ -92,10 +92,10 @@ impl Profile {
         Offer { shell, patch, searches_web: setup.config.web_search && traits.hosted_tools, has_goal }
     }
 
-    /// Whether the model is told that it may make several calls at once, and such calls run side by side.
+    /// Whether the model is informed that it may make several calls at once, and such calls run concurrently.
     fn calls_in_parallel(&self, setup: &Setup, settings: &Settings) -> bool {
         let is_wanted = setup.config.features.get("parallel").copied().unwrap_or(true);
-        // With the least of thought the models that can make several calls at once cannot.
+        // With minimal reasoning effort, models that can make several calls at once cannot.
         let thinks = settings.effort != Some(ReasoningEffort::Minimal);
         is_wanted && thinks && self.model_info(setup, settings).calls_in_parallel
     }

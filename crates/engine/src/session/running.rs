@@ -1,4 +1,4 @@
-//! The turn that runs.
+//! The running turn.
 
 use std::sync::Arc;
 
@@ -26,16 +26,16 @@ pub(super) const INTERRUPTED: &str = "<turn_aborted>\nThe person has stopped thi
 /// The running turn.
 pub(super) struct RunningTurn {
     pub(super) id: TurnId,
-    /// Its settings; a change in the meantime is for the next turn.
+    /// Its settings; a later change applies to the next turn.
     pub(super) settings: Arc<Settings>,
     pub(super) machine: Turn,
     pub(super) work: Work,
     /// The latest request, for retries.
     prompt: Option<Prompt>,
     pub(super) output_schema: Option<Value>,
-    /// Whether tokens of it were counted.
+    /// Whether some of its tokens were counted.
     pub(super) is_counted: bool,
-    /// The context of its calls, once there was one.
+    /// The context of its calls, once it is determined.
     pub(super) tool_context: Option<Arc<ToolContext>>,
     /// The user's messages in it.
     said: Vec<String>,
@@ -61,7 +61,7 @@ impl RunningTurn {
         }
     }
 
-    /// Asks the model, or asks again what it was asked last.
+    /// Asks the model, or repeats the last request.
     pub(super) fn ask(&mut self, model: &dyn Model, prompt: Option<Prompt>) {
         if prompt.is_some() {
             self.prompt = prompt;
@@ -83,7 +83,7 @@ impl RunningTurn {
         }
     }
 
-    /// Notes what the user said.
+    /// Records a message of the user.
     pub(super) fn hear(&mut self, content: &[UserInput]) {
         self.said.extend(content.iter().filter_map(|item| match item {
             UserInput::Text { text, .. } => Some(text.clone()),
@@ -91,7 +91,7 @@ impl RunningTurn {
         }));
     }
 
-    /// Tells the user's program that the turn is done.
+    /// Starts the user's notification program, because the turn has ended.
     pub(super) fn tell_program(&self, setup: &Setup, thread: ThreadId, outcome: &Outcome) {
         let Outcome::Completed { last_message, .. } = outcome else { return };
         notify(
@@ -108,7 +108,7 @@ impl RunningTurn {
     }
 }
 
-/// How a turn ends that cannot be saved.
+/// The end of a turn that cannot be saved.
 pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
     let error = saved.err()?;
     let message = format!("this thread could not be saved: {}", full_message(&error));

@@ -4,13 +4,13 @@ use codex_config::Price;
 use codex_log::state::Tokens;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo, add_costs};
 
-/// How the tokens of an answer are counted.
+/// The rules for counting the tokens of an answer.
 pub(super) struct Terms {
-    /// The size of the model's window, where known.
+    /// The size of the model's window, if known.
     pub(super) window: Option<i64>,
     /// The price of the model, if the user has set one.
     pub(super) price: Option<Price>,
-    /// Whether nothing of this turn has been counted before.
+    /// Whether this is the first count of the turn.
     pub(super) begins_turn: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn after_answer(
     tokens
 }
 
-/// Adds the cost of an answer. A cost of which a part is unknown is unknown.
+/// Adds the cost of an answer. If a part of the cost is unknown, so is the sum.
 fn charge(info: &mut TokenUsageInfo, usage: Option<&TokenUsage>, terms: &Terms) {
     let cost = terms.price.map(|price| usage.map_or(0.0, |usage| price.of(usage)));
     let before = if terms.begins_turn { Some(0.0) } else { info.turn_cost };
@@ -50,7 +50,7 @@ fn charge(info: &mut TokenUsageInfo, usage: Option<&TokenUsage>, terms: &Terms) 
     }
 }
 
-/// The same with about how many tokens the next request begins with, which the model has not counted yet.
+/// The same with an estimate of the tokens at the start of the next request, which the model has not counted yet.
 pub(super) fn estimated(mut tokens: Tokens, count: usize) -> Tokens {
     if let Some(info) = &mut tokens.info {
         let total_tokens = i64::try_from(count).unwrap_or(i64::MAX);
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(costs(&first), (None, None));
         let second = count(first, Some(10_000), Some(PRICE), false);
         assert_eq!(costs(&second), (None, None));
-        // The next turn is known all the same.
+        // The cost of the next turn is known again.
         let third = count(second, Some(10_000), Some(PRICE), true);
         assert_eq!(costs(&third), (Some(0.1), None));
     }

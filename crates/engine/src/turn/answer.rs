@@ -1,8 +1,7 @@
-//! The items of one answer while they grow: a client sees each start before it grows, and complete at most once. One
-//! whose answer breaks off never completes.
+//! The items of one answer while they grow: a client sees each start before it grows, and complete at most once. If the
+//! answer breaks off, they never complete.
 //!
-//! Invariant: an answer has an end, whatever the model sends: it fails when it has more items or bytes than any real
-//! one.
+//! Invariant: every answer ends, whatever the model sends: it fails when it has more items or bytes than any real one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,13 +12,13 @@ use codex_wire::response::{ReasoningSummaryText, ResponseItem, WebSearchAction, 
 
 use super::Effect;
 
-/// The most items that an answer may have.
+/// The maximum number of items of an answer.
 pub(super) const MOST_ITEMS: usize = 4096;
 
-/// The most bytes that an answer may have, with all that its items grow by. A single event has 16 MiB at most.
+/// The maximum number of bytes of an answer, including all deltas. A single event has at most 16 MiB.
 const MOST_BYTES: usize = 128 * 1024 * 1024;
 
-/// The size of an event without its text, so that empty ones are limited too.
+/// The size of an event without its text, so that the number of empty events is limited too.
 const EVENT_BYTES: usize = 64;
 
 /// The items of an answer that have started and are not complete.
@@ -27,27 +26,26 @@ const EVENT_BYTES: usize = 64;
 pub(super) struct AnswerItems {
     turn: TurnId,
     open: Vec<ItemId>,
-    /// How many items the provider left without a name; their ids are derived from the turn and this number.
+    /// The number of items without an id of the provider; their ids are derived from the turn and this number.
     unnamed: u32,
-    /// How many items were announced, and how many are whole.
+    /// The number of items that were announced, and of those that are complete.
     counted: [usize; 2],
-    /// How many bytes have come.
+    /// The number of bytes received.
     bytes: usize,
 }
 
 impl AnswerItems {
-    /// No items yet.
     pub(super) fn new(turn: &TurnId) -> Self {
         Self { turn: turn.clone(), open: Vec::new(), unnamed: 0, counted: [0; 2], bytes: 0 }
     }
 
-    /// Forgets what is still open, because the answer is over.
+    /// Discards open items, because the answer is over.
     pub(super) fn close(&mut self) {
         self.open.clear();
         (self.counted, self.bytes) = ([0; 2], 0);
     }
 
-    /// Counts an event of the answer. Returns why the answer fails, if that is too much.
+    /// Counts an event of the answer. Returns an error if the answer has become too large.
     pub(super) fn count(&mut self, event: &ModelEvent) -> Option<Failure> {
         let text = match event {
             ModelEvent::ItemAdded(_) => {
@@ -83,7 +81,7 @@ impl AnswerItems {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Starts the item, if it is one that clients see grow.
+    /// Starts the item, if it is of a kind that clients see grow.
     pub(super) fn start(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
         let item = match item {
             ResponseItem::Message(message) if message.role == "assistant" => {
@@ -96,7 +94,7 @@ impl AnswerItems {
         effects.push(Effect::Emit(Body::ItemStarted(item)));
     }
 
-    /// Finds the item a delta belongs to, and starts it when the provider forgot to.
+    /// Finds the item that a delta belongs to, and starts it if the provider did not.
     pub(super) fn grow(&mut self, id: String, delta: &Delta, effects: &mut Vec<Effect>) -> ItemId {
         if let Some(open) = self.open.iter().find(|open| open.as_str() == id).or_else(|| self.only_open(&id)) {
             return open.clone();
@@ -113,7 +111,7 @@ impl AnswerItems {
         id
     }
 
-    /// Completes the item, and starts it first when the provider sent it whole.
+    /// Completes the item, and starts it first if the provider sent it complete.
     pub(super) fn complete(&mut self, item: &ResponseItem, effects: &mut Vec<Effect>) {
         let given = match item {
             ResponseItem::Message(message) => message.id.clone().unwrap_or_default(),
@@ -157,7 +155,7 @@ impl AnswerItems {
         effects.push(Effect::Emit(Body::ItemCompleted(item)));
     }
 
-    /// Deltas without a name belong to the one item that is open.
+    /// A delta without an id belongs to the one open item.
     fn only_open(&self, id: &str) -> Option<&ItemId> {
         if id.is_empty() { self.open.last() } else { None }
     }
@@ -173,15 +171,15 @@ impl AnswerItems {
     }
 }
 
-/// An id in the form of a UUID, as clients of earlier releases know it for items that the provider left without one. The
-/// same turn always derives the same ids.
+/// An id in the form of a UUID, which clients of earlier releases expect for items that the provider sent without one.
+/// The same turn always derives the same ids.
 fn derived_id(turn: &str, number: u32) -> String {
     let half = |part: u8| {
         let mut hasher = DefaultHasher::new();
         (turn, number, part).hash(&mut hasher);
         hasher.finish()
     };
-    // Version 8 and the common variant: a UUID whose bits are made in a way of one's own.
+    // Version 8 and the common variant: a UUID with application-defined bits.
     let (high, low) = (half(0) & !0xf000 | 0x8000, half(1) >> 2 | 1 << 63);
     format!(
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",

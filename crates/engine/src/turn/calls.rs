@@ -1,7 +1,7 @@
-//! The calls of one answer: which of them may run now, and what came of them.
+//! The calls of one answer: which of them may run now, and their outputs.
 //!
-//! Invariants: calls start in the order the model made them; an exclusive call runs alone; at most so many run at once;
-//! outputs leave in the order of the calls, each exactly once.
+//! Invariants: calls start in the order in which the model made them; an exclusive call runs alone; the number of
+//! running calls is limited; outputs are returned in the order of the calls, each exactly once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use codex_tools::registry::Registry;
 /// The output of a call that never ran, or whose result is unknown.
 const DROPPED: &str = "aborted";
 
-/// How far a call is.
+/// The state of a call.
 #[derive(Debug, PartialEq)]
 enum Progress {
     Waiting,
@@ -38,14 +38,14 @@ struct Pending {
 #[derive(Debug)]
 pub(super) struct Calls {
     queue: VecDeque<Pending>,
-    /// How many may run at once.
+    /// The maximum number of running calls.
     most: usize,
     /// The registry, which knows which calls may run concurrently.
     tools: Arc<Registry>,
 }
 
 impl Calls {
-    /// No calls yet, of which so many may run at once.
+    /// Creates an empty list with this limit of running calls.
     pub(super) fn new(most: usize, tools: Arc<Registry>) -> Self {
         Self { queue: VecDeque::new(), most, tools }
     }
@@ -60,7 +60,7 @@ impl Calls {
         self.queue.push_back(Pending { call, concurrency, progress: Progress::Waiting });
     }
 
-    /// Notes how a running call has ended; false when none of that name runs.
+    /// Records the output of a running call; false if no call with this id is running.
     pub(super) fn end(&mut self, id: &ItemId, output: FunctionCallOutputPayload) -> bool {
         let running =
             self.queue.iter_mut().find(|pending| pending.call.id == *id && pending.progress == Progress::Running);
@@ -69,13 +69,13 @@ impl Calls {
         true
     }
 
-    /// Takes out the outputs that no earlier call holds back.
+    /// Takes the outputs that no earlier call holds back.
     pub(super) fn take_ended(&mut self) -> Vec<ResponseItem> {
         let ended = self.queue.iter().take_while(|pending| matches!(pending.progress, Progress::Ended(_))).count();
         self.queue.drain(..ended).map(Pending::output).collect()
     }
 
-    /// Takes out the outputs of all calls that have ended, those that an earlier call holds back too.
+    /// Takes the outputs of all calls that have ended, including those that an earlier call holds back.
     pub(super) fn take_all_ended(&mut self) -> Vec<ResponseItem> {
         let queue = std::mem::take(&mut self.queue);
         let (ended, open): (VecDeque<_>, VecDeque<_>) =
@@ -106,7 +106,7 @@ impl Calls {
         running.clone().count() < self.most && running.all(|other| next.may_run_with(other))
     }
 
-    /// Takes out an output for every call: its own if it has ended, and else a word that says that it was dropped.
+    /// Takes an output for every call: its own if it has ended, otherwise a message that it was dropped.
     pub(super) fn drop_all(&mut self) -> Vec<ResponseItem> {
         self.queue.drain(..).map(Pending::output).collect()
     }
@@ -116,7 +116,7 @@ impl Calls {
 fn told_of_user_shell(command: &str, output: &FunctionCallOutputPayload) -> Message {
     let result = match output {
         FunctionCallOutputPayload::Text(text) => text,
-        // Commands print text alone.
+        // Commands print only text.
         FunctionCallOutputPayload::Parts(_) => "",
     };
     Message::user(format!(
@@ -128,7 +128,7 @@ impl Pending {
     fn may_run_with(&self, other: &Self) -> bool {
         let is_same = |one: Concurrency| matches!(one, Concurrency::BesideAllButTerminal(_)) && self.concurrency == one;
         let is_alone = |one: Concurrency| one == Concurrency::Alone;
-        // Two calls of one name cannot be told apart while both run.
+        // Two calls with the same id cannot be distinguished while both are running.
         !is_alone(self.concurrency)
             && !is_alone(other.concurrency)
             && !is_same(other.concurrency)
@@ -149,8 +149,8 @@ impl Pending {
     }
 }
 
-/// A call whose item is not formed as it should be, as one that is: providers and readers of the rollout would refuse
-/// the other. Missing arguments stay missing, so the tool reports the error to the model. Other items are left alone.
+/// Replaces a malformed call by a well-formed one, because providers and readers of the rollout would reject it.
+/// Missing arguments stay missing, so the tool reports the error to the model. Other items are unchanged.
 pub(super) fn mended(item: ResponseItem) -> ResponseItem {
     let ResponseItem::Other(made) = &item else { return item };
     let given = |member: &str| match made.get(member) {
@@ -165,7 +165,7 @@ pub(super) fn mended(item: ResponseItem) -> ResponseItem {
     };
     match item.kind() {
         "function_call" => function(name(), given("arguments"), call_id),
-        // An action that is not known must not run as if it were, so this is no longer a call of the shell.
+        // An unknown action must not run, so this is no longer a shell call.
         "local_shell_call" => function("local_shell_call".to_owned(), given("action"), call_id),
         "custom_tool_call" => {
             let (name, input, status) = (name(), given("input"), None);

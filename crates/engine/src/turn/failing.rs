@@ -11,14 +11,14 @@ use super::{Effect, Limit, MOST_HALVINGS, Phase, Purpose, Turn, TurnId, TurnPoli
 /// The longest wait for an allowance: a little longer than the longest window of any account.
 const LONGEST_LIMIT: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
-/// The shortest, so that a provider that names a time in the past is not asked over and over.
+/// The shortest wait, so that a provider that names a time in the past is not asked again immediately.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
 
-/// How many waits without an answer in between there may be.
+/// The maximum number of consecutive waits without an answer.
 const MOST_LIMIT_WAITS: u32 = 10;
 
 impl Turn {
-    /// Goes on with a turn that waits for the account's allowance, and returns what to do first.
+    /// Resumes a turn that waits for the account's allowance, and returns its first effects.
     pub(crate) fn wait_again(
         id: &TurnId,
         failure: Failure,
@@ -32,13 +32,13 @@ impl Turn {
         (turn, effects)
     }
 
-    /// Whether [`Self::wait_again`] gives the same turn.
+    /// Whether [`Self::wait_again`] restores the same turn.
     pub(crate) fn waits_for_limit(&self) -> bool {
         self.phase == Phase::Limited && self.goes_on_later()
     }
 
-    /// Asks again after a wait, or ends the turn. Calls that came before the break are run first, and the answer to
-    /// their outputs takes the place of the broken one, so that nothing the model did is forgotten.
+    /// Retries after a wait, or ends the turn. Calls that were received before the break run first, and the answer to
+    /// their outputs replaces the broken one, so that no work of the model is lost.
     pub(super) fn fail(&mut self, mut failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {
         self.items.close();
         effects.push(Effect::Cancel);
@@ -67,7 +67,7 @@ impl Turn {
         if failure.info == CodexErrorInfo::Other {
             failure.info = CodexErrorInfo::ResponseStreamDisconnected { http_status_code: None };
         }
-        // Calls take time of their own, and the model is asked again when they have ended.
+        // Calls take time themselves, and the model is asked again when they have ended.
         let delay = match after {
             _ if !self.calls.is_empty() => Duration::ZERO,
             Some(after) => after,
@@ -84,7 +84,7 @@ impl Turn {
     }
 
     fn may_wait_for_limit(&self, after: Duration) -> bool {
-        // A refusal comes before any call of its answer. Were there one, it would have no output to ask with.
+        // A refusal precedes any call of its answer. A call would have no output to ask with.
         self.policy.waits_for_limits
             && self.calls.is_empty()
             && after <= LONGEST_LIMIT
@@ -98,13 +98,13 @@ impl Turn {
         effects.push(Effect::WaitForLimit(Limit { failure, after, goes_on }));
     }
 
-    /// Whether the log tells enough to go on with it: it does not tell that somebody asked for a summary, nor what was said and
+    /// Whether the log contains enough to resume the turn: it records neither a request for a summary nor input that
     /// waits for a summary.
     fn goes_on_later(&self) -> bool {
         self.joined.is_empty() && !matches!(self.purpose, Purpose::Summary { goes_on: false } | Purpose::Nothing)
     }
 
-    /// Asks anew for what the account did not allow.
+    /// Repeats the request that the account did not allow.
     pub(super) fn ask_after_limit(&mut self, effects: &mut Vec<Effect>) {
         match self.purpose {
             Purpose::Summary { goes_on } => self.ask_for_summary(goes_on, effects),

@@ -1,11 +1,10 @@
 //! One turn of the agent as a machine without I/O.
 //!
-//! It takes inputs (what the user said, what the model streamed, how calls ended) and returns effects (ask the
-//! model, run a call, append to the log). Who performs them is none of its business, so every interleaving can be
-//! played in a test.
+//! It takes inputs (messages of the user, events of the model, outputs of calls) and returns effects (ask the model,
+//! run a call, append to the log). It does not know what performs them, so every interleaving can be tested.
 //!
-//! Invariants: a turn ends exactly once and says nothing afterwards; every call the model makes gets exactly one
-//! output before the model is asked again; what a client saw completed stays in the conversation.
+//! Invariants: a turn ends exactly once and emits nothing afterwards; every call of the model gets exactly one output
+//! before the model is asked again; an item that a client saw completed stays in the conversation.
 
 mod answer;
 mod calls;
@@ -31,23 +30,24 @@ use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
 use self::failing::no_summary;
 
-/// How often the oldest half of a conversation is dropped, so that the rest fits into a request for a summary.
+/// The number of times that the oldest half of a conversation may be dropped, so that the rest fits into a request for
+/// a summary.
 const MOST_HALVINGS: u32 = 6;
 
 /// An input of the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The user has said something more.
+    /// The user has sent more input.
     UserSaid(UserMessage),
-    /// The model's answer went on.
+    /// The next event of the model's answer.
     Model(ModelEvent),
-    /// The model's answer broke off, or none came.
+    /// The model's answer broke off, or there was none.
     AnswerFailed(Failure, Retry),
     /// The wait before a retry is over.
     RetryDue,
     /// A running call has ended.
     CallEnded(ItemId, FunctionCallOutputPayload),
-    /// The turn must end this way, which is no completion. This is what the model is told of calls that were running.
+    /// The turn must end without being completed. The text is the output of calls that were running.
     Stop(Outcome, Vec<(ItemId, FunctionCallOutputPayload)>),
 }
 
@@ -56,53 +56,53 @@ pub(crate) enum Input {
 pub(crate) enum Effect {
     /// Append to the log.
     Emit(Body),
-    /// Count the tokens of an answer, note the account's limits, and tell.
+    /// Count the tokens of an answer, update the account's limits, and publish both.
     Count { usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot> },
-    /// Say under which settings the model is asked. It comes before the first [`Effect::AskModel`] of an answer.
+    /// Log the settings of the request. It precedes the first [`Effect::AskModel`] of an answer.
     NoteSettings,
-    /// Ask the model with the conversation as it stands.
+    /// Ask the model with the current conversation.
     AskModel,
-    /// Ask the model for a summary of the conversation, of which so many halves are left out at the beginning.
+    /// Ask the model for a summary of the conversation, without this many of its oldest halves.
     AskForSummary { halvings: u32 },
-    /// Put a summary in the place of the conversation.
+    /// Replace the conversation by a summary.
     Compact(String),
-    /// Ask the model once more what it was asked last, without what it has said since.
+    /// Repeat the last request, without the items that the model has sent since.
     AskAgain,
-    /// Come back with [`Input::RetryDue`].
+    /// Wait, and return [`Input::RetryDue`].
     Wait(Duration),
-    /// Say until when the account allows nothing more, and come back then with [`Input::RetryDue`].
+    /// Log the time until which the account allows no more requests, and return [`Input::RetryDue`] then.
     WaitForLimit(Limit),
-    /// Run a call and come back with [`Input::CallEnded`].
+    /// Run a call and return [`Input::CallEnded`].
     Run(ToolCall),
-    /// Drop the answer, the wait and the running calls, whichever there are.
+    /// Cancel the answer, the wait and the running calls.
     Cancel,
-    /// Append what there was of items that will not be whole.
+    /// Append the partial content of items that will not be completed.
     BreakOff,
     /// The turn is over.
     End(Outcome),
 }
 
-/// An allowance that is used up.
+/// An exhausted allowance.
 #[derive(Debug)]
 pub(crate) struct Limit {
     /// The provider's message.
     pub(crate) failure: Failure,
-    /// How long the turn waits.
+    /// The length of the wait.
     pub(crate) after: Duration,
-    /// Whether the turn goes on when the thread is resumed.
+    /// Whether the turn continues when the thread is resumed.
     pub(crate) goes_on: bool,
 }
 
 /// A message of the user, with its images already read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct UserMessage {
-    /// The name of the item.
+    /// The id of the item.
     pub(crate) id: ItemId,
-    /// The client's own name for it.
+    /// The client's id for it.
     pub(crate) key: Option<Arc<str>>,
-    /// As it came, for clients.
+    /// As it was sent, for clients.
     pub(crate) content: Vec<UserInput>,
-    /// As the model gets it.
+    /// As the model receives it.
     pub(crate) message: Message,
     /// Whether clients see it.
     pub(crate) is_echoed: bool,
@@ -111,19 +111,19 @@ pub(crate) struct UserMessage {
 /// The limits and retries of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnPolicy {
-    /// How many times a broken answer is asked for again.
+    /// The maximum number of retries of a broken answer.
     pub(crate) retry_limit: u32,
-    /// How long to wait before each.
+    /// The wait before each retry.
     pub(crate) backoff: Backoff,
-    /// Whether an interrupted answer is to be forgotten, with its calls and what it cost.
+    /// Whether an interrupted answer is discarded, with its calls and its cost.
     pub(crate) forgets_interrupted: bool,
-    /// How many tokens may be in the window before the conversation is compacted.
+    /// The number of tokens in the window above which the conversation is compacted.
     pub(crate) compact_at: Option<i64>,
-    /// How many calls may run at once.
+    /// The maximum number of running calls.
     pub(crate) calls_at_once: usize,
-    /// Whether the turn waits until a used-up allowance comes back.
+    /// Whether the turn waits until an exhausted allowance is restored.
     pub(crate) waits_for_limits: bool,
-    /// The tools that there are.
+    /// The available tools.
     pub(crate) tools: Arc<Registry>,
 }
 
@@ -132,18 +132,18 @@ pub(crate) struct TurnPolicy {
 enum Purpose {
     /// An answer for the user.
     Answer,
-    /// A summary of the conversation, after which the turn goes on or ends.
+    /// A summary of the conversation, after which the turn continues or ends.
     Summary { goes_on: bool },
-    /// Nothing: the user runs a command.
+    /// No request: the user runs a command.
     Nothing,
 }
 
 /// The model's window when a turn starts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Window {
-    /// How many tokens fit, where known.
+    /// The size of the window in tokens, if known.
     pub(crate) size: Option<i64>,
-    /// How many were in it after the last answer.
+    /// The number of tokens in it after the last answer.
     pub(crate) used: i64,
 }
 
@@ -151,44 +151,44 @@ pub(crate) struct Window {
 enum Phase {
     Answering,
     Waiting,
-    /// The account's allowance is used up.
+    /// The account's allowance is exhausted.
     Limited,
     Calling,
     Over,
 }
 
-/// One turn.
 #[derive(Debug)]
 pub(crate) struct Turn {
     phase: Phase,
     purpose: Purpose,
-    /// How many tokens were in the window after the last answer.
+    /// The number of tokens in the window after the last answer.
     used: i64,
     /// Whether the conversation was compacted in this turn. A second compaction would gain nothing.
     has_compacted: bool,
-    /// How much of the conversation had to be left out for the summary to fit.
+    /// The number of halves of the conversation that were dropped for the summary to fit.
     halvings: u32,
     policy: TurnPolicy,
-    /// Retries since the last whole answer, so that an answer that always breaks after a call ends too.
+    /// The number of retries since the last complete answer, so that an answer that always breaks after a call ends
+    /// too.
     attempt: u32,
-    /// Waits for the account's allowance since then.
+    /// The number of waits for the account's allowance since then.
     limit_waits: u32,
-    /// The items of the present answer that are still growing.
+    /// The open items of the current answer.
     items: AnswerItems,
-    /// Calls of the present answer that have no output yet; some run while the phase is `Calling`.
+    /// Calls of the current answer that have no output yet; some run while the phase is `Calling`.
     calls: Calls,
     /// Messages of the user that arrived while the model was busy.
     joined: VecDeque<UserMessage>,
     /// The last message of the current answer.
     last_message: Option<Text>,
-    /// The provider's name for the last whole answer, where it gave one.
+    /// The provider's id of the last complete answer, if it sent one.
     last_response: Option<String>,
-    /// The tokens of a whole answer whose calls have not all ended, where they are told only then.
+    /// The tokens of a complete answer whose calls have not all ended, if they are published only then.
     uncounted: Option<TokenUsage>,
 }
 
 impl Turn {
-    /// Starts a turn with what the user said, and returns what to do first.
+    /// Starts a turn with input of the user, and returns its first effects.
     pub(crate) fn start(id: &TurnId, said: UserMessage, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, policy);
         turn.joined.push_back(said);
@@ -197,7 +197,7 @@ impl Turn {
         (turn, effects)
     }
 
-    /// Starts a turn that sums the conversation up, and returns what to do first.
+    /// Starts a turn that compacts the conversation, and returns its first effects.
     pub(crate) fn compact(id: &TurnId, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, policy);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
@@ -205,7 +205,7 @@ impl Turn {
         (turn, effects)
     }
 
-    /// Starts a turn in which the user runs a command, and returns what to do first.
+    /// Starts a turn in which the user runs a command, and returns its first effects.
     pub(crate) fn user_shell(id: &TurnId, call: ToolCall, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, policy);
         turn.purpose = Purpose::Nothing;
@@ -215,7 +215,7 @@ impl Turn {
         (turn, effects)
     }
 
-    /// Goes on with a turn whose calls wait for an answer of a person, and returns what to do first.
+    /// Resumes a turn whose calls wait for an answer of a person, and returns its first effects.
     pub(crate) fn revive(id: &TurnId, calls: Vec<ToolCall>, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, policy);
         for call in calls {
@@ -245,37 +245,37 @@ impl Turn {
         }
     }
 
-    /// Whether something comes of it for the user: not of a summary that was asked for, nor of a command of their own.
+    /// Whether the turn has a result for the user: a requested summary and a shell command of the user have none.
     pub(crate) fn is_for_user(&self) -> bool {
         !matches!(self.purpose, Purpose::Summary { goes_on: false } | Purpose::Nothing)
     }
 
-    /// Whether it waits for its calls alone.
+    /// Whether it waits only for its calls.
     pub(crate) fn waits_for_calls(&self) -> bool {
         self.phase == Phase::Calling
     }
 
-    /// Whether [`Self::revive`] gives the same turn: it is no command of the user's own, and nothing that somebody said
-    /// waits for it.
+    /// Whether [`Self::revive`] restores the same turn: it is not a shell command of the user, and no input waits for
+    /// it.
     pub(crate) fn can_be_set_aside(&self) -> bool {
         self.purpose == Purpose::Answer && self.joined.is_empty()
     }
 
-    /// Prepares for being revived later, and returns what to do: what calls have given must not be forgotten, even
-    /// where an earlier call holds it back.
+    /// Prepares for being resumed later, and returns effects: the outputs of calls are stored, even those that an
+    /// earlier call holds back.
     pub(crate) fn set_aside(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.calls.take_all_ended().into_iter().for_each(|output| record(output, &mut effects));
         effects
     }
 
-    /// Takes one input and returns what to do, in order.
+    /// Takes one input and returns effects, in order.
     pub(crate) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         match (self.phase, input) {
             (Phase::Over, _) => {}
             (Phase::Limited, Input::UserSaid(said)) => {
-                // The person may know of something that has changed, such as another login.
+                // The person may know of a change, such as another login.
                 self.joined.push_back(said);
                 effects.push(Effect::Cancel);
                 self.ask_after_limit(&mut effects);
@@ -306,7 +306,7 @@ impl Turn {
         effects
     }
 
-    /// Puts what the user said into the conversation and asks the model, after a summary where room is short.
+    /// Adds input to the conversation and asks the model, after a compaction if the window is nearly full.
     fn ask(&mut self, effects: &mut Vec<Effect>) {
         let is_full = self.policy.compact_at.is_some_and(|limit| self.used >= limit);
         if is_full && !self.has_compacted {
@@ -328,7 +328,7 @@ impl Turn {
         effects.push(Effect::AskForSummary { halvings: self.halvings });
     }
 
-    /// Takes a part of a summary. Nobody sees it grow.
+    /// Processes an event of a summary. Clients do not see it grow.
     fn summarize(&mut self, event: ModelEvent, goes_on: bool, effects: &mut Vec<Effect>) {
         match event {
             ModelEvent::Opened { rate_limits } => {
@@ -421,8 +421,8 @@ impl Turn {
         }
     }
 
-    /// Runs the calls that may run now; when none is left, asks again if anything was added to the conversation, else
-    /// ends.
+    /// Runs the calls that may run now; if none is left, asks the model again if anything was added to the
+    /// conversation, otherwise ends.
     fn run_calls_or_ask(&mut self, effects: &mut Vec<Effect>) {
         let came_from_call = self.phase == Phase::Calling;
         self.calls.take_ended().into_iter().for_each(|output| record(output, effects));
@@ -449,12 +449,12 @@ impl Turn {
             self.calls.end(&id, output);
         }
         self.drop_calls(effects);
-        // The client was told that its input was taken, so the next turn must know of it.
+        // The client knows that its input was accepted, so the next turn must contain it.
         self.take_in_what_was_said(effects);
         self.end(outcome, effects);
     }
 
-    /// Gives every call that has no output yet one that says so.
+    /// Gives every call without an output one that says so.
     fn drop_calls(&mut self, effects: &mut Vec<Effect>) {
         self.calls.drop_all().into_iter().for_each(|output| record(output, effects));
     }
@@ -470,13 +470,14 @@ impl Turn {
     }
 }
 
-/// Puts an item into the conversation.
+/// Adds an item to the conversation.
 fn record(item: ResponseItem, effects: &mut Vec<Effect>) {
     record_made_by(item, None, effects);
 }
 
 fn record_made_by(item: ResponseItem, origin: Option<Arc<ItemOrigin>>, effects: &mut Vec<Effect>) {
-    // An item that cannot be encoded cannot be sent either; there is none, and losing it beats ending the thread.
+    // An item that cannot be encoded cannot be sent either. There are none; losing one is better than ending the
+    // thread.
     if let Ok(record) = Record::new(item) {
         effects.push(Effect::Emit(Body::Recorded(record.made_by(origin))));
     }

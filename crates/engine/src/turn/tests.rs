@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// How many calls run at once in these tests.
+/// The limit of running calls in these tests.
 const MOST_AT_ONCE: usize = 3;
 
 fn said(text: &str) -> UserMessage {
@@ -160,7 +160,7 @@ fn show(effect: &Effect) -> String {
     }
 }
 
-/// Plays a script after the start of a turn, one input a line, and shows the effects below it.
+/// Plays a script after the start of a turn, one input per line, and shows the effects below it.
 #[track_caller]
 fn check(script: &str, expected: Expect) {
     play(start("hi").0, script, expected);
@@ -178,7 +178,7 @@ fn play(mut turn: Turn, script: &str, expected: Expect) {
 }
 
 #[test]
-fn the_start_records_what_was_said_and_asks() {
+fn the_start_records_the_input_and_asks() {
     let (_, effects) = start("hi");
     let shown: Vec<String> = effects.iter().map(show).collect();
     expect![[r#"
@@ -395,7 +395,7 @@ fn an_error_that_will_not_pass_ends_the_turn_at_once_and_leaves_no_call_open() {
 }
 
 #[test]
-fn an_interrupt_ends_the_turn_once_and_what_comes_late_does_nothing() {
+fn an_interrupt_ends_the_turn_once_and_late_inputs_do_nothing() {
     check(
         "call 1 a\ncall 2 b\ncompleted\nsay more\nstop\nended 1 one\nstop",
         expect![[r#"
@@ -441,7 +441,7 @@ fn an_interrupt_during_the_wait_for_a_retry_cancels_it() {
     );
 }
 
-/// A turn that sums up when 100 tokens are used.
+/// A turn that compacts the conversation when 100 tokens are used.
 fn small() -> Turn {
     Turn::start(&TurnId::new("t"), said("hi"), Window::default(), policy(Some(100))).0
 }
@@ -578,7 +578,7 @@ fn a_conversation_too_long_to_be_summed_up_is_summed_up_in_part() {
 }
 
 #[test]
-fn a_summary_that_fails_says_what_it_was() {
+fn a_failed_summary_is_named_in_the_error() {
     play(
         compacting(),
         "cut\ndue\nrefused",

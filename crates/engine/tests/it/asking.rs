@@ -1,4 +1,4 @@
-//! Approval requests, and threads where nobody can be asked.
+//! Approval requests, and threads without a person to answer them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn world(approval: &str, sandbox: &str) -> World {
     World::new().set(&format!("approval_policy={approval}")).set(&format!("sandbox_mode={sandbox}"))
 }
 
-/// A script whose model makes calls, one an answer, and then is done.
+/// A script whose model makes calls, one per answer, and then is done.
 fn script(calls: &[(&str, Value)]) -> String {
     let call = |(tool, args): &(&str, Value)| json!({"items": [{"call": tool, "args": args}]});
     let done = json!({"items": [{"text": "done"}]});
@@ -30,7 +30,7 @@ fn shell(text: &str) -> (&'static str, Value) {
     ("shell", json!({"command": ["sh", "-c", text]}))
 }
 
-/// Says something and answers every question in the same way. Returns all events.
+/// Runs a turn, gives every question the same answer, and returns all events.
 async fn turn(client: &mut Client, decision: ReviewDecision) -> Vec<Arc<Event>> {
     client.say("1", "hi").await;
     let mut events = Vec::new();
@@ -169,7 +169,7 @@ async fn a_move_over_a_file_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_rule_says_whether_it_was_accepted_for_the_sandbox() {
+async fn a_rule_records_whether_it_was_accepted_for_the_sandbox() {
     let rule = "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")";
     let proposed_execpolicy_amendment = vec!["touch".to_owned(), "x".to_owned()];
     let accept = ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment };
@@ -224,7 +224,7 @@ async fn where_nothing_may_be_written_a_write_is_asked_about_once() {
 }
 
 #[tokio::test]
-async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_once() {
+async fn without_a_reviewer_questions_are_declined_with_one_warning() {
     let patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch";
     let patch = ("shell", json!({"command": ["apply_patch", patch]}));
     let calls = [shell("touch x"), patch, shell("touch y"), shell("ls")];
@@ -254,7 +254,7 @@ async fn where_the_reviewer_is_nobody_questions_are_declined_and_that_is_said_on
     assert_eq!(asked(&turn(&mut client, ReviewDecision::Approved).await), ["sh -c touch x"]);
 }
 
-/// Begins again in a folder with what a thread in `project` has written, as if it had been brought here.
+/// Starts a thread in a folder with the history of a thread in `project`, as if it had been imported.
 async fn resumed(world: World, imported: bool, folder: &str, explicit: ExplicitOverrides) -> Client {
     std::fs::create_dir_all(world.path("here/below")).expect("a folder can be made");
     let mut client = world.start(&script(&[])).await;
@@ -283,7 +283,7 @@ async fn a_thread_from_elsewhere_does_not_choose_where_commands_write() {
     assert!(is_read_only(&settings.sandbox_policy) && settings.cwd.ends_with("project"));
     let started = client.until(|body| matches!(body, Body::Warning { .. })).await;
     assert!(warnings(&started)[0].starts_with("this thread comes from elsewhere and works in "));
-    // Wider limits alone do not say that the folder is right.
+    // A looser sandbox policy alone does not trust the folder.
     let wider = SandboxPolicy::WorkspaceWrite(codex_wire::policy::WorkspaceWrite::default());
     let change = SettingsChange { sandbox_policy: Some(wider), ..SettingsChange::default() };
     assert!(is_read_only(&client.thread.configure(change).await.expect("it is open").sandbox_policy));

@@ -1,4 +1,4 @@
-//! Sessions whose client goes back to earlier answers.
+//! Sessions whose client returns to earlier answers.
 
 use codex_log::settings::SettingsChange;
 use codex_log::{Abort, Body, Outcome, TurnId};
@@ -41,7 +41,7 @@ async fn a_conversation_goes_back_to_a_bookmark_and_forth_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_file_says_what_the_conversation_went_back_to() {
+async fn the_file_records_the_rewound_conversation() {
     let mut client = configured(ANSWERS).await;
     client.turn("a", "a").await;
     client.turn("b", "b").await;

@@ -1,4 +1,4 @@
-//! Answers that break off, and what is left of them.
+//! Answers that break off, and the part of them that is kept.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use tokio::time::sleep;
 
 use crate::world::{Client, World, check, outcome, start};
 
-/// An answer of which a piece has come when nothing more does.
+/// An answer that stops after its first part.
 const HALF: &str = r#"[{"items": [{"text": "whole"}, {"text": "ha", "done": false}, {"hang": true}]}]"#;
 
-/// Starts a turn and waits until something was said of which more would come.
+/// Starts a turn and waits until a part of the answer was published.
 async fn half_said(script: &str) -> Client {
     let mut client = start(script).await;
     client.say("1", "hi").await;
@@ -31,7 +31,7 @@ async fn half_said(script: &str) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_leaves_what_was_said() {
+async fn an_interrupt_keeps_the_partial_answer() {
     let mut client = half_said(HALF).await;
     assert_eq!(client.thread.interrupt().await, Ok(true));
     check(
@@ -49,7 +49,7 @@ async fn an_interrupt_leaves_what_was_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_leaves_what_was_said() {
+async fn a_failure_keeps_the_partial_answer() {
     let script = r#"[{"items": [{"text": "ha", "done": false}], "end": "cut"}]"#;
     let world = World::new().set("model_providers.scripted.stream_max_retries=0");
     let mut client = world.start(script).await;
@@ -84,7 +84,7 @@ async fn an_item_that_has_only_started_leaves_nothing() {
     assert!(!client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
 }
 
-/// A model that says what the test sends.
+/// A model that streams the events that the test sends.
 struct Dictated(Mutex<Option<mpsc::UnboundedReceiver<ModelEvent>>>);
 
 impl Model for Dictated {
@@ -98,7 +98,7 @@ impl Model for Dictated {
     }
 }
 
-/// A turn of which every word is dictated.
+/// A turn whose answer the test sends event by event.
 struct Dictation {
     client: Client,
     words: mpsc::UnboundedSender<ModelEvent>,
@@ -120,13 +120,13 @@ impl Dictation {
         self.words.send(event).expect("the model is asked");
     }
 
-    /// The model sends more text, and the reader has received it.
+    /// Sends more text and waits until the subscriber has received it.
     async fn say(&mut self, text: &str) {
         self.send(ModelEvent::TextDelta { item_id: "m".to_owned(), delta: text.to_owned() });
         self.client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
     }
 
-    /// The message is whole.
+    /// Completes the message.
     async fn end(&mut self, text: &str) {
         let content = vec![ContentItem::OutputText { text: text.into() }];
         let message = Message { id: Some("m".to_owned()), role: "assistant".to_owned(), content };
@@ -148,7 +148,7 @@ impl Dictation {
     }
 }
 
-/// A little more than the time within which something is kept.
+/// A little more than the interval at which drafts are written.
 const SOON: Duration = Duration::from_millis(101);
 
 #[tokio::test(start_paused = true)]
@@ -209,7 +209,7 @@ async fn drafts_are_dropped_when_a_request_is_retried() {
     dictation.say("one").await;
     sleep(SOON).await;
     assert_eq!(dictation.kept().as_deref(), Some("one"));
-    // The answer ends without an end.
+    // Closes the stream without an end of the answer.
     dictation.words = mpsc::unbounded_channel().0;
     dictation.client.until(|body| matches!(body, Body::AnswerRetried { .. })).await;
     assert_eq!(dictation.kept(), None);
@@ -217,7 +217,7 @@ async fn drafts_are_dropped_when_a_request_is_retried() {
     assert!(!dictation.client.line_kinds().contains(&"event_msg item_interrupted".to_owned()));
 }
 
-/// The thread at the moment in which its program dies, in the middle of a word.
+/// The thread at the moment when its program dies, in the middle of a word.
 fn killed() -> (World, ThreadId, PathBuf) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime can be made");
@@ -228,7 +228,7 @@ fn killed() -> (World, ThreadId, PathBuf) {
         dictation.say("two").await;
         dictation
     });
-    // Its tasks are dropped where they wait.
+    // Its tasks are dropped at their current await.
     drop(runtime);
     let beside = dictation.beside();
     assert!(beside.exists());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Client, World, outcome};
 
-/// A script whose model runs shell commands, one an answer, and then is done.
+/// A script whose model runs shell commands, one per answer, and then is done.
 fn script(commands: &[&str]) -> String {
     scripted(&commands.iter().map(|command| json!({"command": ["sh", "-c", command]})).collect::<Vec<_>>())
 }
@@ -35,7 +35,7 @@ pub(crate) fn ended(events: &[Arc<Event>]) -> Vec<Arc<CommandItem>> {
     events.iter().filter_map(command).collect()
 }
 
-/// The one command that has ended: its status, its exit code, and what it printed.
+/// The one command that has ended: its status, its exit code, and its output.
 fn the_end(events: &[Arc<Event>]) -> (CommandStatus, i32, String) {
     let commands = ended(events);
     assert_eq!(commands.len(), 1, "{commands:?}");
@@ -117,7 +117,7 @@ async fn session_approvals_are_not_asked_again() {
     client.say("1", "hi").await;
     asked(&mut client).await;
     answer(&client, ReviewDecision::ApprovedForSession).await;
-    // The second is the same command; the third is another and is asked about.
+    // The second call is the same command; the third is another one, so a person is asked.
     let events = client.until(|body| matches!(body, Body::Asked(_))).await;
     assert_eq!(ended(&events).len(), 2);
     assert_eq!(client.thread.answer_named("call-3-1".to_owned(), ReviewDecision::Approved.into()).await, Ok(true));
@@ -138,7 +138,7 @@ async fn an_amendment_becomes_a_rule_that_holds_at_once_and_later() {
     assert_eq!(rules, "prefix_rule(pattern=[\"touch\", \"x\"], decision=\"allow\")\n");
 }
 
-/// A path with `.` on it is the user's doing, but what lies in the folder may be that of a command in the sandbox.
+/// The user may have `.` in `PATH`, but a program in the folder may come from a sandboxed command.
 #[tokio::test]
 async fn no_program_of_the_folder_is_found_outside_of_the_sandbox() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -191,7 +191,7 @@ async fn an_answer_to_nothing_is_distinguished_from_one_that_was_wanted() {
 }
 
 #[tokio::test]
-async fn nobody_is_waited_for_when_the_client_has_said_its_last_word() {
+async fn questions_are_denied_once_the_client_has_disconnected() {
     let mut client = world("untrusted", "danger-full-access").start(&script(&["touch x", "touch y"])).await;
     client.say("1", "hi").await;
     asked(&mut client).await;
@@ -202,7 +202,7 @@ async fn nobody_is_waited_for_when_the_client_has_said_its_last_word() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_approval_that_nobody_gives_in_time_is_a_denial() {
+async fn a_question_without_an_answer_in_time_is_denied() {
     let world = world("untrusted", "danger-full-access").set("approval_timeout_sec=120");
     let mut client = world.start(&script(&["touch x"])).await;
     let events = client.turn("1", "hi").await;
@@ -212,7 +212,7 @@ async fn an_approval_that_nobody_gives_in_time_is_a_denial() {
 }
 
 #[tokio::test]
-async fn a_timeout_ends_the_command_and_says_so() {
+async fn a_timeout_ends_the_command_and_is_reported() {
     let slow = json!({"command": ["sh", "-c", "echo begun; exec sleep 600"], "timeout_ms": 100});
     let mut client = world("never", "danger-full-access").start(&scripted(&[slow])).await;
     let (_, code, text) = the_end(&client.turn("1", "hi").await);
@@ -220,7 +220,7 @@ async fn a_timeout_ends_the_command_and_says_so() {
     assert!(outputs(&client)[0].contains("command timed out after"), "{:?}", outputs(&client));
 }
 
-/// Waits until a process is gone. It is killed already, so this takes as long as the kernel does.
+/// Waits until a process is gone. It is already killed, so the wait is as short as the kernel allows.
 pub(crate) fn wait_until_gone(pid: &str) {
     let deadline = Instant::now() + Duration::from_secs(1);
     while Path::new("/proc").join(pid).exists() {
@@ -230,7 +230,7 @@ pub(crate) fn wait_until_gone(pid: &str) {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_the_whole_tree_and_the_model_knows() {
+async fn an_interrupt_kills_the_process_tree_and_the_model_is_informed() {
     let daemon = "setsid sh -c 'echo $$; trap \"\" TERM HUP; exec sleep 600' & wait";
     let mut client = world("never", "danger-full-access").start(&script(&[daemon])).await;
     client.say("1", "hi").await;
@@ -279,7 +279,7 @@ async fn on_failure_asks_and_runs_outside_the_sandbox() {
 }
 
 #[tokio::test]
-async fn an_escalation_is_refused_where_nobody_may_be_asked() {
+async fn an_escalation_is_refused_if_nobody_may_be_asked() {
     let escalated = json!({"command": ["touch", "x"], "sandbox_permissions": "require_escalated"});
     let mut client = world("never", "read-only").start(&scripted(&[escalated])).await;
     let events = client.turn("1", "hi").await;
@@ -321,7 +321,7 @@ fn warnings(events: &[Arc<Event>]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_turn_says_what_was_disarmed_after_its_commands() {
+async fn a_turn_reports_what_was_disarmed_after_its_commands() {
     let world = world("never", "workspace-write").set("sandbox_workspace_write.exclude_slash_tmp=true");
     let world = world.set("sandbox_workspace_write.protected_names=['x.cfg']");
     let world = world.set("sandbox_workspace_write.unprotected_names=['.idea']");
@@ -339,7 +339,7 @@ async fn a_turn_says_what_was_disarmed_after_its_commands() {
     assert_eq!(names.map(there), [false, false, true, true, true]);
 }
 
-/// The question whether to run again outside the sandbox is another one, and an answer to the first may come late.
+/// The question whether to run again outside the sandbox is a new one, and an answer to the first may arrive late.
 #[tokio::test]
 async fn an_answer_to_one_question_about_a_command_is_none_to_the_next() {
     let args = json!({"command": ["/bin/sh", "-c", "echo permission denied; exit 1"]});

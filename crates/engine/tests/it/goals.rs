@@ -1,4 +1,4 @@
-//! Goals: turns that a thread begins by itself, and everything that ends them.
+//! Goals: turns that a thread starts by itself, and everything that ends them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ async fn goal(client: &Client) -> Goal {
     client.thread.goal().await.expect("the thread is open").expect("there is a goal")
 }
 
-/// Reads until the goal stands like that and nothing runs.
+/// Reads until the goal has this status and no turn is running.
 async fn until(client: &mut Client, wanted: GoalStatus) -> Vec<Arc<Event>> {
     let mut events = client.until(|body| matches!(body, Body::GoalChanged(goal) if goal.status == wanted)).await;
     if !matches!(events.last().map(|event| event.turn.is_some()), Some(false)) {
@@ -74,7 +74,7 @@ fn is_offered(client: &Client) -> Vec<bool> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_continues_by_itself_until_the_model_says_that_the_goal_is_reached() {
+async fn a_thread_continues_by_itself_until_the_model_reports_the_goal_complete() {
     let script = format!(
         r#"[{LOOK}, {{"items": [{{"text": "Looked."}}]}}, {LOOK}, {{"items": [{{"text": "More."}}]}}, {COMPLETE},
             {{"items": [{{"text": "Done."}}]}}, {{"items": [{{"text": "Hello."}}]}}]"#
@@ -170,7 +170,7 @@ async fn a_failure_pauses_the_goal_and_a_used_up_allowance_is_distinguished() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_used_up_is_said_at_once_and_nothing_more_begins() {
+async fn an_exhausted_budget_is_reported_at_once_and_starts_nothing_more() {
     let script = format!(r#"[{LOOK}, {LOOK}, {{"items": [{{"text": "As far as I came."}}]}}]"#);
     let mut client = start(&script).await;
     set(&client, GoalChange { token_budget: Some(Some(150)), ..wish("ship it") }).await;
@@ -208,7 +208,7 @@ async fn a_model_that_only_talks_is_not_asked_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_model_can_only_say_that_a_goal_is_reached_or_that_it_is_stuck() {
+async fn the_model_can_only_report_a_goal_as_complete_or_blocked() {
     let call = |args: &str| format!(r#"{{"items": [{{"call": "update_goal", "args": {args}}}]}}"#);
     let script = [
         call(r#"{"status": "active", "tokenBudget": 1000000}"#),
@@ -260,7 +260,7 @@ async fn a_goal_that_is_taken_away_or_put_aside_lets_the_turn_end_and_no_other_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goal_and_its_cost_survive_the_end_of_the_program_and_wait_for_a_word() {
+async fn a_goal_and_its_cost_survive_a_restart_and_wait_for_input() {
     let hangs = r#"{"items": [{"text": "a"}, {"hang": true}]}"#;
     let mut client = start(&format!(r#"[{{"items": [{{"text": "Looking."}}]}}, {hangs}]"#)).await;
     set(&client, GoalChange { token_budget: Some(Some(1000)), ..wish("ship it") }).await;
@@ -365,7 +365,7 @@ async fn goals_can_be_switched_off_and_clients_that_know_none_see_nothing_of_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn turns_that_nobody_asked_for_are_taken_back_as_any_other_also_in_the_file() {
+async fn turns_of_a_goal_are_rolled_back_like_any_other_also_in_the_file() {
     let script = format!(
         r#"[{{"items": [{{"text": "Hello."}}]}}, {{"items": [{{"text": "I look."}}]}}, {COMPLETE}, {{"items": [{{"text": "Done."}}]}}]"#
     );
@@ -390,7 +390,7 @@ async fn turns_that_nobody_asked_for_are_taken_back_as_any_other_also_in_the_fil
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_somebody_joined_is_taken_back_whole_in_the_file_too() {
+async fn a_turn_that_a_person_joined_is_rolled_back_completely() {
     let script =
         r#"[{"items": [{"text": "a"}]}, {"items": [{"text": "b"}, {"pause_ms": 1000}]}, {"items": [{"text": "c"}]}]"#;
     let mut client = start(script).await;

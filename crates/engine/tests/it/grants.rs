@@ -1,4 +1,4 @@
-//! Folders that a person opens to the patches of a thread.
+//! Folders to which a person grants the patches of a thread access.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ fn script(files: &[&str]) -> String {
     Value::Array(answers.collect()).to_string()
 }
 
-/// Runs one turn. When it asks, gives the answer, and returns what would be granted.
+/// Runs one turn. Answers its question, and returns the requested grant.
 async fn turn(client: &mut Client, turn: &str, decision: ReviewDecision) -> Option<Option<PathBuf>> {
     client.say(turn, "hi").await;
     let events = client.until(|body| matches!(body, Body::Asked(_) | Body::TurnEnded(_))).await;
@@ -53,7 +53,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_yes_for_the_session_opens_the_folder_that_was_told() {
+async fn an_approval_for_the_session_grants_the_folder_that_was_shown() {
     for (approval, sandbox) in
         [("on-request", "workspace-write"), ("untrusted", "workspace-write"), ("on-failure", "read-only")]
     {
@@ -124,7 +124,7 @@ async fn a_grant_holds_under_the_policy_it_was_given_under() {
 
 #[tokio::test]
 async fn no_folder_is_offered_that_holds_a_home_or_too_much() {
-    // The folder of the world holds the home of the program.
+    // The folder of the world contains the home of the program.
     for file in ["../x", "../home/prompts/x", "/codex-test-x", "/etc/codex-test-x"] {
         let mut client = world("on-request", "workspace-write").start(&script(&[file])).await;
         assert_eq!(turn(&mut client, "1", ReviewDecision::Denied).await, Some(None), "{file}");

@@ -1,4 +1,4 @@
-//! Threads that a host runs: how they are asked for, which are loaded, and how they go.
+//! Threads that a host runs: starting, listing and unloading them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const CONFIG: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                       script = 'script.json'\n";
 
-/// A host with a home and a folder of its own, whose model plays a script.
+/// A host with its own home and folder, and a scripted model.
 fn host(script: &str) -> (TempDir, LocalHost) {
     let folder = tempfile::tempdir().expect("there is a temporary folder");
     let root = folder.path().canonicalize().expect("it exists");
@@ -94,7 +94,7 @@ async fn a_thread_continues_where_it_was_released() {
 }
 
 #[tokio::test]
-async fn wishes_count_and_say_what_is_wrong_with_them() {
+async fn overrides_apply_and_invalid_ones_are_reported() {
     let (folder, host) = host("[]");
     let overrides = Map::from_iter([("model".to_owned(), Value::from("another"))]);
     std::fs::create_dir(folder.path().join("work/sub")).expect("a folder can be made");

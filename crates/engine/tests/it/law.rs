@@ -1,12 +1,12 @@
-//! The law that all tests are held to: what a thread knows is what its file says.
+//! An invariant that every test checks: the state of a thread equals the state in its file.
 
 use codex_log::state::{StateReader, ThreadState};
 use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_store::FileStore;
 use codex_thread::Thread;
 
-/// Compares what a thread knows with what its file says, read from the beginning and as it is resumed. A thread that
-/// goes on meanwhile is looked at again at the end of its next turn.
+/// Compares the state of a thread with that of its file, read from the beginning and as for a resume. A thread that
+/// continues meanwhile is checked again at the end of its next turn.
 pub(crate) async fn memory_equals_file(thread: &Thread, store: &FileStore) {
     let Ok(Some(known)) = thread.state().await else { return };
     let (read, resumed) = (read(&known, store), resumed(&known, store));
@@ -15,7 +15,7 @@ pub(crate) async fn memory_equals_file(thread: &Thread, store: &FileStore) {
         return;
     }
     compare(&known, &read, |_| true);
-    // Lines before the last summary are not read then.
+    // Lines before the last compaction are not read then.
     let is_summed_up = known.conversation.replaced() > 0;
     compare(&known, &resumed, |part| !is_summed_up || !matches!(part, "keys" | "plan"));
 }

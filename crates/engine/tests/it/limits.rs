@@ -1,4 +1,4 @@
-//! Turns that wait for the account's allowance, and what turns cost.
+//! Turns that wait for the account's allowance, and the cost of turns.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::world::{Client, World, outcome, start};
 
-/// A model that is used up for two hours, and then answers.
+/// A model whose allowance is exhausted for two hours, and that then answers.
 const LIMITED: &str = r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit",
                            "resets_in_seconds": 7200}}}, {"items": [{"text": "back"}]}]"#;
 
@@ -50,7 +50,7 @@ fn answer(events: &[Arc<Event>]) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_waits_for_the_allowance_and_says_until_when() {
+async fn a_turn_waits_for_the_allowance_and_reports_the_time() {
     let mut client = start_patient(LIMITED).await;
     let begun = Instant::now();
     client.say("1", "hi").await;
@@ -63,7 +63,7 @@ async fn a_turn_waits_for_the_allowance_and_says_until_when() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_wish_to_wait_the_turn_ends_and_says_when_to_come_back() {
+async fn without_waiting_the_turn_ends_with_the_reset_time() {
     let mut client = start(LIMITED).await;
     let Outcome::Failed(failure) = outcome(&client.turn("1", "hi").await) else { panic!("the turn has failed") };
     assert_eq!(failure.message, "usage limit reached: limit; it resets in 2 h");
@@ -102,7 +102,7 @@ async fn check_restart(profile: ClientProfile) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_does_not_go_on_for_those_who_do_not_want_it_any_more() {
+async fn a_wait_does_not_continue_once_it_is_disabled() {
     let mut client = start_patient(LIMITED).await;
     client.say("1", "hi").await;
     until_limited(&mut client).await;
@@ -128,7 +128,7 @@ async fn a_turn_that_waits_can_be_interrupted_and_is_over_then() {
     assert_eq!(answer(&client.turn("2", "go on").await), "now");
 }
 
-/// The costs of the turn and the thread as they were told last.
+/// The latest costs of the turn and the thread.
 fn costs(events: &[Arc<Event>]) -> (Option<f64>, Option<f64>) {
     let told = events.iter().rev().find_map(|event| match &event.body {
         Body::TokensCounted { info: Some(info), .. } => Some((info.turn_cost, info.thread_cost)),

@@ -34,7 +34,7 @@ fn ended(events: &[Arc<Event>]) -> Vec<Arc<PatchItem>> {
 }
 
 #[tokio::test]
-async fn a_patch_comes_as_a_custom_call_a_function_call_or_a_command() {
+async fn a_patch_is_a_custom_call_a_function_call_or_a_command() {
     let command = format!("apply_patch <<'EOF'\n{PATCH}\nEOF\n");
     for call in [
         custom(PATCH),
@@ -75,7 +75,7 @@ async fn a_denied_patch_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_patch_outside_the_workspace_is_asked_about_and_refused_where_nobody_may_be() {
+async fn a_patch_outside_the_workspace_needs_approval_and_is_refused_without() {
     for (policy, asks) in [("on-request", true), ("never", false)] {
         let patch = "*** Begin Patch\n*** Add File: ../outside.txt\n+x\n*** End Patch";
         let mut client = world(policy, "workspace-write").start(&script(custom(patch))).await;

@@ -13,10 +13,10 @@ use serde_json::json;
 use crate::shown;
 use crate::world::{Client, World, check_lines, one_turn, said, start};
 
-/// Answers every request.
+/// A script that answers every request.
 const ANSWERS: &str = r#"[{"repeat": true, "items": [{"text": "ok"}]}]"#;
 
-/// Says a text under changed settings and reads until the turn has ended.
+/// Runs a turn under changed settings.
 async fn turn_with(client: &mut Client, turn: &str, change: SettingsChange) {
     client.say_with(turn, vec![said("go on")], change).await;
     client.until_ended().await;
@@ -27,7 +27,7 @@ fn bytes(prompt: &Prompt) -> Vec<std::borrow::Cow<'_, str>> {
     prompt.input.iter().map(|item| item.json()).collect()
 }
 
-/// The last text of the conversation before what the user said.
+/// The last text of the conversation before the user's message.
 fn environment(prompt: &Prompt) -> String {
     let json = prompt.input[prompt.input.len() - 2].json();
     let item: serde_json::Value = serde_json::from_str(&json).expect("an item is JSON");
@@ -103,7 +103,7 @@ async fn a_file_of_instructions_takes_the_place_of_the_built_in_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn thoughts_are_shown_to_nobody_where_they_are_to_be_hidden() {
+async fn hidden_reasoning_is_not_sent_to_clients() {
     let script =
         r#"[{"items": [{"reasoning": ["ponder"], "raw": "deep"}, {"text": "a"}]}, {"items": [{"text": "b"}]}]"#;
     for (hides, shown) in [(false, true), (true, false)] {
@@ -266,7 +266,7 @@ async fn pictures_on_disk_are_sent_and_missing_ones_are_noted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn skills_of_the_user_are_told_and_those_of_a_project_only_if_it_is_trusted() {
+async fn the_model_gets_the_users_skills_and_those_of_trusted_projects() {
     let skill = |name: &str| format!("---\nname: {name}\ndescription: Does {name}\n---\nSecret of {name}.\n");
     for trusted in [false, true] {
         let mut world = World::new();

@@ -1,4 +1,4 @@
-//! A model that runs on this machine, over the three wires. The same checks are played to a scripted one, so that they are
+//! A model that runs on this machine, over the three APIs. The same checks run with a scripted model, so that they are
 //! known to work.
 
 use codex_engine::Setup;
@@ -8,12 +8,12 @@ use codex_testkit::FakeModel;
 use crate::wires::{WIRES, over_http};
 use crate::world::{Client, World, outcome};
 
-/// The variable that names a server with all three wires, such as `http://127.0.0.1:18080/v1`.
+/// The variable that names a server with all three APIs, such as `http://127.0.0.1:18080/v1`.
 const REAL_SERVER: &str = "CODEX_TEST_LLM";
 
 const NOTE: &str = "hello from a real file";
 
-/// A turn of text and one with a command, and what came of them.
+/// Runs a turn of text and one with a command, and returns the results.
 async fn converse(url: &str, wire: &str) -> Vec<String> {
     let table = format!("model_providers.real={{base_url=\"{url}\",wire_api=\"{wire}\",stream_usage=true}}");
     let settings = [&*table, "model_provider=real", "model=real", "approval_policy=never"];
@@ -42,7 +42,7 @@ async fn converse(url: &str, wire: &str) -> Vec<String> {
     transcript
 }
 
-/// The first turn brought text, and the second ran the command.
+/// The first turn returned text, and the second ran the command.
 #[track_caller]
 fn check(transcript: &[String]) {
     assert!(transcript.get(1).is_some_and(|line| !line.ends_with("model: ")), "nothing was said: {transcript:#?}");

@@ -162,7 +162,7 @@ async fn the_wait_before_a_retry_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_always_breaks_after_a_call_does_not_go_on_for_ever() {
+async fn an_answer_that_always_breaks_after_a_call_does_not_retry_forever() {
     let script = r#"[{"repeat": true, "items": [{"call": "update_plan", "args": {"plan": []}}], "end": "cut"}]"#;
     let mut client = start_with_retries(2, script).await;
     client.say("1", "hi").await;
@@ -175,7 +175,7 @@ async fn an_answer_that_always_breaks_after_a_call_does_not_go_on_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_used_up_allowance_is_said_as_such_and_tells_the_limits() {
+async fn an_exhausted_allowance_has_its_own_error_and_the_limits() {
     let script = r#"[{"status": 429, "headers": {"x-codex-primary-used-percent": "100.0"},
                       "body": {"error": {"type": "usage_limit_reached", "message": "limit reached"}}}]"#;
     let mut client = start(script).await;

@@ -1,4 +1,4 @@
-//! Reviews: a conversation of their own, and a result that the thread knows.
+//! Reviews: their own conversation, and a result that is part of the thread.
 
 use codex_log::{Abort, Body, Outcome, TurnId};
 use codex_wire::review::{ReviewRequest, ReviewTarget};

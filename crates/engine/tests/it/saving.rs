@@ -1,4 +1,4 @@
-//! The stored lines, and when they are written.
+//! The stored lines, and the order of writing and publishing.
 
 use std::fs::{OpenOptions, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::shown;
 use crate::world::{Client, Prompts, World, check, check_lines, one_turn, outcome, start};
 
-/// Reads the thread's file at the very moment an event is published, inside the call that publishes it.
+/// Reads the thread's file inside the call that publishes an event.
 struct Witness {
     file: PathBuf,
     seen: Mutex<String>,
@@ -36,7 +36,7 @@ impl Wake for Witness {
 }
 
 impl Witness {
-    /// The next event, with the file as it was when the batch it belongs to was published.
+    /// The next event, with the file as it was when the event's batch was published.
     async fn next(self: &Arc<Self>, feed: &mut Feed) -> Option<(Arc<Event>, String)> {
         let waker = Waker::from(Arc::clone(self));
         let mut next = pin!(feed.next());
@@ -50,8 +50,8 @@ impl Witness {
     }
 }
 
-/// The text that must be in the file before the event is published; none for events that are not stored, and for those
-/// that may come right behind another publication, which nobody witnesses.
+/// The text that must be in the file before the event is published; `None` for events that are not stored, and for
+/// those that may be published directly after others, which the test cannot observe.
 fn trace(body: &Body) -> Option<String> {
     match body {
         Body::Recorded(record) if record.item().is_some_and(|item| item.kind() != "function_call_output") => {
@@ -70,8 +70,8 @@ fn trace(body: &Body) -> Option<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_in_the_file_before_anyone_hears_of_it() {
-    // A pause before each whole item gives it a publication of its own.
+async fn an_event_is_in_the_file_before_it_is_published() {
+    // A pause before each complete item makes it a separate batch.
     let script = r#"[{"items": [
         {"pause_ms": 10}, {"event": {"type": "response.output_item.done", "item":
             {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "think"}]}}},
@@ -150,7 +150,7 @@ async fn sent_items_equal_saved_items() {
     }
 }
 
-/// Tries to start what cannot be saved, and returns why not, with the day's folder as `DAY`.
+/// Tries to start a thread that cannot be saved, and returns the error, with the day's folder as `DAY`.
 async fn refusal(world: &World, setup: Setup) -> String {
     let error = setup.start().await.expect_err("the thread must not start");
     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -178,7 +178,7 @@ async fn a_thread_that_cannot_be_saved_is_neither_resumed_nor_forked() {
     let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());
     let explicit = ExplicitOverrides::default();
     std::fs::set_permissions(&path, Permissions::from_mode(0o400)).expect("the file is ours");
-    // Nothing is closed to root.
+    // Root may write everywhere.
     if OpenOptions::new().append(true).open(&path).is_err() {
         let resumed = InitialHistory::Resumed { thread, explicit };
         let refused = refusal(world, Setup { initial_history: resumed, ..world.setup("[]").0 }).await;
@@ -217,7 +217,7 @@ async fn a_link_out_of_the_project_is_not_read_and_that_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_that_somebody_else_has_open_is_waited_for_two_seconds() {
+async fn a_thread_that_another_process_has_open_is_waited_for_two_seconds() {
     let mut client = one_turn(r#"[{"items": [{"text": "one"}]}]"#).await;
     client.close().await;
     let (world, path, thread) = (&client.world, client.rollout().to_owned(), client.thread.id());

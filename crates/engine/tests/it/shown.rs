@@ -4,7 +4,7 @@ use codex_log::{Body, Event, Item, Reasoning};
 use codex_model::Prompt;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload, Message, ResponseItem};
 
-/// An event: its turn, then what happened.
+/// An event: its turn, then its content.
 pub(crate) fn event(event: &Event) -> String {
     let turn = event.turn.as_ref().map_or("-", |turn| turn.as_str());
     format!("{turn} {}", body(&event.body))
@@ -33,7 +33,7 @@ fn body(body: &Body) -> String {
     }
 }
 
-/// An item as a client sees it. A user's item has a random name, so the name is left out.
+/// An item as a client sees it. A user's item has a random id, so the id is left out.
 fn shown_item(item: &Item) -> String {
     match item {
         Item::UserMessage(said) => format!("user {} piece(s)", said.content.len()),
@@ -71,7 +71,7 @@ fn content(message: &Message) -> String {
     parts.collect::<Vec<_>>().join(" + ")
 }
 
-/// The conversation in a prompt, one item a line.
+/// The conversation in a prompt, one item per line.
 pub(crate) fn input(prompt: &Prompt) -> Vec<String> {
     let items = prompt.input.iter().map(|json| serde_json::from_str(&json.json()).expect("an item is in its own form"));
     items.map(|decoded: ResponseItem| item(&decoded)).collect()

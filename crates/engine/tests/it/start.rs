@@ -1,4 +1,4 @@
-//! How a thread starts.
+//! The start of a thread.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -33,7 +33,7 @@ async fn a_thread_is_on_disk_when_start_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_file_lies_in_the_folder_of_its_day_and_is_the_owners_alone() {
+async fn the_file_is_in_the_folder_of_its_day_and_private() {
     let client = start("[]").await;
     let below = client.rollout().strip_prefix(client.world.path("home")).unwrap().display().to_string();
     let parts: Vec<&str> = below.split('/').collect();
@@ -45,7 +45,7 @@ async fn the_file_lies_in_the_folder_of_its_day_and_is_the_owners_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_event_tells_that_the_thread_has_started() {
+async fn the_first_event_is_the_start_of_the_thread() {
     let mut client = start("[]").await;
     let events = client.close().await;
     check(

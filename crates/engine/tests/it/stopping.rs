@@ -1,4 +1,4 @@
-//! How turns and threads are stopped.
+//! Interrupting turns and closing threads.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ async fn an_interrupt_ends_a_hanging_turn_once() {
     );
 }
 
-/// A model that always has something to say.
+/// A model whose answer never ends.
 struct Talkative;
 
 impl Model for Talkative {

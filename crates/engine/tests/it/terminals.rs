@@ -14,7 +14,7 @@ async fn start(entries: &[Value]) -> Client {
     world.set("features.unified_exec=true").start(&Value::Array(script).to_string()).await
 }
 
-/// A call of `exec_command` that waits for so many milliseconds.
+/// A call of `exec_command` that waits for this many milliseconds.
 fn exec(command: &str, patience: u64) -> Value {
     let args = json!({"cmd": command, "shell": "/bin/sh", "login": false, "yield_time_ms": patience});
     json!({"items": [{"call": "exec_command", "args": args}]})
@@ -25,7 +25,7 @@ fn write(chars: &str, patience: u64) -> Value {
     json!({"items": [{"call": "write_stdin", "args": args}]})
 }
 
-/// The output of all commands for the client.
+/// The output of all commands, as clients see it.
 fn printed(events: &[Arc<Event>]) -> String {
     let bytes = events.iter().filter_map(|event| match &event.body {
         Body::ItemDelta { delta: Delta::Output { bytes, .. }, .. } => Some(bytes.as_slice()),
@@ -65,7 +65,7 @@ async fn a_long_command_is_looked_at_and_typed_into() {
 }
 
 #[tokio::test]
-async fn a_session_nobody_knows_is_reported_to_the_model() {
+async fn an_unknown_session_is_reported_to_the_model() {
     let mut client = start(&[write("x", 250)]).await;
     client.turn("1", "hi").await;
     assert_eq!(outputs(&client), ["there is no running process with session ID 1"]);

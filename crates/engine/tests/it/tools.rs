@@ -1,4 +1,4 @@
-//! Calls the model makes.
+//! Tool calls of the model.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 
 use crate::world::{World, check, start};
 
-/// Plays one answer with the items given, then one that ends the turn, and shows the calls, plans and outputs.
+/// Plays an answer with these items, then one that ends the turn, and shows the calls, plans and outputs.
 async fn check_calls(items: &str, expected: Expect) {
     let mut client = start(&format!(r#"[{{"items": [{items}]}}, {{"items": [{{"text": "done"}}]}}]"#)).await;
     let events = client.turn("1", "hi").await;
@@ -21,7 +21,7 @@ async fn check_calls(items: &str, expected: Expect) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plan_is_told_and_acknowledged() {
+async fn a_plan_is_published_and_acknowledged() {
     let plan = r#"{"plan": [{"step": "Look", "status": "completed"}, {"step": "Act", "status": "pending"}]}"#;
     check_calls(
         &format!(r#"{{"call": "update_plan", "args": {plan}}}"#),
@@ -194,7 +194,7 @@ async fn every_call_of_an_answer_gets_its_output_in_order() {
 }
 
 #[tokio::test]
-async fn a_picture_is_shown_to_the_model_and_what_is_none_is_said_to_be_none() {
+async fn an_image_is_shown_to_the_model_and_other_files_are_refused() {
     let calls = r#"{"call": "view_image", "args": {"path": "dot.png"}}, {"call": "view_image", "args": {"path": "x"}}"#;
     let script = format!(r#"[{{"items": [{calls}]}}, {{"items": [{{"text": "done"}}]}}]"#);
     let mut client = World::new().file("project/dot.png", b"\x89PNG\r\n\x1a\nrest").start(&script).await;

@@ -1,4 +1,4 @@
-//! Turns as they go.
+//! The events of turns.
 
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Outcome, TurnId};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::shown;
 use crate::world::{World, check, check_lines, one_turn, outcome, said, start};
 
-/// Whether the model has said this much of a message.
+/// Whether the model has sent this much of a message.
 fn grew(body: &Body) -> bool {
     matches!(body, Body::ItemDelta { .. })
 }
@@ -42,7 +42,7 @@ async fn one_text_turn_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reasoning_comes_in_parts_and_with_the_thoughts_themselves() {
+async fn reasoning_has_summary_parts_and_raw_text() {
     let mut client = start(r#"[{"items": [{"reasoning": ["One.", "Two."], "raw": "deep"}, {"text": "A"}]}]"#).await;
     let events = client.turn("1", "hi").await;
     let about_items = |body: &Body| {
@@ -155,7 +155,7 @@ async fn tokens_add_up_over_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_reader_still_gets_the_whole_text() {
+async fn a_slow_subscriber_gets_the_whole_text() {
     let deltas = vec![r#""x""#; 2000].join(",");
     let script = format!(r#"[{{"items": [{{"text": "{}", "deltas": [{deltas}]}}]}}]"#, "x".repeat(2000));
     let mut client = start(&script).await;
@@ -176,7 +176,7 @@ async fn a_silent_reader_still_gets_the_whole_text() {
     assert!(events.iter().any(|event| whole(&event.body)));
 }
 
-/// A message may have megabytes.
+/// A message can be megabytes long.
 #[tokio::test]
 async fn all_that_shows_a_message_shares_its_text() {
     let long = "word ".repeat(40_000);

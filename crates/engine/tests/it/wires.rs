@@ -1,4 +1,4 @@
-//! The same scenarios over the three wires: a thread publishes the same events with every provider.
+//! The same scenarios over the three APIs: a thread publishes the same events with every provider.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const WEBSOCKET: &str = "websocket";
 
 const PATCH: &str = "*** Begin Patch\n*** Add File: new.txt\n+one\n*** End Patch";
 
-/// Something that happens, and what the model says to it.
+/// A scenario: the actions of the user, and the answers of the model.
 struct Scenario {
     name: &'static str,
     script: Value,
@@ -97,7 +97,7 @@ fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A thread whose provider speaks one wire, with another provider that speaks the next one.
+/// A thread whose provider uses one API, with another provider that uses the next one.
 async fn start(fake: &FakeModel, scenario: &Scenario, wire: &str) -> Client {
     let (wire, sockets) = if wire == WEBSOCKET { ("responses", true) } else { (wire, false) };
     let next = WIRES[(WIRES.iter().position(|known| *known == wire).expect("it is one") + 1) % WIRES.len()];
@@ -123,7 +123,7 @@ pub(crate) fn over_http(setup: Setup) -> Setup {
     Setup { model, ..setup }
 }
 
-/// Does what a turn is about, and returns all that the thread says.
+/// Runs the turns of a scenario, and returns all events of the thread.
 async fn play(client: &mut Client, number: usize, doing: &str) -> Vec<Arc<Event>> {
     let turn = format!("t{number}");
     let (content, change) = match doing {
@@ -155,7 +155,7 @@ async fn play(client: &mut Client, number: usize, doing: &str) -> Vec<Arc<Event>
     }
 }
 
-/// The events as text, with items numbered in order instead of the ids of a wire.
+/// The events as text, with items numbered in order instead of the ids of an API.
 fn told(client: &Client, events: &[Arc<Event>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = Vec::new();
@@ -184,7 +184,7 @@ fn told(client: &Client, events: &[Arc<Event>]) -> Vec<String> {
     lines.into_iter().map(|line| plain(client.world.without_path(&line))).collect()
 }
 
-/// A line without how long something took, which is in no two runs the same.
+/// A line without durations, which differ from run to run.
 fn without_durations(line: &str) -> String {
     let mut parts = line.split("duration");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -197,7 +197,7 @@ fn without_durations(line: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_scenario_gives_the_same_events_over_every_wire() {
+async fn every_scenario_gives_the_same_events_over_every_api() {
     let scenarios = scenarios();
     assert_eq!(scenarios.len(), 12);
     for scenario in &scenarios {
@@ -282,7 +282,7 @@ async fn provider_specific_data_is_stored_and_sent_only_to_its_provider() {
     }
 }
 
-/// The headers in which providers of each wire tell what the account still allows.
+/// The headers in which providers of each API report the remaining allowance.
 fn limits_of(wire: &str) -> Value {
     match wire {
         "anthropic" => json!({
@@ -298,7 +298,7 @@ fn limits_of(wire: &str) -> Value {
 }
 
 #[tokio::test]
-async fn only_the_responses_api_tells_limits_that_the_provider_did_not_send() {
+async fn only_the_responses_api_reports_limits_that_were_not_sent() {
     for wire in WIRES {
         let fake = FakeModel::start(r#"[{"items": [{"text": "Yes."}]}]"#);
         let mut client = start(&fake, &scenario("limits", json!([]), &["hi"]), wire).await;
@@ -315,7 +315,7 @@ async fn only_the_responses_api_tells_limits_that_the_provider_did_not_send() {
 }
 
 #[tokio::test]
-async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
+async fn limits_and_token_counts_are_reported_over_each_api() {
     for wire in WIRES {
         let usage = json!({"input": 50, "cached": 20, "written": 10, "output": 10, "reasoning": 4});
         let script = json!([{"items": [{"text": "Yes."}], "headers": limits_of(wire), "usage": usage}]);
@@ -350,7 +350,7 @@ async fn limits_and_kinds_of_tokens_are_told_over_each_wire() {
 }
 
 #[tokio::test]
-async fn an_allowance_that_is_used_up_says_when_it_returns_over_each_wire() {
+async fn an_exhausted_allowance_has_a_reset_time_over_each_api() {
     for wire in WIRES {
         let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "too much"}});
         let script = json!([{"status": 429, "headers": {"retry-after": "7200"}, "body": error}]);

@@ -1,4 +1,4 @@
-//! A home, a project and a model that notes what it was asked.
+//! A home, a project and a model that records its requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ impl World {
         self
     }
 
-    /// Writes a file, named from the folder of `home` and `project`.
+    /// Writes a file, relative to the folder of `home` and `project`.
     pub(crate) fn file(self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
         std::fs::write(self.path(name), bytes).expect("a file can be written");
         self
@@ -52,7 +52,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// A text with the folder's path as `TEMP`.
+    /// A text in which the folder's path is replaced by `TEMP`.
     pub(crate) fn without_path(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "TEMP")
     }
@@ -84,13 +84,13 @@ impl World {
         (setup, prompts)
     }
 
-    /// Starts a thread that cannot start, and tells why.
+    /// Tries to start a thread, and returns its error.
     pub(crate) async fn start_error(&self) -> StartError {
         let (setup, _) = self.setup("[]");
         setup.start().await.expect_err("the thread must not start")
     }
 
-    /// Starts a thread whose model plays a script.
+    /// Starts a thread with a scripted model.
     pub(crate) async fn start(self, script: &str) -> Client {
         let (setup, prompts) = self.setup(script);
         let (thread, feed) = setup.start().await.expect("the thread starts");
@@ -98,12 +98,12 @@ impl World {
     }
 }
 
-/// Starts a thread in a world without anything special.
+/// Starts a thread in a default world.
 pub(crate) async fn start(script: &str) -> Client {
     World::new().start(script).await
 }
 
-/// Starts a thread, says something, and reads until the turn has ended.
+/// Starts a thread and runs a turn.
 pub(crate) async fn one_turn(script: &str) -> Client {
     let mut client = start(script).await;
     client.turn("1", "hi").await;
@@ -121,7 +121,7 @@ impl Prompts {
     }
 }
 
-/// A scripted model that notes what it is asked.
+/// A scripted model that records its requests.
 struct Recorder {
     model: ScriptedModel,
     prompts: Prompts,
@@ -143,7 +143,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Says a text under the settings in force.
+    /// Sends a text with the current settings.
     pub(crate) async fn say(&self, turn: &str, text: &str) -> TurnStart {
         self.say_with(turn, vec![said(text)], SettingsChange::default()).await
     }
@@ -152,13 +152,13 @@ impl Client {
         self.thread.say(TurnId::new(turn), content, change).await.expect("the thread is open")
     }
 
-    /// Says a text and reads until the turn has ended.
+    /// Runs a turn with this text.
     pub(crate) async fn turn(&mut self, turn: &str, text: &str) -> Vec<Arc<Event>> {
         assert_eq!(self.say(turn, text).await, TurnStart::Started);
         self.until_ended().await
     }
 
-    /// The next event. At the end of a turn the thread must know what its file says.
+    /// The next event. At the end of a turn, the state of the thread must equal that of its file.
     pub(crate) async fn next(&mut self) -> Arc<Event> {
         let event = self.feed.next().await.expect("the thread says something more");
         if matches!(event.body, Body::TurnEnded(_)) {
@@ -167,7 +167,7 @@ impl Client {
         event
     }
 
-    /// Reads up to and with the first event of a kind.
+    /// Reads up to and including the first event of a kind.
     pub(crate) async fn until(&mut self, wanted: impl Fn(&Body) -> bool) -> Vec<Arc<Event>> {
         let mut events = Vec::new();
         loop {
@@ -180,12 +180,12 @@ impl Client {
         }
     }
 
-    /// Reads up to and with the end of a turn.
+    /// Reads up to and including the end of a turn.
     pub(crate) async fn until_ended(&mut self) -> Vec<Arc<Event>> {
         self.until(|body| matches!(body, Body::TurnEnded(_))).await
     }
 
-    /// Closes the thread and starts one that begins with it, in the same world.
+    /// Closes the thread and starts one that resumes it, in the same world.
     pub(crate) async fn start_again(mut self, script: &str, change: impl FnOnce(ThreadId, Setup) -> Setup) -> Self {
         self.close().await;
         let id = self.thread.id();
@@ -194,7 +194,7 @@ impl Client {
         Self { world: self.world, thread, feed, prompts }
     }
 
-    /// Closes the thread and reads all that is left.
+    /// Closes the thread and reads the remaining events.
     pub(crate) async fn close(&mut self) -> Vec<Arc<Event>> {
         self.thread.close().await;
         self.rest().await
@@ -209,7 +209,7 @@ impl Client {
         events
     }
 
-    /// The texts of what the model was sent last, without the description of its surroundings.
+    /// The texts of the last request, without the environment context.
     pub(crate) fn last_input(&self) -> Vec<String> {
         let last = self.prompts.all().pop().expect("the model was asked");
         let items = last.input.iter().map(|item| serde_json::from_str::<Value>(&item.json()).expect("an item is JSON"));
@@ -227,7 +227,7 @@ impl Client {
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
     }
 
-    /// The types of the lines of the thread's file; those of events with the event's own type.
+    /// The types of the lines of the thread's file; for events, the type of the event.
     pub(crate) fn line_kinds(&self) -> Vec<String> {
         let kind = |line: &Value| match line["type"].as_str() {
             Some("event_msg") => format!("event_msg {}", line["payload"]["type"].as_str().unwrap_or_default()),
@@ -242,7 +242,7 @@ pub(crate) fn said(text: &str) -> UserInput {
     UserInput::text(text)
 }
 
-/// How the turn that these events belong to ended. There must be exactly one end, and it must come last.
+/// The end of the turn that these events belong to. There must be exactly one, and it must come last.
 #[track_caller]
 pub(crate) fn outcome(events: &[Arc<Event>]) -> Outcome {
     let mut ends = events.iter().filter_map(|event| match &event.body {
@@ -255,7 +255,7 @@ pub(crate) fn outcome(events: &[Arc<Event>]) -> Outcome {
     end
 }
 
-/// Compares events with a snapshot, one a line.
+/// Compares events with a snapshot, one per line.
 #[track_caller]
 pub(crate) fn check(events: &[Arc<Event>], expected: Expect) {
     check_lines(&events.iter().map(|event| shown::event(event)).collect::<Vec<_>>(), expected);

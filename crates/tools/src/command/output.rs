@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_is_told_from_an_ordinary_failure() {
+    fn a_denial_is_distinguished_from_an_ordinary_failure() {
         let ran = |exit_code, text: &str| CommandOutcome { exit_code, ..CommandOutcome::not_started(text.to_owned()) };
         assert!(ran(1, "touch: cannot touch 'x': Read-only file system").looks_denied());
         assert!(!ran(1, "assertion failed").looks_denied());

@@ -39,7 +39,7 @@ pub(crate) struct CommandRequest {
     pub(crate) confinement: Confinement,
     /// The model's justification.
     pub(crate) justification: Option<String>,
-    /// How the call polls the command's terminal; `None` for a command that ends with its call.
+    /// The poll of the command's terminal; `None` for a command that ends with its call.
     pub(crate) terminal: Option<TerminalPoll>,
     /// The text to type into a running command, if this is not a command but a request to type.
     pub(crate) typed: Option<Typed>,

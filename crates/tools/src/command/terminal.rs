@@ -28,12 +28,12 @@ const MOST_PATIENCE: Duration = Duration::from_secs(30);
 /// The default number of output tokens for the model.
 const OUTPUT_TOKENS: usize = 10_000;
 
-/// How a call polls a terminal.
+/// The parameters of a poll of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TerminalPoll {
     /// The number that the model uses for the terminal.
     pub(crate) process: u64,
-    /// How long to wait for the command to end.
+    /// The time to wait for the command to end.
     pub(crate) patience: Duration,
     /// The maximum number of output bytes.
     pub(crate) limit: usize,

@@ -172,7 +172,7 @@ async fn an_answer_reaches_the_question_it_names_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_a_no_and_said_to_be() {
+async fn a_question_without_an_answer_is_declined() {
     let mut calls = lifecycle(Arc::new(OpenGate));
     let (_folder, cx) = context(&calls);
     calls.begin(call("a", "ask"), &cx);

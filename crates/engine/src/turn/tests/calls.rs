@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn calls_run_side_by_side_once_the_answer_is_whole_and_their_outputs_keep_its_order() {
+fn calls_run_concurrently_after_the_answer_and_outputs_keep_its_order() {
     check(
         "call 1 a\ncall 2 b\ncompleted\nended 2 two\nended 1 one",
         expect![[r#"
@@ -164,7 +164,7 @@ fn two_calls_about_one_terminal_or_of_one_name_do_not_run_at_once() {
 }
 
 #[test]
-fn an_interrupt_keeps_what_had_ended_and_tells_what_was_cut_off() {
+fn an_interrupt_keeps_outputs_and_reports_aborted_calls() {
     check(
         "call 1 a\ncall 2 a\ncall 3 a\ncall 4 a\ncompleted\nended 2 two\nstop 1 cut off",
         expect![[r#"

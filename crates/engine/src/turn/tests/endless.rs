@@ -3,8 +3,8 @@
 use super::*;
 use crate::turn::answer::MOST_ITEMS;
 
-/// Feeds a turn with events until it is over. Returns how many that took, how many effects are left behind in the
-/// conversation and the window, and how the turn ended.
+/// Feeds a turn with events until it is over. Returns their number, the number of effects on the conversation and the
+/// window, and the end of the turn.
 fn flood(events: impl Iterator<Item = ModelEvent>) -> (usize, usize, Outcome) {
     let (mut turn, _) = start("hi");
     let mut records = 0;

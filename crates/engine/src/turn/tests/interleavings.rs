@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Follows the effects of a turn and notices a broken promise.
+/// Follows the effects of a turn and checks its invariants.
 #[derive(Default)]
 struct Witness {
     most_at_once: usize,
-    /// Calls without an output, in the order they were made.
+    /// Calls without an output, in order.
     open_calls: Vec<String>,
-    /// Calls that have run or run now.
+    /// Calls that have run or are running.
     begun: Vec<String>,
     running: Vec<String>,
     open_items: Vec<String>,
@@ -69,7 +69,7 @@ impl Witness {
     }
 }
 
-/// The line for a word of a random script, of which `pick` chooses the call that ends.
+/// The script line for a random word; `pick` chooses the call that ends.
 fn random_line(word: usize, number: usize, pick: usize, witness: &mut Witness) -> String {
     match word {
         0 => format!("say {number}"),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_used_up_allowance_is_waited_for_and_asked_for_anew() {
+fn an_exhausted_allowance_is_waited_for_and_the_request_repeated() {
     check(
         "limited 7200\ndue\ndone m Hey\ncompleted",
         expect![[r#"
@@ -97,7 +97,7 @@ fn nobody_waits_who_does_not_want_to() {
 
 #[test]
 fn a_summary_is_waited_for_too() {
-    // The log tells neither what was said and waits for it, nor that somebody asked for it.
+    // The log records neither input that waits for a summary, nor a request for one.
     let window = Window { size: None, used: 10 };
     let (turn, _) = Turn::start(&TurnId::new("t"), said("hi"), window, policy(Some(5)));
     play(
@@ -137,7 +137,7 @@ fn a_summary_is_waited_for_too() {
 }
 
 #[test]
-fn a_turn_that_was_left_waiting_goes_on_from_there() {
+fn a_turn_that_was_left_waiting_is_resumed() {
     let (turn, effects) =
         Turn::wait_again(&TurnId::new("t"), failure("limit"), Duration::from_secs(30), Window::default(), policy(None));
     assert_eq!(effects.iter().map(show).collect::<Vec<_>>(), ["LIMIT 30s, goes on later: true"]);

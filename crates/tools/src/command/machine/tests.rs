@@ -296,7 +296,7 @@ fn on_failure_does_not_ask_about_what_failed_by_itself() {
 }
 
 #[test]
-fn a_retry_nobody_wants_leaves_the_first_result() {
+fn a_declined_retry_keeps_the_first_result() {
     check(
         "on-failure run\ndenied\nno",
         expect![[r#"

@@ -81,7 +81,7 @@ fn a_patch_inside_the_sandbox_is_applied_unasked() {
 }
 
 #[test]
-fn a_patch_outside_is_asked_about_and_applied_where_it_says() {
+fn a_patch_outside_is_approved_and_applied() {
     check(
         "on-request\noutside\nyes\ndone",
         expect![[r#"
@@ -100,7 +100,7 @@ fn a_patch_outside_is_asked_about_and_applied_where_it_says() {
 }
 
 #[test]
-fn a_yes_for_the_session_grants_the_root_that_was_told() {
+fn an_approval_for_the_session_grants_the_root_that_was_shown() {
     check(
         "on-request\noutside\nalways\ndone",
         expect![[r#"
@@ -156,7 +156,7 @@ fn granted_permissions_are_not_asked_again() {
 }
 
 #[test]
-fn a_patch_outside_is_refused_where_nobody_may_be_asked() {
+fn a_patch_outside_is_refused_if_nobody_may_be_asked() {
     check(
         "never\noutside\nyes",
         expect![[r#"
