@@ -1,6 +1,6 @@
-//! The one table of methods: what a client may ask, with what, and what comes back.
+//! The one table of methods: the name, the parameters and the response of each.
 //!
-//! Dispatch ([`for_each_method!`](crate::for_each_method)), the names in error messages, what is told of unsupported
+//! Dispatch ([`for_each_method!`](crate::for_each_method)), the names in error messages, the errors for unsupported
 //! methods and `docs/methods.md` all come from here.
 
 mod absent;
@@ -104,12 +104,12 @@ pub trait Method: Sized + 'static {
     type Response: Serialize + Send;
 }
 
-/// In which order requests are served.
+/// The order in which requests are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// At once, before the next line is read.
+    /// Immediately, before the next line is read.
     Connection,
-    /// Beside all others.
+    /// Concurrently with all others.
     Process,
     /// After earlier requests about the same thread, which its parameters name.
     Thread,
@@ -121,7 +121,7 @@ pub struct Row {
     pub name: &'static str,
     /// Names that other releases use.
     pub aliases: &'static [&'static str],
-    /// In which order its requests are served.
+    /// The order in which its requests are served.
     pub scope: Scope,
     /// The first release that had it.
     pub since: &'static str,
@@ -163,8 +163,8 @@ macro_rules! methods {
             },)*
         ];
 
-        /// Hands every method of the table to a macro, as `Name Scope,`. A server makes one match of them, in which a
-        /// method that nobody serves is missing.
+        /// Passes every method of the table to a macro, as `Name Scope,`. A server builds one match from it, so a
+        /// method without a handler does not compile.
         #[macro_export]
         macro_rules! for_each_method {
             ($dollar macro:ident) => {
@@ -179,7 +179,7 @@ macro_rules! methods {
         }
 
         impl ClientRequest {
-            /// In which order it is served.
+            /// The order in which it is served.
             #[must_use]
             pub fn scope(&self) -> Scope {
                 match self {
@@ -187,10 +187,11 @@ macro_rules! methods {
                 }
             }
 
-            /// Reads the parameters of a method. Missing ones count as `{}`.
+            /// Decodes the parameters of a method. Missing ones count as `{}`.
             ///
             /// # Errors
-            /// If there is no such method, or its parameters are wrong.
+            ///
+            /// If there is no such method, or its parameters are invalid.
             pub fn read(method: &str, params: Option<&RawValue>) -> Result<Self, ErrorObject> {
                 match method {
                     $($method $(| $alias)* => read_params(params).map(|params| Self::$name(Box::new(params))),)*
@@ -283,7 +284,7 @@ methods! { $
     /// Starts a review.
     ReviewStart = "review/start" (ReviewStartParams) -> ReviewStartResponse, Thread, "0.59";
 
-    // Threads as the clients of 2025 knew them.
+    // Threads in the methods of 2025.
 
     /// Starts a conversation.
     NewConversation = "newConversation" (NewConversationParams) -> NewConversationResponse, Process, "0.42";
@@ -372,7 +373,7 @@ methods! { $
     LogoutChatGpt = "logoutChatGpt" (Empty) -> Empty, Connection, "0.42";
     /// Returns the user agent.
     GetUserAgent = "getUserAgent" (Empty) -> GetUserAgentResponse, Connection, "0.42";
-    /// Returns what is known about the user.
+    /// Returns the known data of the user.
     UserInfo = "userInfo" (Empty) -> UserInfoResponse, Connection, "0.42";
     /// Stores the user's feedback about a thread.
     FeedbackUpload = "feedback/upload" (FeedbackUploadParams) -> FeedbackUploadResponse, Process, "0.58";
@@ -418,7 +419,7 @@ methods! { $
 
 fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
     let text = params.map_or("{}", RawValue::get);
-    // A complaint would show what stands there, and it may be a key in the wrong place.
+    // The error would show the value, which may be a key in the wrong place.
     if !text.starts_with(['{', '[']) {
         return Err(ErrorObject::invalid("Invalid request: params must be an object"));
     }

@@ -1,4 +1,5 @@
-//! JSON-RPC as the app-server speaks it: one object a line, no `jsonrpc` member needed, ids that are numbers or text.
+//! JSON-RPC as the app-server uses it: one object per line, no `jsonrpc` member needed, ids that are numbers or
+//! strings.
 
 use std::borrow::Cow;
 
@@ -6,38 +7,39 @@ use codex_wire::ids::RequestId;
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::value::RawValue;
 
-/// A mistake of the caller: unknown method, bad parameters, wrong state.
+/// An error of the caller: unknown method, invalid parameters, wrong state.
 pub const INVALID_REQUEST: i64 = -32600;
 /// A failure of this program.
 pub const INTERNAL_ERROR: i64 = -32603;
-/// Too much is going on at once; asking again later may help.
+/// Too many requests are pending; a later attempt may succeed.
 pub const OVERLOADED: i64 = -32001;
 
 /// A message from the other side.
 #[derive(Debug)]
 pub enum Incoming<'a> {
-    /// It wants an answer.
+    /// A request, which needs an answer.
     Request {
         /// The id that the response repeats.
         id: RequestId,
         method: Cow<'a, str>,
-        /// With what; `None` when there was nothing or `null`.
+        /// The parameters; `None` if they are absent or `null`.
         params: Option<&'a RawValue>,
     },
-    /// It wants none.
+    /// A notification, which needs none.
     Notification { method: Cow<'a, str> },
-    /// It answers a request of ours.
+    /// The answer to a request of this side.
     Response {
         id: RequestId,
-        /// The result, `None` for nothing or `null`; or the error.
+        /// The result, `None` if it is absent or `null`; or the error.
         result: Result<Option<&'a RawValue>, ErrorObject>,
     },
 }
 
 impl<'a> Incoming<'a> {
-    /// Reads one line.
+    /// Parses one line.
     ///
     /// # Errors
+    ///
     /// If it is not a JSON object, or neither request, notification nor response.
     pub fn read(line: &'a [u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
@@ -76,7 +78,7 @@ pub struct ErrorObject {
     /// One sentence about it.
     #[serde(default)]
     pub message: String,
-    /// More, for programs.
+    /// Additional data for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -92,12 +94,12 @@ impl ErrorObject {
         Self { code: INTERNAL_ERROR, message: message.into(), data: None }
     }
 
-    /// A mistake of the caller, as something else tells it.
+    /// An error of the caller, with the text of another error.
     pub fn from_display(error: impl std::fmt::Display) -> Self {
         Self::invalid(error.to_string())
     }
 
-    /// A failure of this program, as something else tells it.
+    /// An internal error, with the text of another error.
     pub fn internal_from(error: impl std::fmt::Display) -> Self {
         Self::internal(error.to_string())
     }
@@ -114,13 +116,13 @@ impl ErrorObject {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Response<'a, R> {
-    /// It worked.
+    /// The request succeeded.
     Result {
         /// The request.
         id: &'a RequestId,
         result: R,
     },
-    /// It did not.
+    /// The request failed.
     Error {
         /// The reason for the failure.
         error: ErrorObject,
@@ -135,7 +137,6 @@ pub struct Request<'a, P> {
     pub method: &'a str,
     /// The id that the response repeats.
     pub id: i64,
-    /// With what.
     pub params: P,
 }
 

@@ -1,7 +1,7 @@
-//! Messages about configuration, account, models, skills, files and commands: every recorded one decodes, and what
-//! we write says all that it said.
+//! Messages about configuration, account, models, skills, files and commands: every recorded one decodes, and our
+//! encoding contains all its members.
 //!
-//! `samples/server-*.jsonl` holds them, one a line: the method, and its `params`, `result` or `notification`.
+//! `samples/server-*.jsonl` contains them, one per line: the method, and its `params`, `result` or `notification`.
 
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
 
@@ -13,7 +13,7 @@ use codex_protocol::v2::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-/// Members that only 0.166 writes and that nothing here is about.
+/// Members that only 0.166 writes and that these tests do not cover.
 const NOT_KEPT: &[&str] = &["multiAgentVersion", "serverCapabilities"];
 
 /// Decodes a message, encodes it and decodes it again.
@@ -80,7 +80,7 @@ fn respell_v1(method: &str, kind: &str, message: &Value) -> Option<Value> {
     })
 }
 
-/// Everything that was recorded is written too, except `null`.
+/// Checks that everything in the recording is encoded too, except `null`.
 #[track_caller]
 fn check_says_all(recorded: &Value, written: &Value, at: &str) {
     match (recorded, written) {
@@ -113,7 +113,7 @@ fn recorded_messages_are_read_and_written() {
     }
 }
 
-/// Decodes a text and shows what we write.
+/// Decodes a text and shows our encoding.
 #[track_caller]
 fn check<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(message: Value, written: Value) {
     assert_eq!(again::<T>(&message), written);

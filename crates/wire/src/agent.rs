@@ -1,11 +1,11 @@
-//! The tree of agents: who they are, how they are doing, what waits for them.
+//! The tree of agents: their identity, their status, and their pending input.
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::TurnAbortReason;
 use crate::ids::ThreadId;
 
-/// The number of an agent in its tree, counted up and never used twice.
+/// The number of an agent in its tree, which grows and is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -30,7 +30,7 @@ spelled! {
         "spawn" => Spawn,
         /// With a copy of its parent's history.
         "fork" => Fork,
-        /// By a message to an agent that was no longer there.
+        /// By a message to an agent that had ended.
         "send_message" => SendMessage,
     }
 }
@@ -38,13 +38,13 @@ spelled! {
 spelled! {
     /// The status of an agent.
     pub open enum SubagentStatus {
-        /// Known, not launched yet.
+        /// Registered, not started yet.
         "queued" => Queued,
-        /// At work.
+        /// Working.
         "running" => Running,
-        /// Launched, with nothing to do.
+        /// Started, without work.
         "ready" => Ready,
-        /// Done.
+        /// Completed.
         "idle" => Idle,
         "failed" => Failed,
         "canceled" | "cancelled" => Canceled,
@@ -52,7 +52,7 @@ spelled! {
 }
 
 impl SubagentStatus {
-    /// Tells whether the agent is done unless it is given new work.
+    /// Whether the agent stays as it is unless it is given new work.
     #[must_use]
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Idle | Self::Failed | Self::Canceled)
@@ -81,7 +81,7 @@ pub struct SubagentSummary {
     /// The name that its parent gave it.
     #[serde(default)]
     pub label: Option<String>,
-    /// The beginning of what it was told.
+    /// The beginning of its instructions.
     #[serde(default)]
     pub summary: Option<String>,
     /// A heading for its current reasoning.
@@ -103,11 +103,11 @@ tagged! {
     pub enum SubagentLifecycleEvent by "event" {
         /// It was registered.
         "created" => Created(SubagentCreated),
-        /// It is doing something else.
+        /// Its status has changed.
         "status" => Status(SubagentStatusChange),
-        /// It named what it is thinking about.
+        /// The heading of its reasoning has changed.
         "reasoning_header" => ReasoningHeader(SubagentReasoningHeader),
-        /// It is gone.
+        /// It was removed.
         "deleted" => Deleted(SubagentDeleted),
     }
 }
@@ -182,7 +182,7 @@ pub struct InboxMessage {
     pub sender_agent_id: AgentId,
     /// Its recipient.
     pub recipient_agent_id: AgentId,
-    /// Whether it broke into what the other was doing.
+    /// Whether it interrupted the recipient.
     #[serde(default)]
     pub interrupt: bool,
     /// The text; an interrupt may have none.
@@ -197,18 +197,18 @@ pub struct InboxMessage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum SubagentCompletion {
-    /// It came to an end.
+    /// It completed.
     Completed {
         /// Its last message.
         #[serde(default)]
         last_message: Option<String>,
     },
-    /// It was stopped.
+    /// It was interrupted.
     Canceled {
         /// The reason.
         reason: TurnAbortReason,
     },
-    /// It broke.
+    /// It failed.
     Failed {
         /// The reason.
         message: String,

@@ -20,22 +20,22 @@ use crate::forms::{same_word, tag_inside, take};
 pub enum FileChange {
     /// A new file.
     Add { content: String },
-    /// A file that goes away.
+    /// A deleted file.
     Delete {
         /// The previous content; empty if the writer did not record it.
         content: String,
     },
-    /// A file that is edited.
+    /// A modified file.
     Update {
         /// The edit.
         unified_diff: String,
-        /// Its new place, if it moves.
+        /// Its new path, if it was renamed.
         move_path: Option<PathBuf>,
     },
 }
 
-/// Respells an event as the submission queue's own clients read it: the kind of each file change around its members,
-/// as in `{"add": {"content": "…"}}`.
+/// Rewrites an event in the form that clients of the submission queue read: the kind of each file change around its
+/// members, as in `{"add": {"content": "…"}}`.
 pub fn put_tags_outside(event: &mut Value) {
     let Some(changes) = event.get_mut("changes").and_then(Value::as_object_mut) else { return };
     for change in changes.values_mut() {
@@ -48,7 +48,7 @@ pub fn put_tags_outside(event: &mut Value) {
     }
 }
 
-/// Describes both forms: events of the submission queue have the kind around, all others inside.
+/// The schema of both forms: events of the submission queue have the kind around, all others inside.
 #[cfg(feature = "schema")]
 fn with_tags_outside(schema: &mut schemars::Schema) {
     let inside = schema.remove("oneOf").and_then(|forms| forms.as_array().cloned()).unwrap_or_default();
@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for FileChange {
     }
 }
 
-/// Takes a text out of an object; `null` counts as absent.
+/// Removes a string from an object; `null` counts as absent.
 fn text<E: serde::de::Error>(object: &mut Map<String, Value>, spellings: &[&str]) -> Result<Option<String>, E> {
     match take(object, spellings) {
         None | Some(Value::Null) => Ok(None),

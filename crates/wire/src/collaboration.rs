@@ -5,23 +5,22 @@ use serde::{Deserialize, Serialize};
 use crate::reasoning::ReasoningEffort;
 
 spelled! {
-    /// A way to work together.
+    /// A collaboration mode.
     #[derive(Default)]
     pub open enum ModeKind {
         /// Nothing is changed before a plan is agreed on.
         "plan" => Plan,
-        /// The usual way.
+        /// The default.
         #[default]
         "default" => Default,
     }
 }
 
-/// A way to work together, with what it sets.
+/// A collaboration mode with its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CollaborationMode {
-    /// The sort order.
     pub mode: ModeKind,
     pub settings: CollaborationSettings,
 }
@@ -41,23 +40,22 @@ pub struct CollaborationSettings {
     pub developer_instructions: Option<String>,
 }
 
-/// A way to work together, without what every thread has set anyway.
+/// A collaboration mode without the settings that every thread has anyway.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mode {
-    /// The sort order.
     pub kind: ModeKind,
     /// Instructions for the mode; the built-in ones if unset.
     pub instructions: Option<String>,
 }
 
 impl Mode {
-    /// The way alone.
+    /// A mode without instructions.
     #[must_use]
     pub fn of(mode: &CollaborationMode) -> Self {
         Self { kind: mode.mode.clone(), instructions: mode.settings.developer_instructions.clone() }
     }
 
-    /// The way with what it sets.
+    /// The mode with its settings.
     #[must_use]
     pub fn with(&self, model: String, reasoning_effort: Option<ReasoningEffort>) -> CollaborationMode {
         let developer_instructions = self.instructions.clone();

@@ -11,7 +11,7 @@ tagged! {
         "read" => Read(ReadCommand),
         /// Lists a folder.
         "list_files" => ListFiles(ListFilesCommand),
-        /// Looks for something.
+        /// Searches for a text.
         "search" => Search(SearchCommand),
         /// Anything else.
         "unknown" => Unknown(UnknownCommand),
@@ -44,7 +44,7 @@ pub struct ListFilesCommand {
     pub path: Option<String>,
 }
 
-/// A command that looks for something.
+/// A command that searches for a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

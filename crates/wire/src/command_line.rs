@@ -1,4 +1,4 @@
-//! A command as one line of text: from words to what a shell reads back as the same words.
+//! A command as one line of text that a shell parses to the same words.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ pub fn join(argv: &[String]) -> String {
     argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// Joins words into one line that shows everything that is in them.
+/// Joins words into one line that makes every character visible.
 ///
-/// Like [`join`], but a word with control characters, bidirectional marks, odd spaces or invisible characters is
-/// written as `$'…'` with escapes, so that what is shown is all there is and `bash` still reads it back as it was.
+/// Like [`join`], but a word with control characters, bidirectional marks, unusual spaces or invisible characters is
+/// written as `$'…'` with escapes, so that nothing in it is hidden and `bash` still parses it to the same word.
 #[must_use]
 pub fn display(argv: &[String]) -> String {
     let shown = argv.iter().map(|word| if word.chars().any(is_deceptive) { escaped(word) } else { quoted(word) });
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// The spellings of a part of a word.
+/// The kinds of quoting that a part of a word allows.
 #[derive(Clone, Copy)]
 struct Ways {
     bare: bool,
@@ -39,9 +39,9 @@ impl Ways {
         !self.bare && !self.single && !self.double
     }
 
-    /// The spellings of a character, which may be the `first` of its part.
+    /// The kinds of quoting that a character allows, which may be the `first` of its part.
     ///
-    /// Not every shell takes a backslash in single quotes for itself. A circumflex opens a stretch of its own, since
+    /// Not every shell takes a backslash in single quotes literally. A circumflex starts a separate part, because
     /// interactive shells may take `^a^b` for a substitution.
     const fn of(c: char, first: bool) -> Self {
         Self {
@@ -113,7 +113,7 @@ fn escaped(word: &str) -> String {
     text
 }
 
-/// Tells whether a character could hide something or make a line look like another.
+/// Whether a character could hide text or make a line look like another.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
     let invisible = matches!(c,

@@ -1,4 +1,4 @@
-//! Items of a conversation as they go into requests and files.
+//! Items of a conversation as they are written to requests and files.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,15 +10,16 @@ use serde_json::value::RawValue;
 
 use crate::response::{ContentItem, ResponseItem};
 
-/// From how many bytes of text on a message is encoded only when that is needed.
+/// The size of a text from which on a message is encoded only on demand.
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// An item of a conversation, encoded once for all requests and the file. Cloning it copies no text.
 ///
-/// The JSON of the Responses API is what it is: rollouts hold these bytes, and each request begins with those of the
-/// one before. Other wires encode what they read from it.
+/// The JSON is that of the Responses API: rollouts contain these bytes, and each request begins with those of the
+/// previous one. Other APIs encode the parsed item.
 ///
-/// A large message is not encoded: it shares its text with all that show it, and is encoded whenever it is sent.
+/// A large message is not encoded in advance: it shares its text with all its holders, and is encoded whenever it is
+/// sent.
 #[derive(Debug, Clone)]
 pub struct ConversationItem(Arc<Inner>);
 
@@ -35,10 +36,10 @@ struct Inner {
 pub struct ItemOrigin {
     /// The provider, by its id in the configuration.
     pub provider: String,
-    /// The account, where the provider has such.
+    /// The account, if the provider has accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Data that the provider wants back with the item but that is no part of it, such as signatures.
+    /// Data that the provider expects back with the item although it is not part of it, such as signatures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Value>,
 }
@@ -57,7 +58,7 @@ enum Form {
     Item(Arc<ResponseItem>),
 }
 
-/// The item on another wire.
+/// The encoding for another API.
 #[derive(Debug)]
 struct OtherForm {
     form: Arc<str>,
@@ -68,7 +69,8 @@ impl ConversationItem {
     /// Encodes an item.
     ///
     /// # Errors
-    /// Only if an item held something JSON cannot express, which none does.
+    ///
+    /// Only if an item contained a value that JSON cannot express, which none does.
     pub fn new(item: &Arc<ResponseItem>) -> Result<Self, serde_json::Error> {
         if text_bytes(item) < LARGE_BYTES {
             return serde_json::value::to_raw_value(&**item).map(Self::from);
@@ -82,7 +84,7 @@ impl ConversationItem {
         Self(Arc::new(Inner { form, bytes, origin: None, other: OnceLock::new() }))
     }
 
-    /// The same item, made by this provider.
+    /// The same item, created by this provider.
     #[must_use]
     pub fn made_by(self, origin: Option<Arc<ItemOrigin>>) -> Self {
         if origin.is_none() {
@@ -121,19 +123,21 @@ impl ConversationItem {
         }
     }
 
-    /// Adds the JSON to a buffer.
+    /// Appends the JSON to a buffer.
     pub fn append_to(&self, buffer: &mut Vec<u8>) {
         match &self.0.form {
             Form::Json(json) => buffer.extend_from_slice(json.get().as_bytes()),
-            // It was encoded before, and a buffer takes everything.
+            // It was encoded before, and writing to a buffer cannot fail.
             Form::Item(item) => drop(serde_json::to_writer(buffer, &**item)),
         }
     }
 
-    /// The parsed item. It is parsed on each call, because calls are rare and both forms would take twice the memory.
+    /// The parsed item. It is parsed on each call, because calls are rare and keeping both forms would double the
+    /// memory.
     ///
     /// # Errors
-    /// If the JSON, which may come from a file, is no item.
+    ///
+    /// If the JSON, which may come from a file, is not an item.
     pub fn typed(&self) -> Result<Arc<ResponseItem>, serde_json::Error> {
         match &self.0.form {
             Form::Json(json) => serde_json::from_str(json.get()).map(Arc::new),
@@ -141,12 +145,12 @@ impl ConversationItem {
         }
     }
 
-    /// The item in another form, identified by the name of a wire and the other parameters. The first form that is
-    /// asked for is remembered, so its requests too begin with the same bytes and nothing is encoded twice; another one
-    /// is encoded each time.
+    /// The item in another form, identified by the name of an API and further parameters. The first requested form is
+    /// cached, so requests in that form also begin with the same bytes; other forms are encoded each time.
     ///
     /// # Errors
-    /// If the JSON, which may come from a file, is no item.
+    ///
+    /// If the JSON, which may come from a file, is not an item.
     pub fn on_wire(
         &self,
         form: &Arc<str>,
@@ -181,7 +185,7 @@ impl Serialize for ConversationItem {
     }
 }
 
-/// The amount of text in a message.
+/// The size of the text in a message.
 fn text_bytes(item: &ResponseItem) -> usize {
     match item {
         ResponseItem::Message(message) => {
@@ -191,7 +195,7 @@ fn text_bytes(item: &ResponseItem) -> usize {
     }
 }
 
-/// Counts what is written.
+/// Counts bytes.
 struct Counter(usize);
 
 impl io::Write for Counter {
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_remembers_its_maker_and_says_nothing_of_it() {
+    fn the_provider_of_an_item_is_not_encoded() {
         let item = ConversationItem::new(&Arc::new(ResponseItem::Message(Message::user("hi")))).unwrap();
         let maker = |account: Option<&str>| ItemOrigin {
             provider: "one".to_owned(),

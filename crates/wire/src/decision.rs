@@ -1,40 +1,40 @@
 //! The answers of a person or a program to approval requests.
 //!
-//! Invariant: an answer that is not understood is an error, never an approval.
+//! Invariant: an answer that cannot be decoded is an error, never an approval.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value, json};
 
 use crate::forms::{same_word, take};
 
-/// The answer to a request for approval.
+/// The answer to an approval request.
 ///
-/// It is read in the words of every surface and in any case: `approved`, `accept` or `allow`, bare or as
-/// `{"action": …}`. It is written in the words of the submission queue.
+/// It is read in the words of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
+/// …}`. It is written in the words of the submission queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ReviewDecision {
-    /// Yes, this once.
+    /// Approved once.
     Approved,
-    /// Yes, and commands that begin like this are not asked about again.
+    /// Approved, and commands with this prefix are approved from now on.
     ApprovedExecpolicyAmendment {
-        /// The words such a command begins with.
+        /// The words of the prefix.
         proposed_execpolicy_amendment: Vec<String>,
     },
-    /// Yes, and the same request is not asked again in this session.
+    /// Approved, and so is the same request for the rest of this session.
     ApprovedForSession,
-    /// No; the model is told and goes on.
+    /// Denied; the model is informed and continues.
     #[default]
     Denied,
-    /// No, and the turn ends.
+    /// Denied, and the turn ends.
     Abort,
-    /// Nobody answered in time.
+    /// No answer arrived in time.
     TimedOut,
 }
 
 impl ReviewDecision {
-    /// Tells whether the request may go ahead.
+    /// Whether the action is allowed.
     #[must_use]
     pub const fn allows(&self) -> bool {
         match self {
@@ -59,7 +59,7 @@ impl ReviewDecision {
         }
     }
 
-    /// Reads `{"action": word}`, `{"denied": {..}}` and the answer that brings a rule along.
+    /// Decodes `{"action": word}`, `{"denied": {..}}` and the answer with a rule.
     fn from_object(mut object: Map<String, Value>) -> Result<Option<Self>, serde_json::Error> {
         if let Some(action) = take(&mut object, &["action"]) {
             return Ok(action.as_str().and_then(Self::from_word));
@@ -115,7 +115,7 @@ impl<'de> Deserialize<'de> for ReviewDecision {
     }
 }
 
-/// The answer to a question that an MCP server put to the user.
+/// The answer to a question of an MCP server to the user.
 ///
 /// It is read as a word in any case, bare or as `{"action": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -125,9 +125,9 @@ impl<'de> Deserialize<'de> for ReviewDecision {
 pub enum ElicitationDecision {
     /// The user answered.
     Accept,
-    /// The user would not answer.
+    /// The user declined.
     Decline,
-    /// The user broke off.
+    /// The user cancelled.
     Cancel,
 }
 

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The kind of an error. Written in snake case as the events have it.
+/// The kind of an error. Written in snake case as in events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum CodexErrorInfo {
-    /// The input no longer fits the model's window.
+    /// The input no longer fits into the model's window.
     ContextWindowExceeded,
-    /// The account's allowance is used up.
+    /// The account's allowance is exhausted.
     UsageLimitExceeded,
     /// The provider could not be reached.
     HttpConnectionFailed {
@@ -19,7 +19,7 @@ pub enum CodexErrorInfo {
         #[serde(default)]
         http_status_code: Option<u16>,
     },
-    /// The provider answered, but no stream came about.
+    /// The provider answered, but not with a stream.
     ResponseStreamConnectionFailed {
         /// The status it answered with, if any.
         #[serde(default)]
@@ -27,9 +27,9 @@ pub enum CodexErrorInfo {
     },
     /// The provider failed.
     InternalServerError,
-    /// The key or login was refused.
+    /// The key or login was rejected.
     Unauthorized,
-    /// The request was refused as wrong.
+    /// The request was rejected as invalid.
     BadRequest,
     /// The sandbox could not be set up.
     SandboxError,
@@ -47,7 +47,7 @@ pub enum CodexErrorInfo {
     },
     /// Anything else.
     Other,
-    /// A kind this release does not know, kept as it came.
+    /// A kind that this release does not know, kept unchanged.
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"kind\")"))] Value),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A word that is none of the known ones.
+/// A word that is not one of the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value `{word}`, expected one of {}", .known.join(", "))]
 pub struct UnknownWord {
@@ -12,14 +12,14 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    /// Names a word, and those that are known.
+    /// Creates the error with a word and the known ones.
     #[must_use]
     pub fn new(word: &str, known: &'static [&'static str]) -> Self {
         Self { word: word.to_owned(), known }
     }
 }
 
-/// Tells whether a word is one of the known ones, whatever its case and separators.
+/// Whether a word is one of the known ones, in any case and with any separators.
 #[must_use]
 pub fn same_word(word: &str, known: &[&str]) -> bool {
     known.iter().any(|known| letters(word).eq(letters(known)))
@@ -29,7 +29,7 @@ fn letters(word: &str) -> impl Iterator<Item = char> + '_ {
     word.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase())
 }
 
-/// Reads a member that may be absent, `null` or a value as `None`, `Some(None)` or `Some(Some(value))`.
+/// Decodes a member that may be absent, `null` or a value as `None`, `Some(None)` or `Some(Some(value))`.
 ///
 /// Use it with `#[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]`.
 pub fn nullable<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
@@ -40,12 +40,12 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// Takes the first of several spellings of a member out of an object.
+/// Removes the first of several spellings of a member from an object.
 pub(crate) fn take(object: &mut Map<String, Value>, spellings: &[&str]) -> Option<Value> {
     spellings.iter().find_map(|name| object.shift_remove(*name))
 }
 
-/// Takes one member out of a value, so that what a payload keeps unread does not repeat its own label.
+/// Removes one member from a value, so that an undecoded payload does not repeat its own label.
 #[must_use]
 pub fn without(mut value: Value, member: &str) -> Value {
     if let Value::Object(object) = &mut value {
@@ -54,7 +54,7 @@ pub fn without(mut value: Value, member: &str) -> Value {
     value
 }
 
-/// Respells `{"Kind": {..}}`, the form of releases before 0.59, as `{"type": "Kind", ..}`.
+/// Rewrites `{"Kind": {..}}`, the form of releases before 0.59, as `{"type": "Kind", ..}`.
 pub(crate) fn tag_inside(value: Value) -> Value {
     match value {
         Value::Object(object) if !object.contains_key("type") && object.len() == 1 => {
@@ -70,18 +70,16 @@ pub(crate) fn tag_inside(value: Value) -> Value {
     }
 }
 
-/// Bytes that travel as standard Base64 with padding.
+/// Bytes that are encoded as standard Base64 with padding.
 pub mod base64_bytes {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    /// Writes them.
     pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&STANDARD.encode(bytes))
     }
 
-    /// Reads them.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         STANDARD.decode(text.as_bytes()).map_err(D::Error::custom)
@@ -116,12 +114,12 @@ mod arbitrary {
         })
     }
 
-    /// A value of a kind no release has, labelled by the given member.
+    /// A value of an unknown kind, labelled by the given member.
     pub fn any_other(tag: &'static str) -> impl Strategy<Value = Value> {
         any_json().prop_map(move |extra| json!({tag: "from_the_future", "extra": extra}))
     }
 
-    /// Any JSON object, or nothing. `null` is left out because it reads as nothing.
+    /// Any JSON object, or nothing. `null` is left out because it is decoded as nothing.
     pub(crate) fn any_object() -> impl Strategy<Value = Option<Value>> {
         prop::option::of(any_json().prop_map(|inner| json!({"inner": inner})))
     }
@@ -131,7 +129,7 @@ mod arbitrary {
         (0..10_000u32).prop_map(|hundredths| f64::from(hundredths) / 100.0)
     }
 
-    /// A short list, because the lists in lists of some messages would take minutes to draw.
+    /// A short list, because nested lists of some messages would take minutes to generate.
     pub(crate) fn few<T: Arbitrary>() -> impl Strategy<Value = Vec<T>> {
         prop::collection::vec(any::<T>(), 0..4)
     }

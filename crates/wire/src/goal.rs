@@ -1,4 +1,4 @@
-//! The goal of a thread: what it works towards until that is reached, and what that has cost.
+//! The goal of a thread: its objective, its status, and its cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ spelled! {
     pub enum GoalStatus {
         /// The thread works towards it.
         "active" => Active,
-        /// Somebody has put it aside, or a turn towards it came to a bad end.
+        /// A person paused it, or a turn failed.
         "paused" => Paused,
-        /// The model cannot go on without a person.
+        /// The model cannot continue without a person.
         "blocked" => Blocked,
-        /// The account's allowance is used up.
+        /// The account's allowance is exhausted.
         "usageLimited" => UsageLimited,
-        /// The tokens set aside for it are used up.
+        /// Its token budget is exhausted.
         "budgetLimited" => BudgetLimited,
-        /// It is reached.
+        /// It is complete.
         "complete" => Complete,
     }
 }
 
-/// A goal as the rollout keeps it.
+/// A goal as the rollout stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Goal {
@@ -51,7 +51,7 @@ impl Goal {
         self.status == GoalStatus::Active
     }
 
-    /// Whether as many tokens were used as were set aside.
+    /// Whether the token budget is exhausted.
     #[must_use]
     pub fn is_budget_used_up(&self) -> bool {
         self.token_budget.is_some_and(|budget| self.tokens_used >= budget)

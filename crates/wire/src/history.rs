@@ -1,8 +1,8 @@
-//! The history of prompts that all sessions of a user share.
+//! The prompt history that all sessions of a user share.
 
 use serde::{Deserialize, Serialize};
 
-/// A prompt as an event hands it to a client.
+/// A prompt in an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

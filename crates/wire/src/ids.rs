@@ -1,22 +1,22 @@
-//! Names of things that outlive one message.
+//! Ids that outlive one message.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id".
+/// The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct ThreadId(Uuid);
 
 impl ThreadId {
-    /// Makes a name that no other thread has.
+    /// Creates a unique id.
     #[must_use]
     pub fn fresh() -> Self {
         Self(Uuid::now_v7())
     }
 
-    /// Stands for a thread whose name is not known.
+    /// The id of a thread whose id is not known.
     #[must_use]
     pub fn unknown() -> Self {
         Self(Uuid::nil())
@@ -37,7 +37,7 @@ impl std::str::FromStr for ThreadId {
     }
 }
 
-/// The name of a request of JSON-RPC, as the peer that asked chose it.
+/// The id of a JSON-RPC request, chosen by its sender.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

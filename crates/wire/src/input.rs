@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use crate::event::UserMessageEvent;
 use crate::forms::{same_word, take};
 
-/// One piece of user input.
+/// One part of user input.
 ///
-/// It is read in every form clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+/// It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
 /// `local_image` or `localImage`. It is written flat and in snake case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -20,18 +20,18 @@ pub enum UserInput {
     /// Plain text.
     Text {
         text: String,
-        /// Spans of it that a client shows as one piece, such as a file that was mentioned.
+        /// Spans of it that a client shows as one element, such as a mentioned file.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(feature = "schema", schemars(default))]
         #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
         text_elements: Vec<TextElement>,
     },
-    /// A picture by URL, usually a `data:` URL.
+    /// An image by URL, usually a `data:` URL.
     Image {
         /// The path of the image.
         image_url: String,
     },
-    /// A picture on the engine's disk, read when the turn starts.
+    /// An image on the engine's disk, read when the turn starts.
     LocalImage {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum UserInput {
     },
 }
 
-/// A span of a text that a client shows as one piece.
+/// A span of a text that a client shows as one element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -65,7 +65,7 @@ pub struct TextElement {
     pub placeholder: Option<String>,
 }
 
-/// A part of a text, counted in bytes.
+/// A range of a text in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -77,7 +77,7 @@ pub struct ByteRange {
 }
 
 impl UserInput {
-    /// Plain text in which nothing is marked.
+    /// Plain text without marked spans.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), text_elements: Vec::new() }

@@ -1,10 +1,10 @@
 //! The agent's own types: the submission and event queues, model items, rollout lines. Types that only the app-server
 //! and its clients use are in `codex-protocol`.
 //!
-//! Decoding is lenient: unknown fields are ignored, both spellings are accepted where releases differ, and a
-//! kind this release does not know is kept as it came. Encoding is strict: one spelling, pinned by recordings.
+//! Decoding is lenient: unknown fields are ignored, both spellings are accepted where releases differ, and an unknown
+//! kind is kept unchanged. Encoding is strict: one spelling, pinned by recordings.
 //!
-//! Invariant: types and their encoding only. No I/O, no clock, no async runtime.
+//! Invariant: types and their encoding only.
 
 #[macro_use]
 mod tagged;

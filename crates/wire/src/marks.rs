@@ -1,11 +1,11 @@
-//! Marks around pictures, as the newest releases have them, so that a model can tell which one is meant.
+//! Markers around images, as in the newest releases, so that a model can tell which one is meant.
 
 use std::path::Path;
 
 use crate::input::UserInput;
 use crate::response::{ContentItem, Message};
 
-/// Puts marks around the pictures of a message that was made of this input, piece by piece. A picture on disk is named
+/// Adds markers around the images of a message that was built from this input, part by part. An image on disk is named
 /// by its number and its path.
 #[must_use]
 pub fn around_images(content: &[UserInput], message: Message, cwd: &Path) -> Message {

@@ -1,7 +1,6 @@
 //! Tools, resources and results of MCP servers.
 //!
-//! Schemas, annotations and content blocks are passed through as they come: the engine hands them on and does not
-//! look inside.
+//! Schemas, annotations and content blocks are passed through unchanged: the engine does not look inside.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -35,16 +34,16 @@ pub struct CallToolResult {
         proptest(strategy = "proptest::collection::vec(crate::forms::any_json(), 0..3)")
     )]
     pub content: Vec<Value>,
-    /// The same as data, from servers that give it.
+    /// The structured form, from servers that send it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub structured_content: Option<Value>,
-    /// Whether the tool says it failed.
+    /// Whether the tool reports a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
 }
 
-/// Reads the outcome of a call: `{"Ok": ..}`, `{"Err": ".."}`, or a bare result or message.
+/// Decodes the result of a call: `{"Ok": ..}`, `{"Err": ".."}`, or a bare result or message.
 pub(crate) fn call_outcome<'de, D>(deserializer: D) -> Result<Result<CallToolResult, String>, D::Error>
 where
     D: Deserializer<'de>,
@@ -83,13 +82,13 @@ pub struct Tool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub output_schema: Option<Value>,
-    /// Hints about what it does to the world.
+    /// Hints about its effects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub annotations: Option<Value>,
 }
 
-/// Something an MCP server lets others read.
+/// A resource of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -97,7 +96,7 @@ pub struct Tool {
 pub struct Resource {
     /// Its name.
     pub name: String,
-    /// Its path.
+    /// Its URI.
     pub uri: String,
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +115,7 @@ pub struct Resource {
     pub annotations: Option<Value>,
 }
 
-/// A family of resources whose address has gaps to fill.
+/// A resource template: a URI with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -124,7 +123,7 @@ pub struct Resource {
 pub struct ResourceTemplate {
     /// Its name.
     pub name: String,
-    /// The address with its gaps.
+    /// The URI with its placeholders.
     pub uri_template: String,
     /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,7 +142,7 @@ pub struct ResourceTemplate {
 spelled! {
     /// The login state for an MCP server.
     pub open enum McpAuthStatus {
-        /// The server knows no login.
+        /// The server supports no login.
         "unsupported" => Unsupported,
         "not_logged_in" => NotLoggedIn,
         "bearer_token" => BearerToken,

@@ -1,10 +1,10 @@
-//! Names that many messages repeat.
+//! Ids that many messages repeat.
 
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// The name of a thread, a turn or an item, of which all messages share one copy.
+/// The id of a thread, a turn or an item, of which all messages share one copy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name(Arc<str>);
 
@@ -26,7 +26,7 @@ impl Serialize for Name {
     }
 }
 
-/// On the wire it is a string like any other.
+/// On the wire it is an ordinary string.
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Name {
     fn inline_schema() -> bool {

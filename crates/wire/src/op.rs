@@ -1,4 +1,4 @@
-//! The submission queue: what a client asks the engine to do.
+//! The submission queue: requests of a client to the engine.
 
 use std::path::PathBuf;
 
@@ -42,17 +42,17 @@ tagged! {
         "patch_approval" => PatchApproval(ApprovalAnswer),
         /// Answer a question of an MCP server.
         "resolve_elicitation" => ResolveElicitation(ResolveElicitation),
-        /// Append a line to the history of prompts.
+        /// Append an entry to the prompt history.
         "add_to_history" => AddToHistory(AddToHistory),
-        /// Read a line of the history of prompts.
+        /// Read an entry of the prompt history.
         "get_history_entry_request" => GetHistoryEntryRequest(GetHistoryEntryRequest),
-        /// Name the rollout file.
+        /// Return the path of the rollout file.
         "get_path" => GetPath,
         /// List the tools of the MCP servers.
         "list_mcp_tools" => ListMcpTools,
         /// List the prompts of the user.
         "list_custom_prompts" => ListCustomPrompts,
-        /// List the skills that apply to some folders.
+        /// List the skills of some folders.
         "list_skills" => ListSkills(ListSkills),
         /// Compact the conversation to make room.
         "compact" => Compact,
@@ -77,7 +77,7 @@ pub struct UserInputOp {
     /// The user's input, in order.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub items: Vec<UserInput>,
-    /// The answer to go back to first, in sessions of the earliest clients.
+    /// The answer to return to first, in sessions of the earliest clients.
     #[serde(default, alias = "response_id", skip_serializing_if = "Option::is_none")]
     pub last_response_id: Option<String>,
 }
@@ -103,13 +103,13 @@ pub struct UserTurn {
     pub effort: Option<ReasoningEffort>,
     /// The detail of reasoning summaries.
     pub summary: ReasoningSummary,
-    /// The JSON Schema that the last message is to fit.
+    /// The JSON Schema that the last message must follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub final_output_json_schema: Option<Value>,
 }
 
-/// Settings to change; what is absent stays as it is.
+/// Settings to change; absent members are unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -140,9 +140,9 @@ pub struct TurnContextOverride {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ApprovalAnswer {
-    /// The call that asked, or the submission whose turn asked.
+    /// The call of the question, or the submission of its turn.
     pub id: String,
-    /// The turn that asked, from clients that know it.
+    /// The turn of the question, from clients that know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The answer.
@@ -154,9 +154,9 @@ pub struct ApprovalAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ResolveElicitation {
-    /// The server that asked.
+    /// The server of the question.
     pub server_name: String,
-    /// Its name for the question.
+    /// Its id of the question.
     pub request_id: RequestId,
     /// The answer.
     pub decision: ElicitationDecision,
@@ -167,7 +167,7 @@ pub struct ResolveElicitation {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AddToHistory {
-    /// The line.
+    /// The entry.
     pub text: String,
 }
 
@@ -176,7 +176,7 @@ pub struct AddToHistory {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryRequest {
-    /// The index of the line, oldest first.
+    /// The index of the entry, oldest first.
     pub offset: usize,
     /// The requested file; the response is empty if it was replaced since.
     pub log_id: u64,
@@ -188,7 +188,7 @@ pub struct GetHistoryEntryRequest {
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ListSkills {
-    /// The folders; none means the working directory.
+    /// The folders; if empty, the working directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub cwds: Vec<PathBuf>,

@@ -10,13 +10,13 @@ use crate::forms::take;
 spelled! {
     /// The policy for asking before acting.
     pub enum AskForApproval {
-        /// Only commands known to be harmless run unasked.
+        /// Only commands that are known to be safe run without approval.
         "untrusted" | "unless-trusted" => UnlessTrusted,
-        /// Everything runs in the sandbox; what fails there is asked about.
+        /// Everything runs in the sandbox; a command that fails there may run outside after approval.
         "on-failure" => OnFailure,
-        /// The model says when it wants more than the sandbox gives.
+        /// The model requests approval when it needs more than the sandbox allows.
         "on-request" => OnRequest,
-        /// Nobody is asked; failures go back to the model.
+        /// Nothing is asked; failures are returned to the model.
         "never" => Never,
     }
 }
@@ -25,12 +25,12 @@ spelled! {
     /// The reviewer of approval requests.
     #[derive(Default)]
     pub open enum ApprovalsReviewer {
-        /// The person in front of the client.
+        /// The person who uses the client.
         #[default]
         "user" => User,
-        /// A program, which does not exist here.
+        /// A program, which this release does not have.
         "auto_review" => AutoReview,
-        /// The same, by an older name.
+        /// The same, with an older name.
         "guardian_subagent" => GuardianSubagent,
     }
 }
@@ -45,7 +45,7 @@ spelled! {
 }
 
 spelled! {
-    /// Whether an outer sandbox lets commands reach the network.
+    /// Whether an outer sandbox gives commands network access.
     #[derive(Default)]
     pub enum NetworkAccess {
         #[default]
@@ -64,9 +64,9 @@ pub enum SandboxPolicy {
     DangerFullAccess,
     /// Read everything, write nothing, no network.
     ReadOnly,
-    /// The caller has already confined this process; no second sandbox is put around commands.
+    /// The caller has already confined this process; commands get no second sandbox.
     ExternalSandbox {
-        /// Whether the outer sandbox lets traffic out.
+        /// Whether the outer sandbox allows network access.
         #[cfg_attr(feature = "schema", schemars(default))]
         network_access: NetworkAccess,
     },
@@ -80,23 +80,23 @@ pub enum SandboxPolicy {
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WorkspaceWrite {
-    /// Writable folders besides the working directory and the temporary folders.
+    /// Writable folders in addition to the working directory and the temporary folders.
     #[serde(alias = "writableRoots", skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub writable_roots: Vec<PathBuf>,
     /// Whether commands may use the network.
     #[serde(alias = "networkAccess")]
     pub network_access: bool,
-    /// Takes `$TMPDIR` out of the writable folders.
+    /// Excludes `$TMPDIR` from the writable folders.
     #[serde(alias = "excludeTmpdirEnvVar")]
     pub exclude_tmpdir_env_var: bool,
-    /// Takes `/tmp` out of the writable folders.
+    /// Excludes `/tmp` from the writable folders.
     #[serde(alias = "excludeSlashTmp")]
     pub exclude_slash_tmp: bool,
 }
 
 impl AskForApproval {
-    /// Whichever of both asks more.
+    /// The stricter of both.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         let rank = |policy| match policy {

@@ -1,15 +1,15 @@
-//! Prompts that the user keeps in files.
+//! Prompts that the user stores in files.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A prompt that the user keeps in a file and calls by name.
+/// A prompt that the user stores in a file and calls by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomPrompt {
-    /// The name, which is that of the file without its ending.
+    /// The name: that of the file without its extension.
     pub name: String,
     /// The file.
     pub path: PathBuf,

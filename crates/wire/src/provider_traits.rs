@@ -1,13 +1,13 @@
-//! Differences between providers. The tables are in `config`, and the wires of `model` follow them.
+//! Differences between providers. The tables are in `config`, and the APIs of `model` follow them.
 
 spelled! {
     /// The schemas that a provider accepts for tool arguments.
     pub enum SchemaForm {
-        /// All of JSON Schema, and it can hold the model to one.
+        /// All of JSON Schema, and the provider can enforce one.
         "strict" => Strict,
         /// All of JSON Schema.
         "full" => Full,
-        /// Types, properties and lists of words, and nothing else.
+        /// Only types, properties and enumerations of strings.
         "simple" => Simple,
     }
 }
@@ -15,11 +15,11 @@ spelled! {
 spelled! {
     /// The form of the reasoning effort in a provider's requests.
     pub enum ReasoningField {
-        /// It is not: the field would be refused, or nothing is known of the provider.
+        /// It is not sent: the provider would reject the field, or is unknown.
         "none" => None,
-        /// By `reasoning_effort`, or by `output_config.effort` and a budget, each on its own wire.
+        /// As `reasoning_effort`, or as `output_config.effort` with a budget, depending on the API.
         "effort" => Effort,
-        /// By the object `reasoning`.
+        /// As the object `reasoning`.
         "object" => Object,
     }
 }
@@ -27,9 +27,9 @@ spelled! {
 spelled! {
     /// The use of a provider's reasoning.
     pub enum Thoughts {
-        /// They are the thoughts themselves, which clients show on request.
+        /// It is raw reasoning, which clients show on request.
         "raw" => Raw,
-        /// They are already summaries for people.
+        /// It is already a summary for people.
         "summary" => Summary,
     }
 }
@@ -37,11 +37,11 @@ spelled! {
 spelled! {
     /// The use of a provider's cache.
     pub enum CacheForm {
-        /// It has none, or one that needs no help.
+        /// It has none, or one that needs no hints.
         "none" => None,
-        /// By a key that names the thread.
+        /// With a key that identifies the thread.
         "key" => Key,
-        /// By marks within the request.
+        /// With markers within the request.
         "marks" => Marks,
     }
 }
@@ -50,12 +50,12 @@ spelled! {
     /// The request form of reasoning in the Messages API.
     #[derive(Default)]
     pub enum ThinkingForm {
-        /// It does not think.
+        /// No reasoning.
         #[default]
         "none" => None,
-        /// As it sees fit, with an effort.
+        /// Adaptive, with an effort.
         "adaptive" => Adaptive,
-        /// With a number of tokens to think in.
+        /// With a token budget.
         "budget" => Budget,
     }
 }
@@ -73,13 +73,13 @@ spelled! {
 }
 
 spelled! {
-    /// The tool by which a model was trained to run commands.
+    /// The tool with which a model was trained to run commands.
     #[derive(Default, PartialOrd, Ord)]
     pub enum ShellForm {
         /// `shell`, which takes a program and its arguments.
         #[default]
         "shell" => Shell,
-        /// `shell_command`, which takes one line.
+        /// `shell_command`, which takes one command line.
         "shell_command" => ShellCommand,
         /// `exec_command`, which runs in a terminal.
         "exec_command" => ExecCommand,
@@ -90,13 +90,13 @@ spelled! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of a table, and none depends on another")]
 pub struct ProviderTraits {
-    /// The header that the key goes in as it is; `None` for a bearer token.
+    /// The header that contains the key; `None` for a bearer token.
     pub key_header: Option<String>,
-    /// The version of its interface, which some want to be told.
+    /// The version of its API, which some providers require.
     pub api_version: Option<String>,
-    /// Whether it takes tools with free text and a grammar.
+    /// Whether it accepts tools with free text and a grammar.
     pub custom_tools: bool,
-    /// Whether it has tools of its own, such as the search of the web.
+    /// Whether it has built-in tools, such as web search.
     pub hosted_tools: bool,
     /// The maximum length of a tool name.
     pub tool_name_length: usize,
@@ -107,18 +107,18 @@ pub struct ProviderTraits {
     /// The form of the reasoning effort in requests.
     pub reasoning: ReasoningField,
     pub thoughts: Thoughts,
-    /// Whether it wants its thoughts back, where the wire leaves that open.
+    /// Whether it expects its reasoning back, where the API leaves that open.
     pub returns_thoughts: bool,
-    /// Whether it counts tokens in a stream when it is asked to.
+    /// Whether it reports token usage in a stream on request.
     pub stream_usage: bool,
     /// The use of its cache.
     pub cache: CacheForm,
-    /// Whether it keeps answers, so that their items go by their names.
+    /// Whether it stores answers, so that requests can refer to their items by id.
     pub store: bool,
 }
 
 impl ProviderTraits {
-    /// A provider of which nothing is known. It is told nothing that not every server of its wire understands.
+    /// An unknown provider. Requests to it contain nothing that some server of its API does not understand.
     #[must_use]
     pub fn unknown() -> Self {
         Self {
@@ -138,7 +138,7 @@ impl ProviderTraits {
         }
     }
 
-    /// A provider with the Responses API, which takes all that the makers of that wire do.
+    /// A provider with the Responses API, with all its features.
     #[must_use]
     pub fn responses() -> Self {
         Self {

@@ -8,10 +8,9 @@ use serde_json::Value;
 use crate::text::Text;
 
 tagged! {
-    /// One item of a conversation: what was said, thought, called, or handed back.
+    /// One item of a conversation: a message, reasoning, a call, or an output.
     ///
-    /// Ids that a provider gave its items are read but not written, because a request that stores nothing must
-    /// not name them.
+    /// Ids of a provider are read but not written, because a request that stores nothing must not name them.
     pub enum ResponseItem by "type" {
         "message" => Message(Message),
         "reasoning" => Reasoning(Reasoning),
@@ -26,12 +25,12 @@ tagged! {
     }
 }
 
-/// Something said by one side.
+/// A message of one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Message {
-    /// The provider's name for the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
@@ -43,13 +42,13 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of the user made of one text.
+    /// A message of the user with one text.
     #[must_use]
     pub fn user(text: impl Into<Text>) -> Self {
         Self::input("user", text)
     }
 
-    /// A developer message, which outranks the user's.
+    /// A developer message, which takes precedence over the user's.
     #[must_use]
     pub fn developer(text: impl Into<Text>) -> Self {
         Self::input("developer", text)
@@ -75,7 +74,7 @@ impl Message {
     }
 }
 
-/// One part of a message. A kind this release does not know must not cost the rest of the message.
+/// One part of a message. An unknown kind must not invalidate the rest of the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("x-open" = true)))]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -86,9 +85,9 @@ pub enum ContentItem {
         /// The text.
         text: Text,
     },
-    /// A picture for the model.
+    /// An image for the model.
     InputImage {
-        /// Its address, usually a `data:` URL.
+        /// Its URL, usually a `data:` URL.
         image_url: String,
     },
     /// Text of the model.
@@ -101,13 +100,13 @@ pub enum ContentItem {
         /// The text.
         refusal: Text,
     },
-    /// A part this release does not know, kept as it came.
+    /// A part that this release does not know, kept unchanged.
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"type\")"))] Value),
 }
 
-/// Not derived: a derived one would copy the text, which may be large.
+/// Not derived: a derived implementation would copy the text, which may be large.
 impl<'de> Deserialize<'de> for ContentItem {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut value = Value::deserialize(deserializer)?;
@@ -130,7 +129,7 @@ impl<'de> Deserialize<'de> for ContentItem {
 }
 
 impl ContentItem {
-    /// The text of this part, unless it is a picture.
+    /// The text of this part, unless it is an image.
     #[must_use]
     pub fn text(&self) -> Option<&Text> {
         match self {
@@ -145,17 +144,17 @@ impl ContentItem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Reasoning {
-    /// The provider's name for the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "String::new()"))]
     pub id: String,
-    /// The summary, one part a heading.
+    /// The summary, one entry per part.
     #[serde(default)]
     pub summary: Vec<ReasoningSummaryText>,
-    /// The thoughts themselves, from models that show them.
+    /// The raw reasoning, from models that show it.
     #[serde(default)]
     pub content: Option<Vec<ReasoningContent>>,
-    /// The thoughts in a form that only the provider reads.
+    /// The reasoning in a form that only the provider can read.
     #[serde(default)]
     pub encrypted_content: Option<String>,
 }
@@ -173,18 +172,18 @@ pub enum ReasoningSummaryText {
     },
 }
 
-/// One part of the thoughts themselves.
+/// One part of raw reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub enum ReasoningContent {
-    /// As `gpt-oss` models write it.
+    /// The spelling of `gpt-oss` models.
     ReasoningText {
         /// The text.
         text: String,
     },
-    /// As others write it.
+    /// The spelling of other models.
     Text {
         /// The text.
         text: String,
@@ -192,7 +191,7 @@ pub enum ReasoningContent {
 }
 
 impl ReasoningContent {
-    /// The text, whichever spelling it came in.
+    /// The text, in either spelling.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -206,7 +205,7 @@ impl ReasoningContent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct LocalShellCall {
-    /// The provider's name for the item, which older models use in place of a call id.
+    /// The provider's id of the item, which older models use instead of a call id.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
@@ -237,7 +236,7 @@ pub enum LocalShellAction {
     Exec(LocalShellExec),
 }
 
-/// A program with its arguments and surroundings.
+/// A program with its arguments and environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -256,7 +255,7 @@ pub struct LocalShellExec {
     /// The identity that it runs under.
     #[serde(default)]
     pub user: Option<String>,
-    /// Whether the model asks to leave the sandbox.
+    /// Whether the model requests to run outside the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with_escalated_permissions: Option<bool>,
     /// The reason for the request.
@@ -269,13 +268,13 @@ pub struct LocalShellExec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct FunctionCall {
-    /// The provider's name for the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
     /// The tool.
     pub name: String,
-    /// The group of tools it belongs to, for providers that have such groups.
+    /// The group of tools that it belongs to, for providers with such groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// JSON in a string, exactly as the model wrote it.
@@ -289,13 +288,12 @@ pub struct FunctionCall {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct FunctionCallOutput {
-    /// The call this answers.
+    /// The call of this output.
     pub call_id: String,
-    /// The answer.
     pub output: FunctionCallOutputPayload,
 }
 
-/// The answer of a tool: text, or parts when there are pictures.
+/// The output of a tool: text, or parts if there are images.
 ///
 /// It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -304,7 +302,7 @@ pub struct FunctionCallOutput {
 pub enum FunctionCallOutputPayload {
     /// Plain text.
     Text(String),
-    /// Text and pictures.
+    /// Text and images.
     Parts(Vec<ContentItem>),
 }
 
@@ -336,7 +334,7 @@ impl<'de> Deserialize<'de> for FunctionCallOutputPayload {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCall {
-    /// The provider's name for the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
@@ -356,18 +354,17 @@ pub struct CustomToolCall {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomToolCallOutput {
-    /// The call this answers.
+    /// The call of this output.
     pub call_id: String,
-    /// The answer.
     pub output: FunctionCallOutputPayload,
 }
 
-/// A search that the provider ran by itself.
+/// A web search that the provider ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebSearchCall {
-    /// The provider's name for the item.
+    /// The provider's id of the item.
     #[serde(default, skip_serializing)]
     #[cfg_attr(feature = "arbitrary", proptest(value = "None"))]
     pub id: Option<String>,
@@ -403,7 +400,7 @@ pub struct WebQuery {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct WebPage {
-    /// Its address.
+    /// Its URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
@@ -421,23 +418,23 @@ pub struct WebFind {
     pub pattern: Option<String>,
 }
 
-/// A snapshot of the work tree that `undo` goes back to; never sent to a model.
+/// A snapshot of the work tree to which `undo` returns; never sent to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GhostSnapshot {
-    /// The commit that holds it.
+    /// The commit of the snapshot.
     pub ghost_commit: GhostCommit,
 }
 
-/// A commit that no branch names.
+/// A commit without a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GhostCommit {
     /// Its hash.
     pub id: String,
-    /// The commit it was made on.
+    /// Its parent commit.
     pub parent: Option<String>,
     /// Files that were untracked before.
     #[serde(default)]
@@ -452,6 +449,6 @@ pub struct GhostCommit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Compaction {
-    /// The summary in a form that only the provider reads.
+    /// The summary in a form that only the provider can read.
     pub encrypted_content: String,
 }

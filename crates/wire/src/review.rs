@@ -1,4 +1,4 @@
-//! Reviews of changes: what is asked and what was found.
+//! Reviews of changes: their targets and findings.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ tagged! {
         "baseBranch" | "base_branch" => BaseBranch(BaseBranchTarget),
         /// One commit.
         "commit" => Commit(CommitTarget),
-        /// Free instructions.
+        /// Custom instructions.
         "custom" => Custom(CustomTarget),
     }
 }
@@ -26,7 +26,7 @@ impl ReviewTarget {
     }
 }
 
-/// The branch a review compares with.
+/// The base branch of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -35,7 +35,7 @@ pub struct BaseBranchTarget {
     pub branch: String,
 }
 
-/// The commit a review looks at.
+/// The commit that is reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -47,16 +47,16 @@ pub struct CommitTarget {
     pub title: Option<String>,
 }
 
-/// A review in the user's own words.
+/// A review with custom instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CustomTarget {
-    /// The words.
+    /// The instructions.
     pub instructions: String,
 }
 
-/// A wish for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`.
+/// A request for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -84,7 +84,7 @@ pub struct EnteredReviewModeEvent {
     /// The description shown to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_facing_hint: Option<String>,
-    /// The instructions of the reviewer, for clients that know no targets.
+    /// The instructions of the reviewer, for clients that do not know targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
 }
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for EnteredReviewModeEvent {
     }
 }
 
-/// Both forms of a wish at once.
+/// Both forms of a request at once.
 #[derive(Deserialize)]
 struct AnyRequest {
     target: Option<ReviewTarget>,
@@ -133,14 +133,14 @@ pub struct ReviewOutputEvent {
     pub overall_confidence_score: f64,
 }
 
-/// One thing a review found.
+/// One finding of a review.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct ReviewFinding {
-    /// It in a line.
+    /// Its title.
     pub title: String,
-    /// It in full.
+    /// Its full text.
     pub body: String,
     /// The reviewer's confidence, from 0 to 1.
     #[serde(default)]
@@ -149,7 +149,7 @@ pub struct ReviewFinding {
     /// The priority; 0 is the highest.
     #[serde(default)]
     pub priority: i32,
-    /// Its path.
+    /// Its location.
     pub code_location: ReviewCodeLocation,
 }
 
@@ -164,7 +164,7 @@ pub struct ReviewCodeLocation {
     pub line_range: ReviewLineRange,
 }
 
-/// Lines of a file, counted from 1, both ends included.
+/// Lines of a file, counted from 1, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

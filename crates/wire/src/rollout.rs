@@ -1,7 +1,7 @@
-//! Rollout files: the record of a thread, one JSON object a line.
+//! Rollout files: the record of a thread, one JSON object per line.
 //!
 //! Invariant: a line that has a `timestamp` and a `type` always decodes. Content that this release does not know, or
-//! knows in another shape, is kept as it came.
+//! knows in another form, is kept unchanged.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use crate::response::ResponseItem;
 pub struct RolloutLine {
     /// The time in UTC with milliseconds.
     pub timestamp: String,
-    /// Its number in the file, in files of 0.166 and later.
+    /// Its ordinal in the file, in files of 0.166 and later.
     pub ordinal: Option<u64>,
     pub item: RolloutItem,
 }
@@ -40,13 +40,13 @@ pub enum RolloutItem {
     Compacted(CompactedItem),
     /// The settings of the following requests.
     TurnContext(TurnContextItem),
-    /// Something a client was told.
+    /// A message that a client received.
     EventMsg(EventMsg),
-    /// A line this release does not know, or knows in another shape.
+    /// A line that this release does not know, or knows in another form.
     Other(OtherItem),
 }
 
-/// A line of a rollout file kept as it came.
+/// A line of a rollout file that is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct OtherItem {
@@ -122,7 +122,7 @@ impl Serialize for RolloutLine {
     }
 }
 
-/// The members of a line before its payload is looked at.
+/// The members of a line before its payload is decoded.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]
@@ -160,11 +160,11 @@ pub struct SessionMeta {
     pub timestamp: String,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// The client that began it.
+    /// The client that started it.
     pub originator: String,
-    /// The release that began it.
+    /// The release that started it.
     pub cli_version: String,
-    /// The instructions of the user, as the project's files gave them.
+    /// The instructions of the user and the project.
     #[serde(default)]
     pub instructions: Option<String>,
     /// The kind of client that started it.
@@ -176,7 +176,7 @@ pub struct SessionMeta {
     /// Members of 0.166.
     #[serde(flatten)]
     pub lineage: SessionLineage,
-    /// The state of the work tree.
+    /// The state of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitInfo>,
 }
@@ -192,7 +192,7 @@ pub struct SessionLineage {
     /// The thread this one is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from_id: Option<ThreadId>,
-    /// The time of the import; none for threads that started here. An addition of this program.
+    /// The time of the import; `None` for threads that started here. An addition of this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported_at: Option<String>,
     /// The thread that started this one.
@@ -209,11 +209,11 @@ pub struct SessionLineage {
     /// The layout of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history_mode: Option<String>,
-    /// The instructions the model was given.
+    /// The instructions of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub base_instructions: Option<Value>,
-    /// The folders it may work in.
+    /// The writable folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
     pub runtime_workspace_roots: Option<Vec<PathBuf>>,
@@ -231,19 +231,19 @@ pub struct SessionLineage {
 pub enum SessionSource {
     /// The terminal interface.
     Cli,
-    /// An editor, or any client of the app server.
+    /// An editor, or any client of the app-server.
     VsCode,
-    /// A run without a person.
+    /// A non-interactive run.
     Exec,
-    /// A client of MCP.
+    /// An MCP client.
     #[serde(alias = "appServer", alias = "app_server")]
     Mcp,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
     /// Another thread.
     #[serde(alias = "subAgent", alias = "sub_agent")]
     SubAgent(SubAgentSource),
-    /// A source this release does not know, kept as it came.
+    /// A source that this release does not know, kept unchanged.
     #[serde(untagged)]
     Other(#[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_other(\"future\")"))] Value),
 }
@@ -256,11 +256,11 @@ pub enum SessionSource {
 pub enum SubAgentSource {
     /// To review changes.
     Review,
-    /// To sum up the conversation.
+    /// To compact the conversation.
     Compact,
-    /// By a model's call.
+    /// By a call of a model.
     ThreadSpawn(ThreadSpawn),
-    /// For something else, in a word.
+    /// For another reason.
     Other(String),
 }
 
@@ -273,7 +273,7 @@ pub struct ThreadSpawn {
     pub parent_thread_id: ThreadId,
     /// Its depth below the root.
     pub depth: i64,
-    /// Its place in the tree.
+    /// Its path in the tree.
     #[serde(default)]
     pub agent_path: Option<String>,
     #[serde(default)]
@@ -282,7 +282,7 @@ pub struct ThreadSpawn {
     pub agent_role: Option<String>,
 }
 
-/// The state of a work tree under git.
+/// The state of a git repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -293,7 +293,7 @@ pub struct GitInfo {
     /// The branch that is checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The address of its origin.
+    /// The URL of its origin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_url: Option<String>,
 }
@@ -320,7 +320,7 @@ pub struct TurnContextItem {
     pub collaboration_mode: Option<CollaborationMode>,
 }
 
-/// A summary that takes the place of the conversation before it.
+/// A summary that replaces the conversation before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CompactedItem {

@@ -1,7 +1,6 @@
 //! Types as JSON Schema (draft 7).
 //!
-//! Reading is more lenient than what is described here: old names of members and other spellings of words are taken
-//! as well.
+//! Decoding is more lenient than the schemas: old names of members and other spellings of words are accepted as well.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -19,7 +18,7 @@ pub fn written_form<T: JsonSchema>() -> Value {
     SchemaSettings::draft07().for_serialize().into_generator().into_root_schema_for::<T>().into()
 }
 
-/// A schema in which enums that may have further kinds (`x-open`) take any kind that is none of theirs.
+/// A schema in which open enums (`x-open`) accept any kind other than theirs.
 #[must_use]
 pub fn opened(schema: Value) -> Value {
     match schema {
@@ -40,7 +39,7 @@ pub fn opened(schema: Value) -> Value {
     }
 }
 
-/// The tag that assigns a value to a kind, well formed or not.
+/// The tag that assigns a value to a kind, well-formed or not.
 fn claim(kind: &Value) -> Value {
     if let Some(word) = kind.get("const") {
         return json!({"const": word});

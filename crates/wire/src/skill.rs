@@ -14,7 +14,7 @@ spelled! {
     }
 }
 
-/// The skills that apply to one folder.
+/// The skills of one folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -25,7 +25,7 @@ pub struct SkillsListEntry {
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub skills: Vec<SkillMetadata>,
-    /// The files that could not be read as skills.
+    /// Files that could not be read as skills.
     #[serde(default)]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub errors: Vec<SkillErrorInfo>,
@@ -40,7 +40,7 @@ pub struct SkillMetadata {
     pub name: String,
     /// Its intended use.
     pub description: String,
-    /// The same in a few words.
+    /// A short form of it.
     #[serde(default)]
     pub short_description: Option<String>,
     /// Its `SKILL.md`.

@@ -52,7 +52,7 @@ macro_rules! spelled {
         $(#[$meta])*
         pub enum $name {
             $( $(#[$row])* #[cfg_attr(feature = "schema", schemars(rename = $label))] $variant, )*
-            /// A word this release does not know, passed through.
+            /// A word that this release does not know, passed through.
             #[cfg_attr(feature = "schema", schemars(untagged))]
             Other(#[cfg_attr(feature = "arbitrary", proptest(regex = "future[a-z]{1,8}"))] String),
         }

@@ -1,4 +1,4 @@
-//! Enums told apart by one string member, such as `{"type": "interrupt"}`.
+//! Enums that are distinguished by one string member, such as `{"type": "interrupt"}`.
 
 /// Declares an enum whose variants are told apart by a string member of a JSON object.
 ///
@@ -28,7 +28,7 @@ macro_rules! tagged {
                 #[serde(rename = $label)]
                 $variant $(($payload))?,
             )*
-            /// A kind this release does not know, kept as it came.
+            /// A kind that this release does not know, kept unchanged.
             #[serde(untagged)]
             #[cfg_attr(feature = "schema", schemars(skip))]
             Other(serde_json::Value),
@@ -50,7 +50,7 @@ macro_rules! tagged {
 
         #[cfg(feature = "arbitrary")]
         impl $name {
-            /// One strategy a kind, so that a test can draw from every kind in turn.
+            /// One strategy per kind, so that a test can draw from every kind in turn.
             #[must_use]
             pub fn each_kind() -> Vec<proptest::strategy::BoxedStrategy<Self>> {
                 use proptest::strategy::Strategy as _;

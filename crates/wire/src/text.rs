@@ -1,4 +1,4 @@
-//! Texts that many hold at once.
+//! Texts with many owners.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,23 +6,22 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A text of a model, which may have megabytes: the conversation, the log, and every message about it share one copy.
+/// A text of a model, which may be megabytes long: the conversation, the log, and every message share one copy.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Text(Arc<String>);
 
 impl Text {
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Appends more text. Other holders of the text keep it unchanged.
+    /// Appends text. Other owners keep the old text.
     pub fn push_str(&mut self, more: &str) {
         Arc::make_mut(&mut self.0).push_str(more);
     }
 
-    /// Gives back the room that was kept for more, unless somebody else holds the text.
+    /// Releases unused capacity, unless the text has other owners.
     pub fn shrink_to_fit(&mut self) {
         if let Some(text) = Arc::get_mut(&mut self.0) {
             text.shrink_to_fit();
@@ -98,7 +97,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// On the wire it is a string like any other.
+/// On the wire it is an ordinary string.
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Text {
     fn inline_schema() -> bool {

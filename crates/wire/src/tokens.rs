@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens that instructions and tools take up before the user has said anything.
+/// The tokens of the instructions and tools before the first input.
 pub const BASELINE_TOKENS: i64 = 12_000;
 
-/// The bytes of a token, near enough.
+/// The approximate number of bytes per token.
 pub const BYTES_PER_TOKEN: usize = 4;
 
-/// The tokens of one answer, or of many added up.
+/// The tokens of one answer, or a sum of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -18,7 +18,7 @@ pub struct TokenUsage {
     pub input_tokens: i64,
     /// The part of the input that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of the input that the provider has put into its cache, where it says so.
+    /// The part of the input that the provider added to its cache, if it reports that.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_input_tokens: i64,
     /// Tokens received, reasoning included.
@@ -29,7 +29,7 @@ pub struct TokenUsage {
     pub total_tokens: i64,
 }
 
-/// Most providers do not count this, and clients of older releases do not know it.
+/// Most providers do not report this, and clients of older releases do not know it.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_zero(tokens: &i64) -> bool {
     *tokens == 0
@@ -70,11 +70,11 @@ impl std::ops::AddAssign for TokenUsage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TokenUsageInfo {
-    /// All answers added up.
+    /// The sum of all answers.
     pub total_token_usage: TokenUsage,
-    /// The newest answer alone.
+    /// The latest answer.
     pub last_token_usage: TokenUsage,
-    /// The size of the model's window, where known.
+    /// The size of the model's window, if known.
     pub model_context_window: Option<i64>,
     /// The cost of the latest turn so far; only if the user has set prices for everything that it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct TokenUsageInfo {
 }
 
 impl TokenUsageInfo {
-    /// Nothing used yet, in a window of a size.
+    /// No usage yet, in a window of this size.
     #[must_use]
     pub fn new(model_context_window: Option<i64>) -> Self {
         let none = TokenUsage::default();
@@ -101,7 +101,7 @@ impl TokenUsageInfo {
     }
 }
 
-/// Adds two amounts of money. Digits that are there only because binary fractions are not decimal ones are left out.
+/// Adds two amounts of money, without the rounding errors of binary fractions.
 #[must_use]
 pub fn add_costs(one: f64, other: f64) -> f64 {
     const DIGITS: f64 = 1e9;
@@ -138,7 +138,7 @@ pub struct RateLimitWindow {
     /// The time of the reset in Unix seconds.
     #[serde(default)]
     pub resets_at: Option<i64>,
-    /// Seconds until it starts again: the older spelling of `resets_at`.
+    /// Seconds until the reset: the older spelling of `resets_at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_in_seconds: Option<i64>,
 }
@@ -148,9 +148,8 @@ pub struct RateLimitWindow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct CreditsSnapshot {
-    /// Whether there are any.
     pub has_credits: bool,
-    /// Whether they never run out.
+    /// Whether they are unlimited.
     pub unlimited: bool,
     /// The remaining amount, as the provider writes it.
     #[serde(default)]

@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-/// A tool as a model is told of it. Cloning it copies no text.
+/// The specification of a tool. Cloning it copies no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolSpec {
     /// A tool that takes JSON.
     Function(Arc<FunctionTool>),
     /// A tool that takes free text.
     Custom(Arc<CustomTool>),
-    /// The shell that some models were trained with.
+    /// The built-in shell of some models.
     LocalShell,
-    /// The search that the provider runs by itself.
+    /// The web search of the provider.
     WebSearch,
 }
 
@@ -25,7 +25,7 @@ pub enum ToolSpec {
 pub struct FunctionTool {
     pub name: Cow<'static, str>,
     pub description: Cow<'static, str>,
-    /// Whether the provider is to hold the model to the schema.
+    /// Whether the provider should enforce the schema.
     pub strict: bool,
     /// The JSON schema of its arguments.
     pub parameters: Value,
@@ -50,7 +50,7 @@ pub struct Grammar {
 }
 
 impl ToolSpec {
-    /// A tool that takes JSON, with a schema that the model is shown but not held to.
+    /// A tool that takes JSON, with a schema that is not enforced.
     pub fn function(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
@@ -75,12 +75,13 @@ impl ToolSpec {
 pub struct ToolList {
     specs: Vec<ToolSpec>,
     responses: OnceLock<Box<str>>,
-    /// The list on another wire, by the name of that.
+    /// The encoding for another API, by its name.
     other: OnceLock<(Box<str>, Box<str>)>,
 }
 
 impl ToolList {
-    /// The list of these tools. Lists that are equal are one, so all threads with the same tools share their encoding.
+    /// Creates the list of these tools. Equal lists are shared, so all threads with the same tools share their
+    /// encoding.
     #[must_use]
     pub fn of(specs: Vec<ToolSpec>) -> Arc<Self> {
         static KNOWN: Mutex<Vec<Weak<ToolList>>> = Mutex::new(Vec::new());
@@ -102,7 +103,7 @@ impl ToolList {
 
     /// A JSON array in the form of the Responses API.
     pub fn responses_json(&self) -> &str {
-        // There is nothing in a tool that JSON cannot express.
+        // A tool contains nothing that JSON cannot express.
         self.responses.get_or_init(|| {
             let tools: Vec<_> = self.specs.iter().map(InResponses).collect();
             serde_json::to_string(&tools).unwrap_or_else(|_| "[]".to_owned()).into()
@@ -111,7 +112,7 @@ impl ToolList {
 }
 
 impl ToolList {
-    /// The list on another wire. The first form that is asked for is remembered; another one is made each time.
+    /// The list in the form of another API. The first requested form is cached; others are encoded each time.
     pub fn on_wire(&self, form: &str, encode: impl FnOnce(&[ToolSpec]) -> String) -> Cow<'_, str> {
         match self.other.get() {
             Some((known, json)) if **known == *form => return Cow::Borrowed(json),
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_nobody_has_is_forgotten() {
+    fn an_unused_list_is_dropped() {
         let list = ToolList::of(vec![function("forgotten")]);
         let weak = Arc::downgrade(&list);
         drop(list);

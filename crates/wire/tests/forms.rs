@@ -1,4 +1,4 @@
-//! The forms in which clients and older releases write things, and the one form we write.
+//! The forms that clients and older releases write, and the one form that we write.
 
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
 
@@ -20,7 +20,7 @@ use expect_test::{Expect, expect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads every form and finds that all are written the same way.
+/// Decodes every form and checks that all are encoded the same way.
 #[track_caller]
 fn check<T: Serialize + DeserializeOwned>(forms: &[&str], written: &str) {
     for form in forms {
@@ -29,7 +29,7 @@ fn check<T: Serialize + DeserializeOwned>(forms: &[&str], written: &str) {
     }
 }
 
-/// Reads something that must be refused and compares the complaint.
+/// Decodes an invalid value and compares the error.
 #[track_caller]
 fn check_refused<T: DeserializeOwned + Debug>(form: &str, expected: Expect) {
     expected.assert_eq(&serde_json::from_str::<T>(form).unwrap_err().to_string());
@@ -152,7 +152,7 @@ fn input_items_are_read_flat_or_with_data() {
 }
 
 #[test]
-fn decisions_are_read_in_the_words_of_every_surface() {
+fn decisions_are_read_in_every_dialect() {
     check::<ReviewDecision>(
         &[r#""approved""#, r#""accept""#, r#""allow""#, r#""Approved""#, r#"{"action":"accept"}"#],
         r#""approved""#,
@@ -239,7 +239,7 @@ fn unknown_op_is_kept() {
 }
 
 #[test]
-fn known_op_says_what_it_lacks() {
+fn known_op_with_a_missing_member_is_an_error() {
     check_refused::<Op>(r#"{"type":"user_input"}"#, expect!["missing field `items`"]);
     check_refused::<Op>(
         r#"{"type":"user_turn","items":[],"cwd":"/w","approval_policy":"never","sandbox_policy":"read-only","model":"m"}"#,
@@ -390,13 +390,13 @@ fn output_travels_as_base64() {
 }
 
 #[test]
-fn user_commands_of_058_say_who_wanted_them() {
+fn user_commands_of_058_have_an_origin() {
     let form = r#"{"type":"exec_command_begin","call_id":"1","command":["ls"],"cwd":"/w","parsed_cmd":[],"is_user_shell_command":true}"#;
     check::<EventMsg>(&[form], &form.replace(r#""is_user_shell_command":true"#, r#""source":"user_shell""#));
 }
 
 #[test]
-fn agents_are_told_about_in_the_form_of_the_seed() {
+fn agents_have_the_form_of_the_recordings() {
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     for form in [
         r#"{"type":"subagent_lifecycle","event":"created","subagent":{"agent_id":3,"parent_agent_id":0,"session_id":"ID","parent_session_id":"ID","origin":"spawn","status":"queued","label":"reviewer","summary":"check the diff","reasoning_header":null,"started_at_ms":1763900000000,"pending_messages":0,"pending_interrupts":0}}"#,
@@ -438,7 +438,7 @@ fn history_is_read_by_either_name_of_the_thread() {
 }
 
 #[test]
-fn rollout_line_of_another_shape_is_kept() {
+fn rollout_line_of_another_form_is_kept() {
     for form in [
         r#"{"timestamp":"t","ordinal":4,"type":"turn_context","payload":{"approval_policy":{"granular":{"rules":true}}}}"#,
         r#"{"timestamp":"t","type":"session_meta","payload":{"id":"not a thread"}}"#,

@@ -1,6 +1,6 @@
-//! Every message recorded from the binaries of 0.42 to 0.166 decodes, and what we write is what 0.77 wrote.
+//! Every message recorded from the binaries of 0.42 to 0.166 decodes, and our encoding equals that of 0.77.
 //!
-//! `samples/` holds the recordings, cut down to submissions, events and rollout lines, one of each form.
+//! `samples/` contains the recordings, reduced to submissions, events and rollout lines, one of each form.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expected lists are written by expect-test")]
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
@@ -15,12 +15,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Recordings of the app server and the MCP server, by what they are held to.
+/// Recordings of the app-server and the MCP server.
 const EVENTS_OF_OUR_FORM: &[&str] =
     &["v1-77.txt", "v2-77.txt", "misc-77.txt", "mcpserver-77.txt", "mcpserver-77-stdelicit.txt", "mcpclient-77.txt"];
 const EVENTS_OF_OLD_FORMS: &[&str] = &["v1-42.txt", "mcpserver-42.txt", "v1-44.txt", "v1-58.txt", "v2-58.txt"];
 
-/// Members that we write in another way than the releases before 0.59, and why.
+/// Members that we write differently from the releases before 0.59, with the reason.
 const RESPELLED: &[(&str, &str)] = &[
     ("mode", "the tag of a sandbox policy became `type`"),
     ("add", "the kind of a file change moved inside, as `type`"),
@@ -34,7 +34,7 @@ const RESPELLED: &[(&str, &str)] = &[
     ("prompt", "a wish for a review is written with a `target`; the prompt is its custom instructions"),
 ];
 
-/// Submissions that no release knows, recorded to see what happens.
+/// Submissions that no release knows, recorded to see the reaction.
 const UNKNOWN_OPS: &[&str] = &["nosuch"];
 
 /// Variants that only 0.166 knows and that are kept verbatim.
@@ -70,7 +70,7 @@ fn decode<T: DeserializeOwned>(recorded: &Value) -> T {
     serde_json::from_str(&recorded.to_string()).unwrap_or_else(|error| panic!("{error}: {recorded}"))
 }
 
-/// Decodes what was encoded and finds the same value.
+/// Encodes and decodes a value, and checks that it is unchanged.
 #[track_caller]
 fn check_stable<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) -> Value {
     let text = serde_json::to_string(value).unwrap();
@@ -78,14 +78,14 @@ fn check_stable<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(v
     serde_json::from_str(&text).unwrap()
 }
 
-/// Nothing anywhere inside was taken for something unknown.
+/// Checks that no nested value was decoded as unknown.
 #[track_caller]
 fn check_known(value: &impl std::fmt::Debug) {
     let shown = format!("{value:?}");
     assert!(!shown.contains("Other("), "{shown}");
 }
 
-/// Lists the members of the recording that the encoding lacks or changed. An absent member stands for `null`.
+/// Lists the members of the recording that the encoding lacks or has changed. An absent member stands for `null`.
 fn lost(recorded: &Value, encoded: &Value, name: &str, found: &mut Vec<String>) {
     match (recorded, encoded) {
         (Value::Object(recorded), Value::Object(encoded)) => {
@@ -107,7 +107,7 @@ fn lost(recorded: &Value, encoded: &Value, name: &str, found: &mut Vec<String>) 
     }
 }
 
-/// Everything of the recording is in the encoding, but for what is respelled.
+/// Checks that the encoding contains the whole recording, except for members with another spelling.
 #[track_caller]
 fn check_contains(recorded: &Value, encoded: &Value, respelled: &mut BTreeSet<String>) {
     let mut found = Vec::new();
@@ -127,7 +127,7 @@ fn events_of_077_encode_as_recorded() {
             let encoded = check_stable(&event);
             assert_eq!(encoded["msg"], recorded["msg"], "{sample}");
             assert_eq!(encoded["id"], recorded["id"], "{sample}");
-            // Files are sorted by name in our maps and not at all in those of 0.77; all else has the same order.
+            // Files are sorted by name in our maps and unsorted in those of 0.77; everything else has the same order.
             if recorded["msg"].get("changes").is_none() {
                 assert_eq!(encoded["msg"].to_string(), recorded["msg"].to_string(), "{sample}");
             }
@@ -145,7 +145,7 @@ fn rollout_lines_of_077_encode_as_recorded() {
 }
 
 #[test]
-fn older_messages_keep_what_they_said() {
+fn older_messages_keep_their_content() {
     let mut respelled = BTreeSet::new();
     for recorded in EVENTS_OF_OLD_FORMS.iter().chain(&["proto-42.txt"]).flat_map(|sample| events(sample)) {
         let event: Event = decode(&recorded);
@@ -181,7 +181,7 @@ fn rollout_lines_of_0166_decode() {
     let mut dropped = Vec::new();
     for recorded in ["rollout-0.166.jsonl", "rollout-0.166-child-agent.jsonl"].into_iter().flat_map(rollout) {
         let line: RolloutLine = decode(&recorded);
-        // Ids of items are read but not written, so it is the second encoding that shows the same value.
+        // Ids of items are read but not written, so only the second encoding equals the first.
         let encoded = serde_json::to_value(&line).unwrap();
         assert_eq!(check_stable(&decode::<RolloutLine>(&encoded)), encoded);
         lost(&recorded, &encoded, "", &mut dropped);
@@ -202,7 +202,7 @@ fn rollout_lines_of_0166_decode() {
         }
     }
     assert_eq!(unknown, UNKNOWN_IN_0166.iter().map(|kind| (*kind).to_owned()).collect());
-    // Members of known kinds that we read past.
+    // Members of known kinds that we ignore.
     dropped.sort();
     dropped.dedup();
     expect![[r#"
@@ -239,7 +239,7 @@ fn check_never_recorded(known: &[&str], recorded: BTreeSet<String>, expected: Ex
     expected.assert_eq(&rest.join("\n"));
 }
 
-/// The kinds listed here are pinned by the published schemas alone.
+/// These kinds are pinned only by the published schemas.
 #[test]
 fn kinds_that_no_recording_shows() {
     let live = EVENTS_OF_OUR_FORM.iter().chain(EVENTS_OF_OLD_FORMS).chain(&["proto-42.txt"]);

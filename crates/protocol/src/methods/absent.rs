@@ -3,7 +3,7 @@
 use super::METHODS;
 use crate::rpc::ErrorObject;
 
-/// Beginnings of methods that other releases have and that need a cloud of their maker's.
+/// Prefixes of methods of other releases that need the cloud of their vendor.
 const CLOUD: &[(&str, &str)] = &[
     ("plugin/", "plugins come from a marketplace service that this program does not talk to"),
     ("marketplace/", "plugins come from a marketplace service that this program does not talk to"),
@@ -22,7 +22,7 @@ const CLOUD: &[(&str, &str)] = &[
     ("accountSession/", "this program keeps one login"),
 ];
 
-/// Beginnings of methods that other releases have and this one has not.
+/// Prefixes of methods of other releases that this one does not have.
 const ABSENT: &[(&str, &str)] = &[
     ("mcpServer/", "this release knows tools and resources of MCP servers, and no logins or events"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
@@ -46,7 +46,7 @@ pub(super) fn refusal(method: &str) -> ErrorObject {
     ErrorObject::invalid(format!("Invalid request: unknown variant `{method}`{hint}"))
 }
 
-/// The method that a misspelled one may be: the same but for case and separators, or for its last word.
+/// The method that a misspelled one may be: the same except for case and separators, or for its last word.
 fn nearest(method: &str) -> Option<&'static str> {
     let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let wanted = plain(method);

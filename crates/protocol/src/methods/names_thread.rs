@@ -28,17 +28,17 @@ use crate::v2::turn_list::{ThreadInjectItemsParams, ThreadItemsListParams, Threa
 /// The thread id of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThreadName<'a> {
-    /// By an id that may not be one.
+    /// By an id that may be invalid.
     Text(&'a str),
     /// By its id.
     Id(ThreadId),
     /// By its file.
     Path(&'a Path),
-    /// By its file, from the home folder on.
+    /// By its file, relative to the home folder.
     PathInHome(&'a Path),
     /// By a listener that the client has added.
     Listener(&'a str),
-    /// It names none: the request brings a conversation along, or is refused.
+    /// It names none: the request supplies a conversation, or is refused.
     New,
 }
 

@@ -1,4 +1,4 @@
-//! One schema a message, each whole in itself, and bundles of all.
+//! One schema per message, each self-contained, and bundles of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use super::{BUNDLE, Definitions, File, space_and_name, target};
 
 /// The file with everything.
 pub const BUNDLE_NAME: &str = "codex_app_server_protocol.schemas.json";
-/// The file with the newest dialect alone, in one space of names.
+/// The file that contains only the newest dialect, in one namespace.
 const FLAT_BUNDLE_NAME: &str = "codex_app_server_protocol.v2.schemas.json";
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 /// The prefix of references to definitions.
 const REFERENCE: &str = "#/definitions/";
 
-/// Definitions with a file of their own besides those that are named like a message of a table.
+/// Definitions with their own file in addition to those that are named like a message of a table.
 const FRAMES: &[&str] = &[
     "ClientNotification",
     "ClientRequest",
@@ -55,7 +55,7 @@ fn file(path: &str, schema: &Value) -> Result<File, serde_json::Error> {
     Ok(File { path: path.to_owned(), text: serde_json::to_string_pretty(schema)? + "\n" })
 }
 
-/// The file of a message's schema; none for types that are only part of messages.
+/// The file of a message's schema; `None` for types that are only part of messages.
 fn path(name: &str) -> Option<String> {
     let is_message = ["Params", "Response", "Notification"].iter().any(|end| name.ends_with(end));
     match space_and_name(name) {
@@ -90,7 +90,7 @@ fn alone(definitions: &Definitions, name: &str) -> Value {
     Value::Object(schema)
 }
 
-/// The newest dialect in one space of names, for generators that know no others.
+/// The newest dialect in one namespace, for generators that support only one.
 fn flat(definitions: &Definitions) -> Value {
     let mut roots = vec!["ClientNotification", "ClientRequest", "ServerNotification", "ServerRequest"];
     roots.extend(definitions.names().filter(|name| space_and_name(name).0 == "v2"));

@@ -1,7 +1,7 @@
-//! The protocol as other programs want it: JSON Schema and TypeScript, one file a message.
+//! The protocol as JSON Schema and TypeScript for other programs, one file per message.
 //!
-//! The output comes from one bundle that a test generates from the types (`schema/` in the repository).
-//! It is built into the program as text, so it costs nothing until it is asked for.
+//! The output comes from one bundle that a test generates from the types (`schema/` in the repository). It is built
+//! into the program as text, so it costs nothing until it is requested.
 
 mod json;
 #[cfg(feature = "schema")]
@@ -17,7 +17,7 @@ pub use json::{BUNDLE_NAME, files as json_files};
 pub use tables::{Tables, describe};
 pub use typescript::{bundle as typescript_bundle, files as typescript_files};
 
-/// Everything, one definition a line.
+/// The whole bundle, one definition per line.
 pub const BUNDLE: &str = include_str!("../../../../schema/codex_app_server_protocol.schemas.json");
 
 /// The spaces of names besides the outermost one.
@@ -31,12 +31,12 @@ pub struct File {
     pub text: String,
 }
 
-/// The definitions of a bundle. One in a space is named `space/name`.
+/// The definitions of a bundle. One in a namespace is named `space/name`.
 #[derive(Debug)]
 pub struct Definitions(Map<String, Value>);
 
 impl Definitions {
-    /// Takes a bundle apart.
+    /// Splits a bundle.
     #[must_use]
     pub fn of(bundle: &Value) -> Self {
         let mut all = Map::new();
@@ -72,7 +72,7 @@ impl Definitions {
         self.0.get(name)
     }
 
-    /// All that can be reached from some names, without them unless they refer to themselves.
+    /// Everything that can be reached from some names, without those names unless they refer to themselves.
     fn needed_by(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let mut open: Vec<&Value> = names.iter().filter_map(|name| self.get(name)).collect();

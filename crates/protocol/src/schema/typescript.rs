@@ -1,7 +1,7 @@
-//! TypeScript from JSON Schema, one file a type.
+//! TypeScript from JSON Schema, one file per type.
 //!
-//! Printed from the schemas and not derived separately, so that there is one description of each type: what a schema
-//! says by hand, TypeScript says too.
+//! It is printed from the schemas and not derived separately, so that each type has one description: manual parts of a
+//! schema apply to TypeScript too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -31,7 +31,7 @@ pub fn files() -> Result<Vec<File>, serde_json::Error> {
     Ok(files)
 }
 
-/// All types in one text, each space of names a namespace.
+/// All types in one text, each namespace of the schemas as one of TypeScript.
 #[must_use]
 pub fn bundle(definitions: &Definitions) -> String {
     let mut text = String::from(HEAD);
@@ -93,7 +93,7 @@ fn index(definitions: &Definitions, space: &str) -> File {
     File { path: format!("{space}/index.ts"), text }
 }
 
-/// The requests that a definition is made of, if that is what it is made of.
+/// The requests of a definition, if it consists of requests.
 fn requests<'a>(definitions: &'a Definitions, name: &str) -> Option<&'a Vec<Value>> {
     let choices = definitions.get(name)?.get("oneOf")?.as_array()?;
     choices.iter().any(|choice| choice.get("x-response").is_some()).then_some(choices)
@@ -118,9 +118,9 @@ fn comment(description: Option<&Value>, indent: &str) -> String {
     }
 }
 
-/// Prints types, and remembers what they refer to.
+/// Prints types, and records the types they refer to.
 struct Printer<'a> {
-    /// Whether everything is in one file, so that names in spaces are written out.
+    /// Whether everything is in one file, so that names in namespaces are qualified.
     is_bundle: bool,
     imports: &'a mut BTreeSet<String>,
 }
@@ -185,7 +185,7 @@ impl Printer<'_> {
             let text = self.print(choice, &deeper);
             printed.push((comment(choice.get("description"), &deeper), text));
         }
-        // A plain `string` would swallow the words beside it, and editors would offer none of them.
+        // A plain `string` would absorb the words next to it, and editors would suggest none of them.
         let has_words = printed.iter().any(|(_, text)| text.starts_with('"'));
         for (_, text) in printed.iter_mut().filter(|(_, text)| has_words && text == "string") {
             "(string & {})".clone_into(text);

@@ -1,4 +1,4 @@
-//! `getAuthStatus`, `loginApiKey` and what is sent when the login changes.
+//! `getAuthStatus`, `loginApiKey` and the notifications about changes of the login.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,10 +25,10 @@ pub struct GetAuthStatusResponse {
     /// The kind of login.
     #[serde(default)]
     pub auth_method: Option<AuthMode>,
-    /// The token, if it was asked for.
+    /// The token, if it was requested.
     #[serde(default)]
     pub auth_token: Option<Hidden<String>>,
-    /// Whether the provider asks for a login.
+    /// Whether the provider requires a login.
     #[serde(default)]
     pub requires_openai_auth: Option<bool>,
 }

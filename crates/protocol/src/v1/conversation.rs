@@ -1,4 +1,4 @@
-//! Conversations: threads as the clients of 2025 open, list and resume them.
+//! Conversations: how clients of 2025 open, list and resume threads.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::v2::thread::ThreadOptions;
 
-/// The parameters of `newConversation`, and what may be changed about a conversation that is resumed or copied.
+/// The parameters of `newConversation`, and the settings that can be changed when a conversation is resumed or forked.
 ///
-/// `includePlanTool` and `includeApplyPatchTool` of the first releases are passed over: both tools are always offered.
+/// `includePlanTool` and `includeApplyPatchTool` of the first releases are ignored: both tools are always offered.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -33,7 +33,7 @@ pub struct NewConversationParams {
     pub approval_policy: Option<AskForApproval>,
     /// The sandbox policy of commands.
     pub sandbox: Option<SandboxMode>,
-    /// Values that go over those of the configuration.
+    /// Overrides of configuration values.
     pub config: Option<Map<String, Value>>,
     /// Replaces the built-in instructions.
     #[serde(alias = "base_instructions")]
@@ -87,7 +87,7 @@ pub struct NewConversationResponse {
     pub rollout_path: PathBuf,
 }
 
-/// The parameters of `resumeConversation`. A history goes before a path, and a path before a name.
+/// The parameters of `resumeConversation`. A history takes precedence over a path, and a path over an id.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -97,13 +97,13 @@ pub struct ResumeConversationParams {
     /// The conversation.
     #[serde(alias = "conversation_id")]
     pub conversation_id: Option<ThreadId>,
-    /// The items of a conversation that the client brings along.
+    /// The items of a conversation that the client supplies.
     pub history: Option<Vec<Value>>,
     /// Settings to change from here on.
     pub overrides: Option<NewConversationParams>,
 }
 
-/// The parameters of `forkConversation`. A path goes before a name.
+/// The parameters of `forkConversation`. A path takes precedence over an id.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -132,7 +132,7 @@ pub struct ConversationResumed {
     pub rollout_path: PathBuf,
 }
 
-/// `sessionConfigured`: a conversation that was there before is ready.
+/// `sessionConfigured`: an existing conversation is ready.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -143,7 +143,7 @@ pub struct SessionConfiguredNotification {
     pub model: String,
     /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// The file that holds the history of prompts, as a number; 0 if there is none yet.
+    /// The id of the prompt history file; 0 if there is none yet.
     pub history_log_id: u64,
     /// The number of lines in that file.
     pub history_entry_count: usize,
@@ -163,7 +163,7 @@ pub struct ListConversationsParams {
     pub page_size: Option<u64>,
     /// The cursor of the previous page.
     pub cursor: Option<String>,
-    /// Only those of these providers; of all if the list is empty, of the configured one if there is none.
+    /// Only those of these providers; all if the list is empty, those of the configured provider if it is absent.
     #[serde(alias = "model_providers")]
     pub model_providers: Option<Vec<String>>,
 }
@@ -175,11 +175,11 @@ pub struct ListConversationsParams {
 pub struct ListConversationsResponse {
     /// The conversations, the newest first.
     pub items: Vec<ConversationSummary>,
-    /// The cursor of the next page; none on the last.
+    /// The cursor of the next page; absent on the last.
     pub next_cursor: Option<String>,
 }
 
-/// The parameters of `getConversationSummary`: one of both.
+/// The parameters of `getConversationSummary`: an id or a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -208,7 +208,7 @@ pub struct ConversationSummary {
     pub conversation_id: ThreadId,
     /// Its file.
     pub path: PathBuf,
-    /// The first thing the user said.
+    /// The first message of the user.
     pub preview: String,
     /// The start time as RFC 3339.
     pub timestamp: Option<String>,
@@ -224,7 +224,7 @@ pub struct ConversationSummary {
     pub git_info: Option<ConversationGitInfo>,
 }
 
-/// A repository at a moment. Its members are in snake case in every release.
+/// The state of a repository. Its members are in snake case in every release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversationGitInfo {
@@ -242,7 +242,7 @@ impl From<GitInfo> for ConversationGitInfo {
     }
 }
 
-/// The parameters of `archiveConversation`, which must agree with each other.
+/// The parameters of `archiveConversation`, whose id and path must belong together.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,6 +1,6 @@
 //! The app-server protocol of 2025, one file for each group of methods.
 
-// Conversations and what happens in them.
+// Conversations.
 pub mod conversation;
 pub mod request;
 pub mod turn;

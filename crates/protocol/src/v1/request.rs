@@ -18,7 +18,7 @@ pub struct ExecCommandApprovalParams {
     pub conversation_id: ThreadId,
     /// The call.
     pub call_id: String,
-    /// Exactly what would run.
+    /// The exact command.
     pub command: Vec<String>,
     /// Its working directory.
     pub cwd: PathBuf,

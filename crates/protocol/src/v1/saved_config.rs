@@ -1,4 +1,4 @@
-//! `getUserSavedConfig` and `setDefaultModel`: what the user's file says, without any layer above it.
+//! `getUserSavedConfig` and `setDefaultModel`: the contents of the user's file, without any higher layer.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -53,13 +53,13 @@ pub struct UserSavedConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct SandboxSettings {
-    /// Writable folders besides the working directory and the temporary folders.
+    /// Writable folders in addition to the working directory and the temporary folders.
     pub writable_roots: Vec<PathBuf>,
     /// Whether commands may use the network.
     pub network_access: Option<bool>,
-    /// Takes `$TMPDIR` out of the writable folders.
+    /// Excludes `$TMPDIR` from the writable folders.
     pub exclude_tmpdir_env_var: Option<bool>,
-    /// Takes `/tmp` out of the writable folders.
+    /// Excludes `/tmp` from the writable folders.
     pub exclude_slash_tmp: Option<bool>,
 }
 
@@ -95,7 +95,7 @@ pub struct Profile {
     pub chatgpt_base_url: Option<String>,
 }
 
-/// The parameters of `setDefaultModel`; what is absent is taken out of the file.
+/// The parameters of `setDefaultModel`; absent values are removed from the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -22,7 +22,7 @@ pub struct SendUserMessageParams {
     pub items: Vec<UserInput>,
 }
 
-/// The parameters of `sendUserTurn`: what is said, and what this turn and later ones run under.
+/// The parameters of `sendUserTurn`: the input, and the settings of this turn and later ones.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -80,7 +80,7 @@ pub struct AddConversationListenerParams {
     /// The conversation.
     #[serde(alias = "conversation_id")]
     pub conversation_id: ThreadId,
-    /// Whether every item of the conversation with the model is wanted too.
+    /// Whether the listener also receives every item of the conversation with the model.
     #[serde(default, alias = "experimental_raw_events")]
     pub experimental_raw_events: bool,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserInfoResponse {
-    /// The user's address, as the login says without proof.
+    /// The user's email address, according to the unverified claims of the login.
     #[serde(default)]
     pub alleged_user_email: Option<String>,
 }

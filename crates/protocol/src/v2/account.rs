@@ -1,4 +1,4 @@
-//! `account/*`: who is logged in, how, and what the account still allows.
+//! `account/*`: the current login, logging in and out, and the rate limits of the account.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ spelled! {
 tagged! {
     /// The account in use.
     pub enum Account by "type" {
-        /// Behind an API key.
+        /// An API key.
         "apiKey" => ApiKey,
-        /// Of `ChatGPT`.
+        /// A login with `ChatGPT`.
         "chatgpt" => Chatgpt(ChatgptAccount),
     }
 }
@@ -61,7 +61,7 @@ pub struct GetAccountResponse {
     /// The account, if anybody is logged in.
     #[serde(default)]
     pub account: Option<Account>,
-    /// Whether the provider asks for a login.
+    /// Whether the provider requires a login.
     pub requires_openai_auth: bool,
 }
 
@@ -72,13 +72,13 @@ tagged! {
         "apiKey" => ApiKey(ApiKeyLogin),
         /// In a browser.
         "chatgpt" => Chatgpt,
-        /// With a code that is typed in elsewhere.
+        /// With a code that the user enters on another device.
         "chatgptDeviceCode" => ChatgptDeviceCode,
-        /// With tokens that the client has and renews.
+        /// With tokens that the client supplies and renews.
         "chatgptAuthTokens" => ChatgptAuthTokens(AuthTokensLogin),
         /// With a key of Amazon Bedrock.
         "amazonBedrock" => AmazonBedrock(BedrockLogin),
-        /// With a pair of keys of Amazon.
+        /// With a key pair of Amazon.
         "amazonBedrockAccessKeys" => AmazonBedrockAccessKeys(BedrockKeysLogin),
     }
 }
@@ -94,13 +94,13 @@ pub struct ApiKeyLogin {
     pub api_key: Hidden<String>,
 }
 
-/// A login with tokens of `ChatGPT` that the client has.
+/// A login with tokens of `ChatGPT` that the client supplies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AuthTokensLogin {
-    /// Goes with every request.
+    /// The access token, which every request carries.
     pub access_token: Hidden<String>,
     /// The workspace.
     pub chatgpt_account_id: String,
@@ -131,7 +131,7 @@ pub struct BedrockKeysLogin {
     pub access_key_id: Hidden<String>,
     /// The private half.
     pub secret_access_key: Hidden<String>,
-    /// Makes the pair expire.
+    /// The session token of a temporary pair.
     #[serde(default)]
     pub session_token: Option<Hidden<String>>,
     /// The region.
@@ -154,7 +154,7 @@ tagged! {
     }
 }
 
-/// A login that goes on in a browser.
+/// A login that continues in a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +210,7 @@ pub struct CancelLoginAccountResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountLoginCompletedNotification {
-    /// The id of the login; none if it completed at once.
+    /// The id of the login; absent if it completed immediately.
     #[serde(default)]
     pub login_id: Option<String>,
     /// Whether the user is logged in now.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Something that a client has attached to a thread.
+/// A value that a client has attached to a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -49,9 +49,9 @@ pub struct ThreadAttachmentAddResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ThreadAttachmentAddOutcome {
-    /// It was not.
+    /// It is new.
     Created,
-    /// It was, and stays as it was.
+    /// It existed already, and is unchanged.
     Existing,
 }
 
@@ -151,8 +151,8 @@ pub struct ThreadAttachmentUpdatedNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ThreadAttachmentOperation {
-    /// It was attached.
+    /// It was added.
     Created,
-    /// It was taken away.
+    /// It was removed.
     Deleted,
 }

@@ -1,4 +1,4 @@
-//! `command/exec`: a command outside any thread, and what can be done to it while it runs.
+//! `command/exec`: a command outside any thread, and the requests about it while it runs.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient::{optional_base64, or_default};
 
-/// The parameters of `command/exec`. 0.77 takes the first four.
+/// The parameters of `command/exec`. 0.77 accepts the first four.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -24,10 +24,10 @@ pub struct CommandExecParams {
     #[serde(default, alias = "sandbox_policy", serialize_with = "camel_policy")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
-    /// The client's name for it, by which it can be written to and ended.
+    /// The client's id for it, with which it can be written to and ended.
     #[serde(default)]
     pub process_id: Option<String>,
-    /// Variables to set, or to take away where the value is `null`.
+    /// Variables to set, or to remove if the value is `null`.
     #[serde(default)]
     pub env: Option<BTreeMap<String, Option<String>>>,
     /// Whether it gets a terminal.
@@ -48,7 +48,7 @@ pub struct CommandExecParams {
     /// Keeps all output.
     #[serde(default, deserialize_with = "or_default")]
     pub disable_output_cap: bool,
-    /// Lets it run for ever.
+    /// Disables the time limit.
     #[serde(default, deserialize_with = "or_default")]
     pub disable_timeout: bool,
 }
@@ -57,9 +57,9 @@ pub struct CommandExecParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandExecTerminalSize {
-    /// Lines.
+    /// The height in characters.
     pub rows: u16,
-    /// Characters of a line.
+    /// The width in characters.
     pub cols: u16,
 }
 
@@ -117,7 +117,7 @@ spelled! {
     }
 }
 
-/// `command/exec/outputDelta`: a piece of output.
+/// `command/exec/outputDelta`: a chunk of output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -132,7 +132,7 @@ pub struct CommandExecOutputDeltaNotification {
     pub cap_reached: bool,
 }
 
-/// Writes a policy with the words of this dialect, which all are in camel case.
+/// Encodes a policy in the spelling of this dialect, which is camel case.
 #[expect(clippy::ref_option, reason = "serde hands over the field as it is")]
 fn camel_policy<S: serde::Serializer>(policy: &Option<SandboxPolicy>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! `config/read`, `config/value/write`, `config/batchWrite`, `configRequirements/read` and `configWarning`.
 //!
-//! Values of the configuration may be keys, so debug text shows none that have no type of their own.
+//! Values of the configuration may be keys, so debug output shows none without a type of its own.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -21,7 +21,7 @@ pub struct ConfigReadParams {
     /// Whether the layers are wanted one by one as well.
     #[serde(default, deserialize_with = "or_default")]
     pub include_layers: bool,
-    /// The folder whose configuration counts too; 0.166 takes it.
+    /// The folder whose project configuration is included; added in 0.166.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
 }
@@ -35,12 +35,12 @@ pub struct ConfigReadResponse {
     /// The origin of each value, by dotted key.
     #[serde(default)]
     pub origins: BTreeMap<String, ConfigLayerMetadata>,
-    /// The layers, the one that wins first, if they were asked for.
+    /// The layers, the winning one first, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Vec<ConfigLayer>>,
 }
 
-/// The configuration in force. Its members are spelled as in `config.toml`.
+/// The effective configuration. Its members are spelled as in `config.toml`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -49,9 +49,9 @@ pub struct Config {
     pub model: Option<String>,
     /// The model for reviews.
     pub review_model: Option<String>,
-    /// Tokens the model can take in.
+    /// The size of the model's context window in tokens.
     pub model_context_window: Option<i64>,
-    /// Tokens at which history is compacted.
+    /// The number of tokens at which the conversation is compacted.
     pub model_auto_compact_token_limit: Option<i64>,
     /// The provider.
     pub model_provider: Option<String>,
@@ -94,13 +94,13 @@ pub struct Config {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SandboxWorkspaceWrite {
-    /// Writable folders besides the working directory and the temporary folders.
+    /// Writable folders in addition to the working directory and the temporary folders.
     pub writable_roots: Vec<PathBuf>,
     /// Whether commands may use the network.
     pub network_access: bool,
-    /// Takes `$TMPDIR` out of the writable folders.
+    /// Excludes `$TMPDIR` from the writable folders.
     pub exclude_tmpdir_env_var: bool,
-    /// Takes `/tmp` out of the writable folders.
+    /// Excludes `/tmp` from the writable folders.
     pub exclude_slash_tmp: bool,
 }
 
@@ -112,7 +112,7 @@ impl From<WorkspaceWrite> for SandboxWorkspaceWrite {
 }
 
 spelled! {
-    /// The only way to log in that the configuration allows.
+    /// The only allowed way to log in.
     pub open enum ForcedLoginMethod {
         "chatgpt" => Chatgpt,
         "api" => Api,
@@ -159,7 +159,7 @@ tagged! {
     pub enum ConfigLayerSource by "type" {
         /// Shipped with the program.
         "packagedDefaults" => PackagedDefaults(LayerFile),
-        /// Set by a device's administration.
+        /// Set by the administration of the device.
         "mdm" => Mdm(LayerPreference),
         /// Set for every user of the machine.
         "system" => System(LayerFile),
@@ -240,7 +240,7 @@ pub struct ConfigLayerMetadata {
     pub version: String,
 }
 
-/// One layer as it was written.
+/// One layer as written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -256,7 +256,7 @@ pub struct ConfigLayer {
 }
 
 spelled! {
-    /// How to combine a new value with an existing one.
+    /// The way to combine a new value with an existing one.
     #[derive(Default)]
     pub enum MergeStrategy {
         /// The new value takes its place.
@@ -274,13 +274,13 @@ spelled! {
 pub struct ConfigValueWriteParams {
     /// The dotted key.
     pub key_path: String,
-    /// The new value; `null` takes the key out.
+    /// The new value; `null` removes the key.
     #[serde(default)]
     pub value: Hidden<Value>,
-    /// How to combine it with an existing value.
+    /// The way to combine it with an existing value.
     #[serde(default, deserialize_with = "or_default")]
     pub merge_strategy: MergeStrategy,
-    /// The file; the user's own unless it is named.
+    /// The file; the user's own by default.
     #[serde(default)]
     pub file_path: Option<PathBuf>,
     /// The version that the client has seen.
@@ -295,10 +295,10 @@ pub struct ConfigValueWriteParams {
 pub struct ConfigEdit {
     /// The dotted key.
     pub key_path: String,
-    /// The new value; `null` takes the key out.
+    /// The new value; `null` removes the key.
     #[serde(default)]
     pub value: Hidden<Value>,
-    /// How to combine it with an existing value.
+    /// The way to combine it with an existing value.
     #[serde(default, deserialize_with = "or_default")]
     pub merge_strategy: MergeStrategy,
 }
@@ -310,7 +310,7 @@ pub struct ConfigEdit {
 pub struct ConfigBatchWriteParams {
     /// The edits, in order; all of them are made or none.
     pub edits: Vec<ConfigEdit>,
-    /// The file; the user's own unless it is named.
+    /// The file; the user's own by default.
     #[serde(default)]
     pub file_path: Option<PathBuf>,
     /// The version that the client has seen.
@@ -326,7 +326,7 @@ spelled! {
     pub enum WriteStatus {
         /// The value is in force.
         "ok" => Ok,
-        /// The value is written, and a higher layer says otherwise.
+        /// The value is written, but a higher layer overrides it.
         "okOverridden" => OkOverridden,
     }
 }
@@ -352,7 +352,7 @@ pub struct ConfigWriteResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OverriddenMetadata {
-    /// The same in words.
+    /// A description of it.
     pub message: String,
     /// The layer that wins.
     pub overriding_layer: ConfigLayerMetadata,
@@ -373,12 +373,12 @@ spelled! {
         "configPathNotFound" => ConfigPathNotFound,
         /// No release knows the key.
         "configSchemaUnknownKey" => ConfigSchemaUnknownKey,
-        /// There is no user's own file.
+        /// The user has no configuration file.
         "userLayerNotFound" => UserLayerNotFound,
     }
 }
 
-/// The `data` of an error that a write ended with. Its member is spelled as 0.77 spells it.
+/// The `data` of a write error. Its member is spelled as in 0.77.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigWriteErrorData {

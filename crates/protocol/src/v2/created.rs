@@ -1,14 +1,14 @@
-//! `item/created` and `item/delta`: the items of a turn for clients that know no others.
+//! `item/created` and `item/delta`: the items of a turn for clients of this dialect.
 //!
-//! No release has sent these; clients were written to a description of them. An item is created with its first piece,
-//! or whole where it does not come in pieces.
+//! No release has sent these; clients were written from a description of them. An item is created with its first delta,
+//! or complete if it has no deltas.
 
 use codex_wire::text::Text;
 use serde::Serialize;
 
 use super::notification::TurnPlanStep;
 
-/// `item/created`: an item, with as much of it as there is.
+/// `item/created`: an item, with its content so far.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -21,7 +21,7 @@ pub struct ItemCreated {
     pub item: CreatedItem,
 }
 
-/// An item of the dialect. Commands, patches and searches are told as events of the queue.
+/// An item of the dialect. Commands, patches and searches are events of the queue.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -38,7 +38,7 @@ pub enum CreatedItem {
     Reasoning {
         /// Its name.
         id: String,
-        /// Always `reasoning`, for clients that tell items apart by it.
+        /// Always `reasoning`, for clients that distinguish items by it.
         purpose: &'static str,
         /// The text.
         #[serde(flatten)]
@@ -74,7 +74,7 @@ pub enum CreatedText {
     Whole(Text),
 }
 
-/// `item/delta`: more of an item that was created.
+/// `item/delta`: more content of a created item.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +86,6 @@ pub struct CreatedItemDelta {
     /// The item.
     pub item_id: String,
     pub delta: Text,
-    /// The same as a part of the item, where other clients look for it.
+    /// The same content as a part of the item, for clients that expect it there.
     pub item: CreatedItem,
 }

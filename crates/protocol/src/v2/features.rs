@@ -1,4 +1,4 @@
-//! `experimentalFeature/*` and `collaborationMode/list`: what can be switched on.
+//! `experimentalFeature/*` and `collaborationMode/list`: optional features and modes.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct ExperimentalFeatureListResponse {
     pub next_cursor: Option<String>,
 }
 
-/// Something that can be switched on.
+/// A feature that can be enabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -72,7 +72,7 @@ spelled! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExperimentalFeatureEnablement {
-    /// Switches by name.
+    /// Features by name.
     pub enablement: BTreeMap<String, bool>,
 }
 
@@ -84,7 +84,7 @@ pub struct CollaborationModeListResponse {
     pub data: Vec<CollaborationModeMask>,
 }
 
-/// A way to work together, and what it changes. Its members are spelled in snake case.
+/// A collaboration mode, and its settings. Its members are spelled in snake case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CollaborationModeMask {
@@ -93,10 +93,10 @@ pub struct CollaborationModeMask {
     /// Its name for requests.
     #[serde(default)]
     pub mode: Option<ModeKind>,
-    /// The model it asks for.
+    /// Its model.
     #[serde(default)]
     pub model: Option<String>,
-    /// The effort it asks for.
+    /// Its reasoning effort.
     #[serde(default)]
     pub reasoning_effort: Option<ReasoningEffort>,
 }

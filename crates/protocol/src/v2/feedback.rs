@@ -1,4 +1,4 @@
-//! `feedback/upload` and `feedback/save`: what the user thinks of a thread, with its log.
+//! `feedback/upload` and `feedback/save`: feedback on a thread, with its log.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -19,10 +19,10 @@ pub struct FeedbackUploadParams {
     /// The thread it is about.
     #[serde(default)]
     pub thread_id: Option<String>,
-    /// Whether the log goes with it.
+    /// Whether the log is included.
     #[serde(default, deserialize_with = "or_default")]
     pub include_logs: bool,
-    /// Files that go with it as well.
+    /// Files to include as well.
     #[serde(default)]
     pub extra_log_files: Option<Vec<PathBuf>>,
     /// Additional tags of the client.
@@ -52,7 +52,7 @@ pub struct FeedbackUploadResponse {
 pub struct FeedbackSaveParams {
     /// The path of the bundle to write.
     pub save_path: PathBuf,
-    /// The text; everything else is as in an upload.
+    /// The text; everything else is the same as for an upload.
     #[serde(flatten)]
     pub feedback: FeedbackUploadParams,
 }

@@ -43,7 +43,7 @@ pub struct FsWriteFileParams {
 pub struct FsCreateDirectoryParams {
     /// The folder.
     pub path: PathBuf,
-    /// Whether the folders around it are made as well; they are unless this says no.
+    /// Whether missing parent folders are created; true by default.
     #[serde(default)]
     pub recursive: Option<bool>,
 }
@@ -88,7 +88,7 @@ pub struct FsReadDirectoryResponse {
     pub entries: Vec<FsReadDirectoryEntry>,
 }
 
-/// One thing in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -106,10 +106,10 @@ pub struct FsReadDirectoryEntry {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FsRemoveParams {
     pub path: PathBuf,
-    /// Whether a folder goes with all that is in it; it does unless this says no.
+    /// Whether a folder is removed with its contents; true by default.
     #[serde(default)]
     pub recursive: Option<bool>,
-    /// Whether it is fine if there is nothing; it is unless this says no.
+    /// Whether a missing path is ignored; true by default.
     #[serde(default)]
     pub force: Option<bool>,
 }
@@ -121,7 +121,7 @@ pub struct FsRemoveParams {
 pub struct FsCopyParams {
     pub source_path: PathBuf,
     pub destination_path: PathBuf,
-    /// Whether a folder is copied with all that is in it; without this, folders are refused.
+    /// Whether a folder is copied with its contents; otherwise folders are refused.
     #[serde(default, deserialize_with = "or_default")]
     pub recursive: bool,
 }
@@ -131,7 +131,7 @@ pub struct FsCopyParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FsWatchParams {
-    /// The client's name for the watch.
+    /// The client's id of the watch.
     pub watch_id: String,
     pub path: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! The goal of a thread: `thread/goal/set`, `thread/goal/get` and `thread/goal/clear`, and what is told of it.
+//! The goal of a thread: `thread/goal/set`, `thread/goal/get` and `thread/goal/clear`, and their notifications.
 
 use codex_wire::goal::{Goal, GoalStatus};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,7 +26,7 @@ pub struct ThreadGoal {
 }
 
 impl ThreadGoal {
-    /// The goal of a thread, as clients are told it.
+    /// The goal of a thread, in the form for clients.
     #[must_use]
     pub fn new(thread_id: String, goal: &Goal) -> Self {
         Self {

@@ -1,10 +1,11 @@
-//! Values that may be secrets and therefore stay out of debug text.
+//! Values that may be secrets and therefore stay out of debug output.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-/// A value that travels as it is and that no debug text and no error shows: a key, or configuration that may hold one.
+/// A value that is passed through and that no debug output and no error shows: a key, or configuration that may contain
+/// one.
 #[derive(Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

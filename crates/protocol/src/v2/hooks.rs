@@ -1,4 +1,4 @@
-//! `hooks/list`: programs that are run on events.
+//! `hooks/list`: programs that run on events.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::lenient::or_default;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct HooksListParams {
-    /// The folders; without any, the one that the server runs in.
+    /// The folders; by default, the working directory of the server.
     #[serde(default, deserialize_with = "or_default")]
     pub cwds: Vec<PathBuf>,
     /// The thread whose hooks are meant.
@@ -24,7 +24,7 @@ pub struct HooksListParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HooksListResponse {
-    /// The hooks of each folder, in the order asked for.
+    /// The hooks of each folder, in the requested order.
     pub data: Vec<HooksListEntry>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rpc::ErrorObject;
 
-/// `initialize`: who the client is and what it wants.
+/// `initialize`: the identity and the capabilities of the client.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +35,7 @@ impl ClientInfo {
     /// Checks that requests on the client's behalf can carry its name.
     ///
     /// # Errors
+    ///
     /// If the name is not a valid header value.
     pub fn check_name(&self) -> Result<(), ErrorObject> {
         if self.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
@@ -52,18 +53,18 @@ impl ClientInfo {
 pub struct Capabilities {
     /// Whether it may use what is not settled yet.
     pub experimental_api: bool,
-    /// Notifications it does not want.
+    /// Notifications that it opts out of.
     pub opt_out_notification_methods: Option<Vec<String>>,
     /// The dialect of its notifications, independent of its requests.
     pub dialect: Option<Dialect>,
 }
 
 spelled! {
-    /// A way in which clients are told what happens in a thread.
+    /// A dialect of notifications and questions.
     pub enum Dialect {
-        /// Events of the queue, and questions in the words of 2025.
+        /// `codex/event/*`, and approval requests of v1.
         "v1" => V1,
-        /// Notifications, and questions that name an item.
+        /// Notifications, and approval requests that name an item.
         "v2" => V2,
         /// Both of these.
         "both" => Both,

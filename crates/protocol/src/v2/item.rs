@@ -1,7 +1,7 @@
 //! Items of a thread as clients see them, in `item/started`, `item/completed` and `turns`.
 //!
-//! Members that only the newest releases have are always written, as `null` where nothing is known; older clients
-//! pass over what they do not know.
+//! Members that only the newest releases have are always written, as `null` if unknown; older clients ignore unknown
+//! members.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A member that releases have and we have nothing to say about: always `null`.
+/// A member that other releases have and that is always `null` here.
 pub type Nothing = ();
 
 /// An item, with when it began and ended.
@@ -29,7 +29,7 @@ pub struct TimedItem {
     pub completed_at_ms: Option<i64>,
 }
 
-/// Something a client shows.
+/// An item that a client displays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -70,7 +70,7 @@ pub enum ThreadItem {
         /// The summary, one text a part.
         #[serde(default)]
         summary: Vec<String>,
-        /// The thoughts themselves, where the model shows them.
+        /// The raw reasoning, if the model shows it.
         #[serde(default)]
         content: Vec<String>,
     },
@@ -155,7 +155,7 @@ impl ThreadItem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CommandExecution {
-    /// Its name: the id of the model's call.
+    /// The id of the model's call.
     pub id: String,
     /// Never known here.
     #[serde(default)]
@@ -209,13 +209,13 @@ pub enum CommandSource {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CallStatus {
-    /// It runs, or waits for an answer.
+    /// It is running, or waits for an answer.
     InProgress,
-    /// It went well.
+    /// It succeeded.
     Completed,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// It was not allowed.
+    /// It was declined.
     Declined,
 }
 
@@ -241,7 +241,7 @@ pub enum CommandAction {
         #[serde(default)]
         path: Option<String>,
     },
-    /// Looks for something.
+    /// Searches for a text.
     Search {
         /// The command.
         command: String,
@@ -285,7 +285,7 @@ pub struct FileUpdateChange {
     pub path: PathBuf,
     /// The kind of change.
     pub kind: PatchChangeKind,
-    /// The new text, the old text, or the difference, by kind.
+    /// The new text, the old text, or the diff, by kind.
     pub diff: String,
 }
 
@@ -296,11 +296,11 @@ pub struct FileUpdateChange {
 pub enum PatchChangeKind {
     /// A new file.
     Add,
-    /// A file that goes away.
+    /// A deleted file.
     Delete,
     /// A file that is edited.
     Update {
-        /// Its new place, if it moves. The one member that every release writes in snake case.
+        /// Its new path, if it was renamed. The only member that every release writes in snake case.
         #[serde(default)]
         move_path: Option<PathBuf>,
     },
@@ -311,7 +311,7 @@ pub enum PatchChangeKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpToolCall {
-    /// Its name: the id of the model's call.
+    /// The id of the model's call.
     pub id: String,
     /// The server.
     pub server: String,
@@ -329,7 +329,7 @@ pub struct McpToolCall {
     /// Its duration.
     #[serde(default)]
     pub duration_ms: Option<i64>,
-    /// Members that newer clients insist on.
+    /// Members that newer clients require.
     #[serde(flatten, default)]
     pub newer: Option<McpToolCallContext>,
 }
@@ -349,7 +349,7 @@ pub struct McpToolCallContext {
     pub read_only_hint: Option<bool>,
 }
 
-/// One piece of user input as clients are shown it.
+/// One part of user input, in the form for clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_UserInput"))]
 #[serde(tag = "type", rename_all = "camelCase")]
@@ -357,7 +357,7 @@ pub enum InputItem {
     /// Plain text.
     Text {
         text: String,
-        /// Spans of it that clients show as one piece.
+        /// Spans of it that clients show as one element.
         #[serde(default)]
         text_elements: Vec<TextElement>,
     },

@@ -13,13 +13,13 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Bytes that travel as Base64 or not at all.
+/// Bytes that are encoded as Base64, or absent.
 pub(crate) mod optional_base64 {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use codex_wire::forms::base64_bytes;
 
-    /// Lends the encoding of bytes that are always there.
+    /// Exposes the encoding for bytes that are always present.
     #[derive(Serialize, Deserialize)]
     struct Bytes(#[serde(with = "base64_bytes")] Vec<u8>);
 

@@ -1,4 +1,5 @@
-//! `mcpServerStatus/list` (once `mcpServers/list`) and `mcpServer/*`: what MCP servers offer and how they are.
+//! `mcpServerStatus/list` (formerly `mcpServers/list`) and `mcpServer/*`: the tools, resources and status of MCP
+//! servers.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ pub struct McpServerStatus {
     pub tools: BTreeMap<String, Tool>,
     #[serde(default)]
     pub resources: Vec<Resource>,
-    /// Families of what it lets others read.
+    /// Its resource templates.
     #[serde(default)]
     pub resource_templates: Vec<ResourceTemplate>,
     /// Whether somebody is logged in to it.
@@ -143,7 +144,7 @@ pub struct McpServerOauthLoginCompletedNotification {
 }
 
 spelled! {
-    /// How far an MCP server is in starting up.
+    /// The startup status of an MCP server.
     pub open enum McpServerStartupState {
         "starting" => Starting,
         "ready" => Ready,
@@ -162,12 +163,11 @@ pub struct McpServerStatusUpdatedNotification {
     pub thread_id: Option<String>,
     /// The server.
     pub name: String,
-    /// How far it is.
     pub status: McpServerStartupState,
-    /// Why it did not start.
+    /// The reason why it did not start.
     #[serde(default)]
     pub error: Option<String>,
-    /// The kind of failure, if a client can do something about it.
+    /// The kind of failure, if a client can react to it.
     #[serde(default)]
     pub failure_reason: Option<String>,
 }
@@ -183,7 +183,7 @@ pub struct McpToolCallProgressNotification {
     pub turn_id: String,
     /// The call.
     pub item_id: String,
-    /// How far it is, in the words of the tool.
+    /// The progress in the tool's own words.
     pub message: String,
 }
 
@@ -219,7 +219,7 @@ pub struct McpServerToolCallResponse {
     /// Whether the tool says that it failed.
     #[serde(default)]
     pub is_error: Option<bool>,
-    /// More about the result.
+    /// Metadata of the result.
     #[serde(default, rename = "_meta")]
     pub meta: Option<Value>,
 }
@@ -229,7 +229,7 @@ pub struct McpServerToolCallResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpResourceReadParams {
-    /// The thread whose server is meant; the configured server if unset.
+    /// The thread whose server is used; the configured server if unset.
     #[serde(default)]
     pub thread_id: Option<String>,
     /// The server.

@@ -1,4 +1,4 @@
-//! `thread/metadata/update`: what is known of a thread besides what was said in it.
+//! `thread/metadata/update`: metadata of a thread.
 
 use codex_wire::forms::nullable;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! The app-server protocol of `thread/*`, `turn/*` and `item/*`, one file for each group of methods. Members are in
 //! camel case.
 
-// Threads and what happens in them.
+// Threads.
 pub mod attachment;
 pub mod created;
 pub mod goal;

@@ -1,4 +1,4 @@
-//! `model/list`: what a picker shows; `modelProvider/capabilities/read`: what a provider can do.
+//! `model/list`: the models for a picker; `modelProvider/capabilities/read`: the capabilities of a provider.
 
 use codex_wire::reasoning::ReasoningEffort;
 use serde::{Deserialize, Serialize};
@@ -37,14 +37,14 @@ pub struct ModelListResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
-    /// Tells the entries of the list apart.
+    /// The unique id of the entry.
     pub id: String,
-    /// The provider's name for it.
+    /// The provider's id for it.
     pub model: String,
     /// The model that takes its place, if there is one.
     #[serde(default)]
     pub upgrade: Option<String>,
-    /// More about that.
+    /// Details about that.
     #[serde(default)]
     pub upgrade_info: Option<Value>,
     /// An introduction for users who see it for the first time.
@@ -65,10 +65,10 @@ pub struct Model {
     /// Whether its manner can be chosen.
     #[serde(default)]
     pub supports_personality: bool,
-    /// Names of faster ways to get its answers.
+    /// Names of faster service tiers.
     #[serde(default)]
     pub additional_speed_tiers: Vec<String>,
-    /// Ways to get its answers that can be chosen.
+    /// Service tiers that can be chosen.
     #[serde(default)]
     pub service_tiers: Vec<ModelServiceTier>,
     /// The way when none is chosen.
@@ -101,7 +101,7 @@ pub struct ReasoningEffortOption {
     pub description: String,
 }
 
-/// A way to get a model's answers, such as a faster one.
+/// A service tier of a model, such as a faster one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelServiceTier {
@@ -112,7 +112,7 @@ pub struct ModelServiceTier {
     pub description: String,
 }
 
-/// The answer of `modelProvider/capabilities/read`: what the provider can do besides answering.
+/// The answer of `modelProvider/capabilities/read`: the capabilities of the provider besides answering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -28,7 +28,7 @@ use super::warning::{ConfigWarning, DeprecationNotice, Warning, WindowsWorldWrit
 use crate::v1::auth::{AuthStatusChangeNotification, LoginChatGptCompleteNotification};
 use crate::v1::conversation::SessionConfiguredNotification;
 
-/// The table of notifications: method, and what it carries.
+/// The table of notifications: method and payload.
 macro_rules! notifications {
     ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty),)*) => {
         /// A notification from the server.
@@ -131,7 +131,7 @@ notifications! {
     "account/rateLimits/updated" => AccountRateLimitsUpdated(AccountRateLimitsUpdatedNotification),
     /// A warning for the user.
     "warning" => Warning(Warning),
-    /// An MCP server is further in starting up, or has ended.
+    /// The startup status of an MCP server has changed.
     "mcpServer/startupStatus/updated" => McpServerStartupStatusUpdated(McpServerStatusUpdatedNotification),
     /// The tool of an MCP server tells how far a call is.
     "item/mcpToolCall/progress" => McpToolCallProgress(McpToolCallProgressNotification),
@@ -198,7 +198,7 @@ pub struct ThreadStatusChanged {
     pub status: ThreadStatus,
 }
 
-/// News that name a thread and nothing else.
+/// Notifications that only name a thread.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -217,7 +217,7 @@ pub struct ThreadNameUpdated {
     pub thread_name: Option<String>,
 }
 
-/// News that name a turn and nothing else.
+/// Notifications that only name a turn.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -260,7 +260,7 @@ pub struct TurnCompleted {
     pub thread_id: String,
     /// The turn.
     pub turn: Turn,
-    /// Its name once more, for clients that look for it here.
+    /// Its id again, for clients that expect it here.
     pub turn_id: String,
     /// Its result again, for the same clients.
     pub status: TurnStatus,

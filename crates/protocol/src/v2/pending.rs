@@ -1,4 +1,4 @@
-//! `serverRequest/list`: what a client was asked and has not answered.
+//! `serverRequest/list`: the open requests to a client.
 
 use codex_wire::ids::RequestId;
 use serde::{Deserialize, Serialize};
@@ -22,13 +22,12 @@ pub struct ServerRequestListResponse {
     pub data: Vec<PendingServerRequest>,
 }
 
-/// A request of the server that waits for an answer.
+/// A server request that waits for an answer.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingServerRequest {
     /// The id that the response repeats.
     pub id: RequestId,
     pub method: &'static str,
-    /// About what.
     pub params: Value,
 }

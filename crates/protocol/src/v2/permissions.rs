@@ -1,4 +1,4 @@
-//! `permissionProfile/list`: sets of permissions that can be chosen.
+//! `permissionProfile/list`: the sets of permissions that can be chosen.
 
 use std::path::PathBuf;
 

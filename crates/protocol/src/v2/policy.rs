@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use codex_wire::policy::{NetworkAccess, SandboxPolicy, WorkspaceWrite};
 use serde::Serialize;
 
-/// A sandbox policy as the second version writes it. It is read as [`SandboxPolicy`], in every spelling.
+/// A sandbox policy as v2 writes it. It is read as [`SandboxPolicy`], in every spelling.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_SandboxPolicy"))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -14,7 +14,7 @@ pub enum Sandbox {
     DangerFullAccess,
     /// Read everything, write nothing.
     ReadOnly {
-        /// Whether the network may be used; it may not.
+        /// Whether network access is allowed; always false.
         #[cfg_attr(feature = "schema", schemars(default))]
         network_access: bool,
     },
@@ -26,16 +26,16 @@ pub enum Sandbox {
     },
     /// Read everything, write below the workspace.
     WorkspaceWrite {
-        /// Writable folders besides the working directory and the temporary folders.
+        /// Writable folders in addition to the working directory and the temporary folders.
         #[cfg_attr(feature = "schema", schemars(default))]
         writable_roots: Vec<PathBuf>,
         /// Whether commands may use the network.
         #[cfg_attr(feature = "schema", schemars(default))]
         network_access: bool,
-        /// Takes `$TMPDIR` out of the writable folders.
+        /// Excludes `$TMPDIR` from the writable folders.
         #[cfg_attr(feature = "schema", schemars(default))]
         exclude_tmpdir_env_var: bool,
-        /// Takes `/tmp` out of the writable folders.
+        /// Excludes `/tmp` from the writable folders.
         #[cfg_attr(feature = "schema", schemars(default))]
         exclude_slash_tmp: bool,
     },

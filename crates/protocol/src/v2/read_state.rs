@@ -9,9 +9,9 @@ use super::thread::Thread;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadState {
-    /// The first unread turn; none if everything was read.
+    /// The first unread turn; absent if everything was read.
     pub first_unread: Option<ThreadUnreadPosition>,
-    /// Changes with everything that happens, so that nobody marks as read what they have not seen.
+    /// Changes with every event, so that nobody marks entries as read that they have not seen.
     pub revision: String,
 }
 
@@ -20,7 +20,7 @@ pub struct ThreadReadState {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadUnreadPosition {
-    /// The user has said that they have not read it.
+    /// The user has marked it as unread.
     ThreadStart,
     /// A turn has ended since.
     Turn {
@@ -41,14 +41,14 @@ pub struct ThreadReadStateUpdateParams {
     pub operation: ThreadReadStateOperation,
 }
 
-/// How the user marks a thread.
+/// A mark of the user on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ThreadReadStateOperation {
-    /// They have read it.
+    /// Read.
     Read,
-    /// They want to read it again.
+    /// Unread.
     Unread,
 }
 

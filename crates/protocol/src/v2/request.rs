@@ -13,7 +13,7 @@ use crate::v1::request::ConversationApprovalResponse;
 use crate::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 
-/// The table of requests: method, what it carries, and what answers it.
+/// The table of requests: method, parameters, and response.
 macro_rules! server_requests {
     ($($(#[doc = $about:literal])* $method:literal => $name:ident($params:ty) -> $response:ty,)*) => {
         /// Requests from the server to a client.
@@ -49,9 +49,9 @@ server_requests! {
     "execCommandApproval" => ExecCommandApproval(ExecCommandApprovalParams) -> ConversationApprovalResponse,
     /// Requests approval of file changes from listeners of a conversation.
     "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
-    /// An MCP server wants to know something, or a tool of it is about to be called.
+    /// A question of an MCP server, or the approval of a call of its tool.
     "mcpServer/elicitation/request" => McpServerElicitation(McpElicitationParams) -> McpElicitationResponse,
-    /// Requests new tokens from the client, because its own were refused.
+    /// Requests new tokens from the client, because its own were rejected.
     "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
 }
 
@@ -95,7 +95,7 @@ pub struct CommandApprovalParams {
     pub cwd: PathBuf,
     /// Its parsed form, for display.
     pub command_actions: Vec<CommandAction>,
-    /// A beginning of commands that a rule could allow from here on.
+    /// A command prefix that a rule could allow from here on.
     pub proposed_execpolicy_amendment: Option<Vec<String>>,
     /// The answers that make sense.
     pub available_decisions: Vec<Value>,
@@ -131,9 +131,9 @@ pub struct McpElicitationParams {
     pub turn_id: Option<String>,
     /// The server.
     pub server_name: String,
-    /// How it is answered.
+    /// The form of the answer.
     pub mode: ElicitationMode,
-    /// More about the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called.
+    /// Metadata of the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called.
     #[serde(rename = "_meta")]
     pub meta: Option<Value>,
     /// The question.
@@ -141,22 +141,22 @@ pub struct McpElicitationParams {
     /// The JSON Schema of the answer, in the mode `form`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_schema: Option<Value>,
-    /// The address to open, in the mode `url`.
+    /// The URL to open, in the mode `url`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The server's name for what happens at that address.
+    /// The server's id of the interaction at that URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
 }
 
-/// How a question of an MCP server is answered.
+/// The form of an answer to an MCP server.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ElicitationMode {
-    /// By an object.
+    /// An object.
     Form,
-    /// By opening an address.
+    /// Consent to open a URL.
     Url,
 }
 
@@ -169,12 +169,12 @@ pub struct McpElicitationResponse {
     /// The answer itself.
     #[serde(default)]
     pub content: Option<Value>,
-    /// More about the answer; `persist: "session"` allows a tool for the rest of the session.
+    /// Metadata of the answer; `persist: "session"` allows a tool for the rest of the session.
     #[serde(default, rename = "_meta")]
     pub meta: Option<Value>,
 }
 
-/// The answer to a request for approval, in the words of every surface.
+/// The answer to an approval request, in any dialect.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalResponse {
@@ -183,22 +183,22 @@ pub struct ApprovalResponse {
     pub decision: ReviewDecision,
 }
 
-/// A decision as this dialect spells it. It is read as [`ReviewDecision`].
+/// A decision in the spelling of this dialect. It is read as [`ReviewDecision`].
 #[cfg(feature = "schema")]
 #[derive(Debug, Clone, schemars::JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub enum ApprovalDecision {
-    /// Yes, this once.
+    /// Approved once.
     Accept,
-    /// Yes, and the same request is not asked again in this session.
+    /// Approved, and so is the same request for the rest of this session.
     AcceptForSession,
-    /// Yes, and commands that begin like this are not asked about again.
+    /// Approved, and commands with this prefix are approved from now on.
     AcceptWithExecpolicyAmendment {
-        /// The words such a command begins with.
+        /// The words of the prefix.
         execpolicy_amendment: Vec<String>,
     },
-    /// No; the model is told and goes on.
+    /// Denied; the model is informed and continues.
     Decline,
-    /// No, and the turn ends.
+    /// Denied, and the turn ends.
     Cancel,
 }

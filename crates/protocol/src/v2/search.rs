@@ -1,4 +1,4 @@
-//! `fuzzyFileSearch`, its sessions and what they send.
+//! `fuzzyFileSearch`, its sessions and their notifications.
 //!
 //! Results are spelled in snake case in every release.
 
@@ -63,7 +63,7 @@ spelled! {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzyFileSearchSessionStartParams {
-    /// The client's name for the session.
+    /// The client's id of the session.
     pub session_id: String,
     /// The folders to look in.
     pub roots: Vec<PathBuf>,
@@ -87,7 +87,7 @@ pub struct FuzzyFileSearchSessionStopParams {
     pub session_id: String,
 }
 
-/// `fuzzyFileSearch/sessionUpdated`: what was found so far.
+/// `fuzzyFileSearch/sessionUpdated`: the matches so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -99,7 +99,7 @@ pub struct FuzzyFileSearchSessionUpdatedNotification {
     pub files: Vec<FuzzyFileSearchResult>,
 }
 
-/// `fuzzyFileSearch/sessionCompleted`: everything was looked at.
+/// `fuzzyFileSearch/sessionCompleted`: the search is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSection {
-    /// Its name for programs, which stays.
+    /// Its id, which never changes.
     pub id: String,
     /// Its name for people.
     pub name: String,
@@ -19,10 +19,10 @@ pub struct ThreadSection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSectionAppearance {
-    /// Its colour, in words of the client's.
+    /// Its colour, a string chosen by the client.
     #[serde(default)]
     pub color: Option<String>,
-    /// Its icon, in words of the client's.
+    /// Its icon, a string chosen by the client.
     #[serde(default)]
     pub icon: Option<String>,
 }
@@ -55,7 +55,7 @@ pub struct ThreadSectionCreateParams {
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionUpdateParams {
     pub section_id: String,
-    /// Its name for people from now on.
+    /// Its new name for people.
     pub name: String,
     /// Its new appearance: a missing member is unchanged, and `null` removes it.
     #[serde(default, deserialize_with = "nullable")]
@@ -90,7 +90,7 @@ pub struct ThreadSectionMoveParams {
     /// The new section; `null` removes it from its section. Required.
     #[serde(deserialize_with = "Option::deserialize")]
     pub section_id: Option<String>,
-    /// The thread of that section that it goes before; it goes to the end if unset.
+    /// The thread of that section before which it is inserted; at the end if unset.
     #[serde(default)]
     pub before_thread_id: Option<String>,
 }

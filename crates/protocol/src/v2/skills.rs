@@ -1,4 +1,4 @@
-//! `skills/*`: the skills of folders, spelled as this dialect spells them.
+//! `skills/*`: the skills of folders, in the spelling of this dialect.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ use super::lenient::or_default;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsListParams {
-    /// The folders; without any, the one that the server runs in.
+    /// The folders; by default, the working directory of the server.
     #[serde(default, deserialize_with = "or_default")]
     pub cwds: Vec<PathBuf>,
-    /// Whether to look again at folders that were looked at already.
+    /// Whether to read folders again.
     #[serde(default, deserialize_with = "or_default")]
     pub force_reload: bool,
 }
@@ -25,7 +25,7 @@ pub struct SkillsListParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkillsListResponse {
-    /// The skills of each folder, in the order asked for.
+    /// The skills of each folder, in the requested order.
     pub data: Vec<SkillsListEntry>,
 }
 
@@ -52,7 +52,7 @@ pub struct SkillMetadata {
     pub name: String,
     /// Its intended use.
     pub description: String,
-    /// The same in a few words.
+    /// A short form of it.
     #[serde(default, alias = "short_description", skip_serializing_if = "Option::is_none")]
     pub short_description: Option<String>,
     /// Its appearance: name, icons, colour, first prompt.
@@ -64,7 +64,7 @@ pub struct SkillMetadata {
     pub path: PathBuf,
     /// Its owner.
     pub scope: SkillScope,
-    /// Whether the model is told about it; 0.77 did not say.
+    /// Whether it is enabled; absent in 0.77.
     #[serde(default = "enabled")]
     pub enabled: bool,
 }
@@ -88,7 +88,7 @@ impl From<skill::SkillMetadata> for SkillMetadata {
     }
 }
 
-/// The parameters of `skills/config/write`: which skill by name or by file, and whether it counts.
+/// The parameters of `skills/config/write`: a skill by name or by file, and whether it is enabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkillsConfigWriteParams {
@@ -116,6 +116,6 @@ pub struct SkillsConfigWriteResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SkillsExtraRootsSetParams {
-    /// Folders to look for skills in, besides the usual ones.
+    /// Folders to search for skills, in addition to the default ones.
     pub extra_roots: Vec<PathBuf>,
 }

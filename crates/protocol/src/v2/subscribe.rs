@@ -1,4 +1,5 @@
-//! Listening to a thread by numbers, so that a client which was cut off can go on where it stopped.
+//! Subscriptions to a thread by event numbers, so that a client that was disconnected can continue from where it
+//! stopped.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub struct ThreadSubscribeParams {
     /// The `seq` of the last message that the client has seen, if it has seen any.
     #[serde(default)]
     pub after: Option<u64>,
-    /// The log that `after` counts in, as the last answer named it.
+    /// The log that `after` belongs to, as in the last response.
     #[serde(default, alias = "log_id")]
     pub log_id: Option<String>,
 }
@@ -27,15 +28,16 @@ pub struct ThreadSubscribeParams {
 pub struct ThreadSubscribeResponse {
     /// The thread; with its turns if `reset` is true.
     pub thread: Thread,
-    /// The log that numbers count in. They restart whenever a thread is loaded.
+    /// The log that numbers belong to. They restart whenever a thread is loaded.
     pub log_id: String,
-    /// The number of the last event so far. `thread/caughtUp` comes when it has been told.
+    /// The number of the last event so far. `thread/caughtUp` follows when the client has received it.
     pub seq: Option<u64>,
-    /// Whether what the client knows is to be replaced by `thread`: it named no event, or not all since is known.
+    /// Whether `thread` replaces the state of the client: it named no event, or some events since then are not
+    /// available.
     pub reset: bool,
 }
 
-/// `thread/caughtUp`: what follows is new.
+/// `thread/caughtUp`: later events are new.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -44,6 +46,6 @@ pub struct ThreadCaughtUp {
     pub thread_id: String,
     /// The log that numbers count in.
     pub log_id: String,
-    /// The number of the last event that was told.
+    /// The number of the last event that was sent.
     pub seq: Option<u64>,
 }

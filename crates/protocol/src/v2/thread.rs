@@ -1,4 +1,4 @@
-//! Threads: what `thread/*` takes and answers.
+//! Threads: the parameters and responses of `thread/*`.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Thread {
     pub environments: Vec<Environment>,
     /// The same as its name.
     pub session_id: String,
-    /// The first thing the user said.
+    /// The first message of the user.
     pub preview: String,
     /// Whether it is kept in memory alone.
     pub ephemeral: bool,
@@ -45,7 +45,7 @@ pub struct Thread {
     pub recency_at: i64,
     /// Whether it is loaded, and what it does.
     pub status: ThreadStatus,
-    /// Its file; none if it is not kept.
+    /// Its file; absent if it is not saved.
     pub path: Option<PathBuf>,
     /// Its working directory.
     pub cwd: PathBuf,
@@ -60,7 +60,7 @@ pub struct Thread {
     /// Members that only other releases fill.
     #[serde(flatten)]
     pub unsaid: Unsaid,
-    /// Its turns, where they were asked for.
+    /// Its turns, if they were requested.
     pub turns: Vec<Turn>,
 }
 
@@ -91,11 +91,11 @@ pub struct ThreadPlace {
     pub name: Option<String>,
     /// The section it is in.
     pub section: Option<ThreadSection>,
-    /// Since when, in seconds of Unix time.
+    /// The start time, in seconds of Unix time.
     pub section_entered_at: Option<i64>,
 }
 
-/// Members that clients may look for and that are never known here.
+/// Members that clients may expect and that are never known here.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -140,13 +140,13 @@ pub struct GitInfo {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadStatus {
-    /// It is on disk alone.
+    /// It is not loaded.
     NotLoaded,
-    /// It waits for the user.
+    /// It is idle.
     Idle,
     /// Its last turn failed.
     SystemError,
-    /// It works.
+    /// It is active.
     Active { active_flags: Vec<ActiveFlag> },
 }
 
@@ -181,7 +181,7 @@ pub struct ThreadOptions {
     pub approvals_reviewer: Option<ApprovalsReviewer>,
     /// The sandbox policy of commands.
     pub sandbox: Option<SandboxMode>,
-    /// Values that go over those of the configuration.
+    /// Overrides of configuration values.
     pub config: Option<Map<String, Value>>,
     /// Replaces the built-in instructions.
     #[serde(alias = "base_instructions")]
@@ -236,14 +236,14 @@ pub struct ThreadOpened {
     pub active_permission_profile: Nothing,
     /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// When child agents are started.
+    /// The policy for starting child agents.
     pub multi_agent_mode: &'static str,
     /// Additional members for an existing thread.
     #[serde(flatten)]
     pub resumed: Option<Box<ResumedParts>>,
 }
 
-/// `thread/resume`. A history goes before a path, a path before the name.
+/// `thread/resume`. A history takes precedence over a path, and a path over the id.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -278,7 +278,7 @@ pub struct ThreadForkParams {
     /// Its file.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// The last turn to copy; all if it is left out.
+    /// The last turn to copy; all if absent.
     #[serde(default)]
     pub last_turn_id: Option<String>,
     /// Whether the client does not want the turns.
@@ -288,7 +288,7 @@ pub struct ThreadForkParams {
     pub options: ThreadOptions,
 }
 
-/// The parameters of methods that name a thread and nothing else.
+/// The parameters of methods that only name a thread.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -318,7 +318,7 @@ pub struct ThreadResponse {
     pub thread: Thread,
 }
 
-/// A page: where to go on, and how many at most.
+/// A page: the cursor, and the maximum number of entries.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -351,7 +351,7 @@ pub struct ThreadNameSetParams {
     pub name: String,
 }
 
-/// `thread/rollback`: forgets the last turns.
+/// `thread/rollback`: removes the last turns.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -361,7 +361,7 @@ pub struct ThreadRollbackParams {
     pub num_turns: u32,
 }
 
-/// `thread/revert`: forgets a turn and all after it.
+/// `thread/revert`: removes a turn and all later ones.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -372,7 +372,7 @@ pub struct ThreadRevertParams {
     pub before_turn_id: String,
 }
 
-/// `thread/settings/update`: what later turns run under.
+/// `thread/settings/update`: changes the settings of later turns.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -406,7 +406,7 @@ pub struct ThreadSettingsUpdateParams {
     pub collaboration_mode: Option<CollaborationMode>,
 }
 
-/// `thread/shellCommand`: runs a command of the user's.
+/// `thread/shellCommand`: runs a shell command of the user.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

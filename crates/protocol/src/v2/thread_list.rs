@@ -19,20 +19,20 @@ pub struct ThreadListParams {
     pub cursor: Option<String>,
     /// The maximum number of entries.
     pub limit: Option<u32>,
-    /// Providers whose threads are wanted; `[]` means all, nothing means the configured one.
+    /// The providers of the listed threads; `[]` means all, absent means the configured one.
     pub model_providers: Option<Vec<String>>,
     /// Whether archived ones are wanted, and not the others.
     pub archived: Option<bool>,
     /// Only threads of these folders.
     pub cwd: Option<OneOrMany>,
-    /// Only threads that hold this text.
+    /// Only threads that contain this text.
     pub search_term: Option<String>,
-    /// Only threads of this section, or with `null` those in none.
+    /// Only threads of this section, or with `null` those in no section.
     #[serde(deserialize_with = "nullable")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub section_id: Option<Option<String>>,
     pub sort_key: Option<ThreadSortKey>,
-    /// In which direction; newest first if unset, and a section from its top.
+    /// The direction; newest first if unset, and a section from its top.
     pub sort_direction: Option<SortDirection>,
     /// Only threads of these kinds of programs.
     pub source_kinds: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Turns: what `turn/*` takes and answers.
+//! Turns: the parameters and responses of `turn/*`.
 
 use std::path::PathBuf;
 
@@ -20,9 +20,9 @@ use super::item::{Nothing, ThreadItem, TimedItem};
 pub struct Turn {
     /// Its name.
     pub id: String,
-    /// The turn it belongs to in the end: itself.
+    /// The turn that it belongs to: itself.
     pub root_turn_id: String,
-    /// Its items, as far as `items_view` says.
+    /// Its items, as far as `items_view` includes them.
     pub items: Vec<TimedItem>,
     /// The completeness of the items.
     #[serde(default)]
@@ -88,11 +88,11 @@ pub enum ItemsView {
 pub enum TurnStatus {
     /// The model had nothing more to do.
     Completed,
-    /// Someone stopped it.
+    /// It was interrupted.
     Interrupted,
-    /// It could not go on.
+    /// It failed.
     Failed,
-    /// It runs.
+    /// It is running.
     InProgress,
 }
 
@@ -106,7 +106,7 @@ pub struct TurnError {
     /// The kind of failure.
     #[serde(default)]
     pub codex_error_info: Option<ErrorInfo>,
-    /// More, for people.
+    /// Details for people.
     #[serde(default)]
     pub additional_details: Option<String>,
     /// Never known here.
@@ -159,7 +159,7 @@ impl From<&CodexErrorInfo> for ErrorInfo {
     }
 }
 
-/// `turn/start`: says something to a thread.
+/// `turn/start`: sends input to a thread.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -195,7 +195,7 @@ pub struct TurnStartParams {
     /// The schema that the last message of this turn follows.
     #[serde(default, alias = "output_schema")]
     pub output_schema: Option<Value>,
-    /// The client's own name for this message; the same name twice starts one turn.
+    /// The client's id for this message; a repeated id does not start another turn.
     #[serde(default)]
     pub client_user_message_id: Option<String>,
     /// The collaboration mode from this turn on, which takes precedence over `model` and `effort`.
@@ -211,7 +211,7 @@ pub struct TurnStartResponse {
     pub turn: Turn,
 }
 
-/// `turn/steer`: says something to a running turn.
+/// `turn/steer`: sends input to a running turn.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -223,7 +223,7 @@ pub struct TurnSteerParams {
     /// The user's input.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
-    /// The client's own name for this message.
+    /// The client's id for this message.
     #[serde(default)]
     pub client_user_message_id: Option<String>,
 }
@@ -237,7 +237,7 @@ pub struct TurnSteerResponse {
     pub turn_id: String,
 }
 
-/// `turn/interrupt`: stops a running turn.
+/// `turn/interrupt`: interrupts a running turn.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -258,11 +258,11 @@ pub enum ReviewDelivery {
     /// In the thread itself.
     #[default]
     Inline,
-    /// In a thread of its own.
+    /// In its own thread.
     Detached,
 }
 
-/// `review/start`: has changes reviewed.
+/// `review/start`: starts a review of changes.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

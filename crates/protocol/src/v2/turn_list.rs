@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::item::TimedItem;
 use super::turn::{ItemsView, Turn};
 
-/// In which order a page goes through what there is.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +39,7 @@ pub struct ThreadTurnsListParams {
 pub struct ThreadTurnsListResponse {
     /// The turns.
     pub data: Vec<Turn>,
-    /// The cursor of the next page; none after the last.
+    /// The cursor of the next page; absent on the last.
     pub next_cursor: Option<String>,
     /// The cursor of a page in the other direction, which includes the first turn of this one.
     pub backwards_cursor: Option<String>,
@@ -50,7 +50,7 @@ pub struct ThreadTurnsListResponse {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitialTurnsPageParams {
-    /// The requested completeness of each turn's items; a summary if unset.
+    /// The requested part of each turn's items; a summary if unset.
     #[serde(default)]
     pub items_view: Option<ItemsView>,
     /// The maximum number of turns.
@@ -104,7 +104,7 @@ pub struct ThreadItemsListParams {
 pub enum ThreadItemsListCursor {
     /// The cursor of the previous page.
     Cursor(String),
-    /// Beside an item of the turn that is named.
+    /// An item with the turn that it belongs to.
     Anchor(ThreadItemsListAnchor),
 }
 
@@ -124,7 +124,7 @@ pub enum ThreadItemsListAnchor {
 pub struct ThreadItemsListResponse {
     /// The items.
     pub data: Vec<ThreadItemEntry>,
-    /// The cursor of the next page; none after the last.
+    /// The cursor of the next page; absent on the last.
     pub next_cursor: Option<String>,
     /// The cursor of a page in the other direction, which includes the first item of this one.
     pub backwards_cursor: Option<String>,

@@ -1,4 +1,4 @@
-//! Tokens in camel case.
+//! Token usage in camel case.
 
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct TokenUsageBreakdown {
     pub input_tokens: i64,
     /// The part of the input that the provider had cached.
     pub cached_input_tokens: i64,
-    /// The part of the input that the provider has put into its cache, where it says so.
+    /// The part of the input that the provider added to its cache, if it reports that.
     pub cache_write_input_tokens: i64,
     /// Tokens received, reasoning included.
     pub output_tokens: i64,

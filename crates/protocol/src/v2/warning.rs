@@ -20,7 +20,7 @@ pub struct Warning {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigWarning {
     pub summary: String,
-    /// More.
+    /// Details.
     pub details: Option<String>,
     /// The file.
     pub path: Option<PathBuf>,
@@ -44,6 +44,6 @@ pub struct WindowsWorldWritableWarningNotification {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeprecationNotice {
     pub summary: String,
-    /// More.
+    /// Details.
     pub details: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Commands: whether they may run, that they run, and what came of it.
+//! Commands: approval, start, output and end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::forms::base64_bytes;
 pub struct ExecApprovalRequestEvent {
     /// The call that wants to run it.
     pub call_id: String,
-    /// The turn; 0.42 did not say.
+    /// The turn; absent in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The program and its arguments.
@@ -26,7 +26,7 @@ pub struct ExecApprovalRequestEvent {
     /// The model's justification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The words a rule could allow for good.
+    /// A command prefix that a rule could allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposed_execpolicy_amendment: Option<Vec<String>>,
     /// Its parsed form, for display.
@@ -45,7 +45,7 @@ pub struct ExecCommandBeginEvent {
     /// The process, for commands that outlive their call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_id: Option<String>,
-    /// The turn; 0.42 did not say.
+    /// The turn; absent in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The program and its arguments.
@@ -64,7 +64,7 @@ pub struct ExecCommandBeginEvent {
     pub interaction_input: Option<String>,
 }
 
-/// A command ended. 0.42 wrote neither the command nor where it ran.
+/// A command ended. 0.42 wrote neither the command nor its working directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -95,7 +95,7 @@ pub struct ExecCommandEndEvent {
     pub interaction_input: Option<String>,
     pub stdout: String,
     pub stderr: String,
-    /// Both, in the order they were written.
+    /// Both streams, in the order in which they were written.
     #[serde(default)]
     pub aggregated_output: String,
     /// Its exit status; -1 if it never ran.
@@ -123,7 +123,7 @@ spelled! {
     }
 }
 
-/// Reads who wanted a command: a word, or as in 0.58 whether it was the user.
+/// Decodes the origin of a command: a word, or as in 0.58 whether it was the user.
 fn source<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExecCommandSource, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Bool(true) => Ok(ExecCommandSource::UserShell),
@@ -141,14 +141,14 @@ pub struct ExecCommandOutputDeltaEvent {
     pub call_id: String,
     /// The stream.
     pub stream: ExecOutputStream,
-    /// A piece of its output, which need not be text.
+    /// A chunk of its output, which need not be text.
     #[serde(with = "base64_bytes")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("contentEncoding" = "base64")))]
     pub chunk: Vec<u8>,
 }
 
 spelled! {
-    /// A stream a command writes to.
+    /// A stream that a command writes to.
     pub enum ExecOutputStream {
         "stdout" => Stdout,
         "stderr" => Stderr,
@@ -175,6 +175,6 @@ pub struct TerminalInteractionEvent {
 pub struct ViewImageToolCallEvent {
     /// The call.
     pub call_id: String,
-    /// The picture.
+    /// The image.
     pub path: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Items of a turn, as wholes and in pieces.
+//! Items of a turn, complete and as deltas.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ tagged! {
         "AgentMessage" => AgentMessage(AgentMessageItem),
         /// Reasoning of the model.
         "Reasoning" => Reasoning(ReasoningItem),
-        /// A search the provider ran.
+        /// A web search that the provider ran.
         "WebSearch" => WebSearch(WebSearchItem),
     }
 }
@@ -47,14 +47,14 @@ pub struct AgentMessageItem {
 }
 
 tagged! {
-    /// One part of what the model said.
+    /// One part of a message of the model.
     pub enum AgentMessageContent by "type" through tag_inside {
         /// Plain text.
         "Text" => Text(AgentMessageText),
     }
 }
 
-/// Text the model said.
+/// Text of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -70,14 +70,14 @@ pub struct AgentMessageText {
 pub struct ReasoningItem {
     /// The item.
     pub id: String,
-    /// The summary, one part a heading.
+    /// The summary, one entry per part.
     pub summary_text: Vec<String>,
-    /// The thoughts themselves.
+    /// The raw reasoning.
     #[serde(default)]
     pub raw_content: Vec<String>,
 }
 
-/// A search the provider ran.
+/// A web search that the provider ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -123,7 +123,7 @@ pub struct ItemCompletedEvent {
     pub item: TurnItem,
 }
 
-/// A piece of a message, with its place.
+/// A delta of a message, with its item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -134,11 +134,10 @@ pub struct AgentMessageContentDeltaEvent {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// The piece.
     pub delta: Text,
 }
 
-/// A piece of a reasoning summary, with its place.
+/// A delta of a reasoning summary, with its item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -149,14 +148,13 @@ pub struct ReasoningContentDeltaEvent {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// The piece.
     pub delta: Text,
-    /// The part it belongs to; 0.58 did not say.
+    /// The part it belongs to; absent in 0.58.
     #[serde(default)]
     pub summary_index: i64,
 }
 
-/// A piece of the reasoning itself, with its place.
+/// A delta of raw reasoning, with its item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -167,9 +165,8 @@ pub struct ReasoningRawContentDeltaEvent {
     pub turn_id: String,
     /// The item.
     pub item_id: String,
-    /// The piece.
     pub delta: Text,
-    /// The part it belongs to; 0.58 did not say.
+    /// The part it belongs to; absent in 0.58.
     #[serde(default)]
     pub content_index: i64,
 }

@@ -1,4 +1,4 @@
-//! MCP servers: how they start, what they offer, what their tools do and what they ask.
+//! MCP servers: their startup, tools and resources, calls, and questions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct McpStartupCompleteEvent {
     pub ready: Vec<String>,
     /// Servers that cannot.
     pub failed: Vec<McpStartupFailure>,
-    /// Servers that were not waited for.
+    /// Servers whose startup was cancelled.
     pub cancelled: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct McpToolCallBeginEvent {
     pub invocation: McpInvocation,
 }
 
-/// A tool of an MCP server answered.
+/// A tool of an MCP server returned a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -56,13 +56,13 @@ pub struct McpToolCallEndEvent {
     pub invocation: McpInvocation,
     /// Its duration.
     pub duration: Duration,
-    /// The answer, or why there is none. A bare answer or message is read too.
+    /// The result, or an error. A bare result or message is read too.
     #[serde(deserialize_with = "call_outcome")]
     pub result: Result<CallToolResult, String>,
 }
 
 impl McpToolCallEndEvent {
-    /// Tells whether the tool did what it was asked.
+    /// Whether the tool succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.result.as_ref().is_ok_and(|result| !result.is_error.unwrap_or(false))
@@ -75,13 +75,13 @@ impl McpToolCallEndEvent {
 #[serde(default)]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct McpListToolsResponseEvent {
-    /// The tools, by the name a model calls them.
+    /// The tools, by the name under which a model calls them.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
     pub tools: BTreeMap<String, Tool>,
     /// The resources, by server.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_lists()"))]
     pub resources: BTreeMap<String, Vec<Resource>>,
-    /// The families of resources, by server.
+    /// The resource templates, by server.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_lists()"))]
     pub resource_templates: BTreeMap<String, Vec<ResourceTemplate>>,
     /// The login state for each server.
@@ -96,7 +96,7 @@ pub struct McpListToolsResponseEvent {
 pub struct ElicitationRequestEvent {
     /// The server.
     pub server_name: String,
-    /// Its name for the question.
+    /// Its id of the question.
     pub id: RequestId,
     /// The question.
     pub message: String,

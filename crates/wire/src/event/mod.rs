@@ -1,4 +1,4 @@
-//! The event queue: what the engine tells a client.
+//! The event queue: messages from the engine to a client.
 
 mod exec;
 mod item;
@@ -27,7 +27,7 @@ pub use crate::review::{EnteredReviewModeEvent, ExitedReviewModeEvent, ReviewOut
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct Event {
-    /// The submission this follows from; empty while the session starts up.
+    /// The submission that caused it; empty while the session starts.
     pub id: String,
     pub msg: EventMsg,
 }
@@ -51,15 +51,15 @@ tagged! {
         "agent_message" => AgentMessage(AgentMessageEvent),
         /// A message of the user.
         "user_message" => UserMessage(UserMessageEvent),
-        /// A piece of a message.
+        /// A delta of a message.
         "agent_message_delta" => AgentMessageDelta(AgentMessageDeltaEvent),
         /// A complete part of the reasoning summary.
         "agent_reasoning" => AgentReasoning(AgentReasoningEvent),
-        /// A piece of the reasoning summary.
+        /// A delta of the reasoning summary.
         "agent_reasoning_delta" => AgentReasoningDelta(AgentReasoningDeltaEvent),
-        /// The reasoning itself.
+        /// Raw reasoning.
         "agent_reasoning_raw_content" => AgentReasoningRawContent(AgentReasoningRawContentEvent),
-        /// A piece of the reasoning itself.
+        /// A delta of raw reasoning.
         "agent_reasoning_raw_content_delta" => AgentReasoningRawContentDelta(AgentReasoningRawContentDeltaEvent),
         /// A new part of the reasoning summary begins.
         "agent_reasoning_section_break" => AgentReasoningSectionBreak(AgentReasoningSectionBreakEvent),
@@ -71,7 +71,7 @@ tagged! {
         "mcp_startup_complete" => McpStartupComplete(McpStartupCompleteEvent),
         /// A tool of an MCP server is called.
         "mcp_tool_call_begin" => McpToolCallBegin(McpToolCallBeginEvent),
-        /// A tool of an MCP server answered.
+        /// A tool of an MCP server returned a result.
         "mcp_tool_call_end" => McpToolCallEnd(McpToolCallEndEvent),
         /// The provider searches the web.
         "web_search_begin" => WebSearchBegin(WebSearchBeginEvent),
@@ -107,9 +107,9 @@ tagged! {
         "patch_apply_begin" => PatchApplyBegin(PatchApplyBeginEvent),
         /// A patch was applied, or has failed.
         "patch_apply_end" => PatchApplyEnd(PatchApplyEndEvent),
-        /// Everything the turn has changed so far.
+        /// All changes of the turn so far.
         "turn_diff" => TurnDiff(TurnDiffEvent),
-        /// A line of the history of prompts.
+        /// An entry of the prompt history.
         "get_history_entry_response" => GetHistoryEntryResponse(GetHistoryEntryResponseEvent),
         /// The tools and resources of the MCP servers.
         "mcp_list_tools_response" => McpListToolsResponse(McpListToolsResponseEvent),
@@ -137,11 +137,11 @@ tagged! {
         "item_started" => ItemStarted(ItemStartedEvent),
         /// An item of the turn is complete.
         "item_completed" => ItemCompleted(ItemCompletedEvent),
-        /// A piece of a message, with its place.
+        /// A delta of a message, with its item.
         "agent_message_content_delta" => AgentMessageContentDelta(AgentMessageContentDeltaEvent),
-        /// A piece of a reasoning summary, with its place.
+        /// A delta of a reasoning summary, with its item.
         "reasoning_content_delta" => ReasoningContentDelta(ReasoningContentDeltaEvent),
-        /// A piece of the reasoning itself, with its place.
+        /// A delta of raw reasoning, with its item.
         "reasoning_raw_content_delta" => ReasoningRawContentDelta(ReasoningRawContentDeltaEvent),
         /// A subagent was created, changed or deleted.
         "subagent_lifecycle" => SubagentLifecycle(SubagentLifecycleEvent),

@@ -1,4 +1,4 @@
-//! Patches: whether they may be applied, that they are, and what came of it.
+//! Patches: approval, start and end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::change::FileChange;
 pub struct ApplyPatchApprovalRequestEvent {
     /// The call that wants to change them.
     pub call_id: String,
-    /// The turn; 0.42 did not say.
+    /// The turn; absent in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The changes, by file.
@@ -23,7 +23,7 @@ pub struct ApplyPatchApprovalRequestEvent {
     /// The reason for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The folder that a yes would open for the rest of the session.
+    /// The folder to which an approval would grant write access for the rest of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_root: Option<PathBuf>,
 }
@@ -33,12 +33,12 @@ pub struct ApplyPatchApprovalRequestEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyBeginEvent {
-    /// The call that changes them.
+    /// The call that changes the files.
     pub call_id: String,
-    /// The turn; 0.42 did not say.
+    /// The turn; absent in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
-    /// Whether nobody was asked.
+    /// Whether no approval was needed.
     pub auto_approved: bool,
     /// The changes, by file.
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few_named()"))]
@@ -50,9 +50,9 @@ pub struct PatchApplyBeginEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct PatchApplyEndEvent {
-    /// The call that changed them.
+    /// The call that changed the files.
     pub call_id: String,
-    /// The turn; 0.42 did not say.
+    /// The turn; absent in 0.42.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// The tool's report.

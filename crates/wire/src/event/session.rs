@@ -1,4 +1,4 @@
-//! The session itself, and answers to questions about it.
+//! The session itself, and responses to requests about it.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::prompt::CustomPrompt;
 use crate::reasoning::ReasoningEffort;
 use crate::skill::SkillsListEntry;
 
-/// The session is ready. 0.42 did not write what the optional members say.
+/// The session is ready. 0.42 did not write the optional members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -36,9 +36,9 @@ pub struct SessionConfiguredEvent {
     /// The reasoning effort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<ReasoningEffort>,
-    /// The file that holds the history of prompts, as a number; 0 if there is none yet.
+    /// The id of the prompt history file; 0 if there is none yet.
     pub history_log_id: u64,
-    /// The number of lines in that file.
+    /// The number of entries in that file.
     pub history_entry_count: usize,
     /// The earlier events of a resumed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct SessionConfiguredEvent {
     pub rollout_path: PathBuf,
 }
 
-/// Some messages that hold no others, so that the strategy ends.
+/// Some messages without nested ones, so that the strategy ends.
 #[cfg(feature = "arbitrary")]
 fn any_initial_messages() -> impl proptest::strategy::Strategy<Value = Option<Vec<EventMsg>>> {
     use proptest::prelude::*;
@@ -72,16 +72,16 @@ pub struct ConversationPathEvent {
     pub path: PathBuf,
 }
 
-/// A line of the history of prompts.
+/// An entry of the prompt history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct GetHistoryEntryResponseEvent {
-    /// The requested line.
+    /// The index of the requested entry.
     pub offset: usize,
     /// The requested file.
     pub log_id: u64,
-    /// The line; absent if there is none such.
+    /// The entry; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<HistoryEntry>,
 }
@@ -96,7 +96,7 @@ pub struct ListCustomPromptsResponseEvent {
     pub custom_prompts: Vec<CustomPrompt>,
 }
 
-/// The skills that apply to some folders.
+/// The skills of some folders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

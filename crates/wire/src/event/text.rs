@@ -14,12 +14,11 @@ pub struct AgentMessageEvent {
     pub message: Text,
 }
 
-/// A piece of a message.
+/// A delta of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentMessageDeltaEvent {
-    /// The piece.
     pub delta: Text,
 }
 
@@ -30,10 +29,10 @@ pub struct AgentMessageDeltaEvent {
 pub struct UserMessageEvent {
     /// The text.
     pub message: String,
-    /// The pictures, usually as `data:` URLs.
+    /// The images, usually as `data:` URLs.
     #[serde(default)]
     pub images: Option<Vec<String>>,
-    /// Spans of the text that a client shows as one piece; releases before 0.80 did not keep them.
+    /// Spans of the text that a client shows as one element; releases before 0.80 did not store them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
     pub text_elements: Vec<TextElement>,
@@ -48,16 +47,15 @@ pub struct AgentReasoningEvent {
     pub text: String,
 }
 
-/// A piece of the reasoning summary.
+/// A delta of the reasoning summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningDeltaEvent {
-    /// The piece.
     pub delta: Text,
 }
 
-/// The reasoning itself, from models that show it.
+/// Raw reasoning, from models that show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
@@ -66,12 +64,11 @@ pub struct AgentReasoningRawContentEvent {
     pub text: String,
 }
 
-/// A piece of the reasoning itself.
+/// A delta of raw reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct AgentReasoningRawContentDeltaEvent {
-    /// The piece.
     pub delta: Text,
 }
 

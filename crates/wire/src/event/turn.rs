@@ -62,7 +62,7 @@ pub struct BackgroundEventEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct TaskStartedEvent {
-    /// The size of the model's window, where known.
+    /// The size of the model's window, if known.
     #[serde(default)]
     pub model_context_window: Option<i64>,
 }
@@ -75,7 +75,7 @@ pub struct TaskCompleteEvent {
     /// The last message of the model.
     #[serde(default)]
     pub last_agent_message: Option<Text>,
-    /// The provider's name for the last answer, which the earliest clients used as a bookmark.
+    /// The provider's id of the last answer, which the earliest clients used as a bookmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
 }
@@ -88,7 +88,7 @@ pub struct TokenCountEvent {
     /// The tokens; absent before the first answer.
     #[serde(default)]
     pub info: Option<TokenUsageInfo>,
-    /// The limits, from providers that tell them.
+    /// The limits, from providers that send them.
     #[serde(default)]
     pub rate_limits: Option<RateLimitSnapshot>,
 }
@@ -105,9 +105,9 @@ pub struct TurnAbortedEvent {
 spelled! {
     /// The reason for interrupting a turn.
     pub open enum TurnAbortReason {
-        /// The user said so.
+        /// The user requested it.
         "interrupted" => Interrupted,
-        /// Another turn took its place.
+        /// Another turn replaced it.
         "replaced" => Replaced,
         /// The review it belonged to ended.
         "review_ended" => ReviewEnded,
@@ -128,14 +128,14 @@ pub struct UndoStartedEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
 pub struct UndoCompletedEvent {
-    /// Whether it was put back.
+    /// Whether it was restored.
     pub success: bool,
     /// The result, or the reason for the failure.
     #[serde(default)]
     pub message: Option<String>,
 }
 
-/// Everything the turn has changed so far.
+/// All changes of the turn so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]
