@@ -1,4 +1,4 @@
-//! Logging in with a key, logging out, and whom a login is of.
+//! Logging in with a key, logging out, and the account of a login.
 
 use std::{fs, io};
 
@@ -9,14 +9,14 @@ use crate::{
     replace::{forget_unfinished, replace_secret},
 };
 
-/// The billing of requests.
+/// The account that pays for requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Account {
     /// An API key.
     ApiKey,
-    /// A user of `ChatGPT`, as far as the login says without proof.
+    /// A user of `ChatGPT`, according to the unverified claims of the login.
     Chatgpt {
-        /// The user's address.
+        /// The user's email address.
         email: Option<String>,
         /// The subscription, such as `plus`.
         plan: Option<String>,
@@ -24,7 +24,7 @@ pub enum Account {
 }
 
 impl Auth {
-    /// Stores a key in place of any other login. The file is for this user's eyes only.
+    /// Stores a key in place of any other login. Only this user can read the file.
     pub fn store_api_key(home: &Home, key: &str) -> Result<(), AuthError> {
         Self::write(home, &Self::api_key_json(key)?)
     }
@@ -32,15 +32,15 @@ impl Auth {
     /// The content of `auth.json` for a login with a key.
     pub fn api_key_json(key: &str) -> Result<Json, AuthError> {
         let key = key.trim();
-        // A key goes into a header, where such characters would end it or begin another.
+        // A key becomes a header, and such characters would end it or start another.
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err(AuthError::BadKey);
         }
         Ok(json!({"auth_mode": "apikey", "OPENAI_API_KEY": key}))
     }
 
-    /// The content of `auth.json` for a login with `ChatGPT`, in the form that all releases read. `at` is the time, as
-    /// RFC 3339 has it.
+    /// The content of `auth.json` for a login with `ChatGPT`, in the form that all releases read. `at` is the time in
+    /// the format of RFC 3339.
     #[must_use]
     pub fn tokens_json(tokens: &Tokens, at: &str) -> Json {
         json!({
@@ -48,8 +48,8 @@ impl Auth {
         })
     }
 
-    /// The content of `auth.json` with tokens in place of those that they renew. Everything else in the old text stays,
-    /// including members that this release does not know.
+    /// The content of `auth.json` with renewed tokens. Everything else in the old text stays, including members that
+    /// this release does not know.
     #[must_use]
     pub fn renewed_json(old: &str, tokens: &Tokens, at: &str) -> Json {
         let mut file: Map<String, Json> = serde_json::from_str(old).unwrap_or_default();
@@ -68,7 +68,7 @@ impl Auth {
         replace_secret(&path, &text, &home.run()).map_err(failed)
     }
 
-    /// Forgets the login and says whether there was one.
+    /// Removes the login, and returns whether there was one.
     pub fn remove(home: &Home) -> Result<bool, AuthError> {
         let path = home.auth_file();
         drop(forget_unfinished(&home.run(), home.path()));
@@ -79,7 +79,7 @@ impl Auth {
         }
     }
 
-    /// The account that requests to a provider go to; none where nobody is logged in or nobody need be.
+    /// The account that requests to a provider use; `None` if nobody is logged in or the provider needs no login.
     #[must_use]
     pub fn account(&self, provider: &ProviderConfig, env: &Env) -> Option<Account> {
         self.in_use(provider, env).map(|bearer| match bearer.source {
@@ -88,19 +88,19 @@ impl Auth {
         })
     }
 
-    /// The token for a provider that asks for a login, if there is one.
+    /// The token for a provider that requires a login, if there is one.
     #[must_use]
     pub fn in_use(&self, provider: &ProviderConfig, env: &Env) -> Option<Bearer> {
         if provider.requires_openai_auth { self.bearer(provider, env).ok().flatten() } else { None }
     }
 
-    /// The user's address, as the login says without proof.
+    /// The user's email address, according to the unverified claims of the login.
     #[must_use]
     pub fn alleged_email(&self) -> Option<String> {
         self.tokens.as_ref()?.claims().email
     }
 
-    /// Whether the login with `ChatGPT` is the one in the file that counts.
+    /// Whether the login with `ChatGPT` is the active one in the file.
     #[must_use]
     pub fn is_chatgpt(&self) -> bool {
         self.tokens.is_some() && (self.api_key.is_none() || self.mode.as_deref() == Some(CHATGPT))
@@ -115,7 +115,7 @@ impl Auth {
 /// The `auth_mode` of a login with `ChatGPT`.
 pub(crate) const CHATGPT: &str = "chatgpt";
 
-/// The member `tokens`, with what was in it besides.
+/// The member `tokens`, with its unknown members.
 fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
     let reveal = |secret: &Secret| Json::from(secret.reveal());
     for (name, value) in [
@@ -130,7 +130,7 @@ fn tokens_json(tokens: &Tokens, mut known: Map<String, Json>) -> Json {
 }
 
 impl Tokens {
-    /// The claims of the identity token, or of the access token if there is no other.
+    /// The claims of the identity token, or of the access token if that is missing.
     #[must_use]
     pub fn claims(&self) -> Claims {
         Claims::of(self.id_token.as_ref().unwrap_or(&self.access_token))

@@ -7,24 +7,24 @@ use codex_wire::tokens::RateLimitSnapshot;
 
 use crate::{Auth, Config, ExternalTokens, LoginConfig, Pending, Secret, TokenRefresher};
 
-/// How a user logs in with `ChatGPT`.
+/// A way to log in with `ChatGPT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginKind {
     /// In a browser of this machine.
     Browser,
-    /// With a code that is typed in elsewhere.
+    /// With a code that the user enters on another device.
     DeviceCode,
 }
 
 /// A login that waits for the user.
 pub struct BegunLogin {
-    /// Its name, to cancel it.
+    /// Its id, to cancel it.
     pub id: String,
-    /// Where the user goes.
+    /// The URL that the user opens.
     pub url: String,
     /// The code that the user enters there.
     pub user_code: Option<String>,
-    /// Comes when it is stored, or has failed.
+    /// Resolves when the login is stored or has failed.
     pub end: Pending<'static, Result<(), AccountError>>,
 }
 
@@ -34,19 +34,19 @@ impl fmt::Debug for BegunLogin {
     }
 }
 
-/// Why an account could not be changed or asked. It holds no secret.
+/// The reason why an account could not be changed or queried. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AccountError {
     /// The error, with a hint on a separate line.
     pub message: String,
-    /// Whether the fault is of this machine, and not of what was asked.
+    /// Whether this machine is at fault, and not the request.
     pub is_internal: bool,
 }
 
 /// The owner of the login.
 pub trait AccountHost: fmt::Debug + Send + Sync {
-    /// Begins a login. Any other that still waits is given up first.
+    /// Starts a login. Another one that still waits is cancelled first.
     fn begin<'a>(
         &'a self,
         kind: LoginKind,
@@ -54,7 +54,7 @@ pub trait AccountHost: fmt::Debug + Send + Sync {
         originator: &'a str,
     ) -> Pending<'a, Result<BegunLogin, AccountError>>;
 
-    /// Gives a login up; false if none of that name waits.
+    /// Cancels a login; false if none with that id waits.
     fn cancel(&self, id: &str) -> bool;
 
     /// Stores a key in place of any other login.
@@ -63,15 +63,15 @@ pub trait AccountHost: fmt::Debug + Send + Sync {
     /// Uses the tokens of a client from now on.
     fn adopt(&self, tokens: ExternalTokens, refresher: Arc<dyn TokenRefresher>);
 
-    /// Forgets the login and revokes it, as far as its issuer can be reached.
+    /// Removes the login and revokes it, if its issuer can be reached.
     fn log_out(&self) -> Pending<'_, Result<(), AccountError>>;
 
-    /// Who is logged in.
+    /// The current login.
     fn auth(&self) -> Pending<'_, Result<Arc<Auth>, AccountError>>;
 
     /// Renews a login with `ChatGPT` now.
     fn renew(&self) -> Pending<'_, Result<(), AccountError>>;
 
-    /// Asks what the account still allows.
+    /// Queries the rate limits of the account.
     fn limits(&self, login: LoginConfig) -> Pending<'_, Result<RateLimitSnapshot, AccountError>>;
 }

@@ -1,4 +1,4 @@
-//! The verdict on each key that somebody wrote: the warnings at startup, `--strict-config`, and the list of `doctor`.
+//! The verdict on each written key: the warnings at startup, `--strict-config`, and the list of `doctor`.
 
 use std::{
     fmt,
@@ -36,7 +36,7 @@ impl fmt::Display for ConfigWarning {
     }
 }
 
-/// A key that somebody wrote, and its verdict.
+/// A written key, and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditedKey {
     /// The dotted path; for a table that is ignored as a whole, that of the table.

@@ -1,4 +1,4 @@
-//! The login: `auth.json`, keys in variables, and which token a provider gets.
+//! The login: `auth.json`, keys in variables, and the token for each provider.
 //!
 //! Invariant: no error and no debug output of this module contains any part of a secret.
 
@@ -15,22 +15,22 @@ use crate::{
     position::{Lines, decode},
 };
 
-/// The variable that comes before any other key for a provider with `requires_openai_auth`.
+/// The variable that takes precedence over any other key for a provider with `requires_openai_auth`.
 const CODEX_API_KEY: &str = "CODEX_API_KEY";
 
-/// The largest `auth.json`.
+/// The maximum size of `auth.json`.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// The content of `auth.json`; empty if there is no such file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Auth {
-    /// `auth_mode`: how the user logged in, in releases that write it.
+    /// `auth_mode`: the way in which the user logged in, in releases that write it.
     pub mode: Option<String>,
     /// `OPENAI_API_KEY`.
     pub api_key: Option<Secret>,
     /// `tokens`: the login with `ChatGPT`.
     pub tokens: Option<Tokens>,
-    /// `last_refresh`: when the tokens were renewed, as written.
+    /// `last_refresh`: the time when the tokens were renewed, as written.
     pub last_refresh: Option<String>,
     /// The subscription, if a client supplied the tokens. It is never stored.
     pub plan: Option<String>,
@@ -39,45 +39,43 @@ pub struct Auth {
 /// The tokens of a login with `ChatGPT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tokens {
-    /// Says who the user is.
+    /// The identity token.
     pub id_token: Option<Secret>,
-    /// Goes with every request.
+    /// The access token, which every request carries.
     pub access_token: Secret,
-    /// Renews the others.
+    /// The refresh token.
     pub refresh_token: Option<Secret>,
     /// The workspace.
     pub account_id: Option<String>,
 }
 
-/// A token to send, and where it was found.
+/// A token to send, and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bearer {
-    /// The token.
     pub token: Secret,
-    /// Where it was found.
     pub source: TokenSource,
 }
 
-/// Where a token was found.
+/// The source of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenSource {
-    /// In this variable.
+    /// This variable.
     Variable(String),
-    /// In the provider's `experimental_bearer_token`.
+    /// The provider's `experimental_bearer_token`.
     Config,
-    /// In `auth.json`, as an API key.
+    /// `auth.json`, as an API key.
     ApiKey,
-    /// In `auth.json`, from a login with `ChatGPT`.
+    /// `auth.json`, from a login with `ChatGPT`.
     Login {
         /// The workspace that requests name.
         account_id: Option<String>,
     },
 }
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("could not read {}", .path.display())]
     Read {
         /// The file.
@@ -95,7 +93,7 @@ pub enum AuthError {
         column: usize,
         message: String,
     },
-    /// A member of the file is not what it should be.
+    /// A member of the file has the wrong type.
     #[error("{}:{line}: {key}: {problem}", .path.display())]
     Member {
         /// The file.
@@ -107,7 +105,7 @@ pub enum AuthError {
         /// The expected type and the type that was found.
         problem: String,
     },
-    /// The file could not be put in place or taken away.
+    /// The file could not be written or removed.
     #[error("could not write {}", .path.display())]
     Write {
         /// The file.
@@ -136,7 +134,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -157,7 +155,7 @@ impl Auth {
         Self::text(home)?.map_or_else(|| Ok(Self::default()), |text| Self::parse(&home.auth_file(), &text))
     }
 
-    /// The text of `auth.json`, if there is such a file.
+    /// The text of `auth.json`, if the file exists.
     pub fn text(home: &Home) -> Result<Option<String>, AuthError> {
         let path = home.auth_file();
         match codex_files::read(&path, MOST_BYTES) {
@@ -172,7 +170,7 @@ impl Auth {
         }
     }
 
-    /// Reads the content of `auth.json`; `path` is its place for errors.
+    /// Parses the content of `auth.json`; `path` is shown in errors.
     pub fn parse(path: &Path, text: &str) -> Result<Self, AuthError> {
         let whole: &RawValue = serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column().max(1));
@@ -198,10 +196,10 @@ impl Auth {
         })
     }
 
-    /// The token that requests to a provider carry; nothing for a provider that needs none.
+    /// The token of requests to a provider; `None` for a provider that needs none.
     ///
-    /// With `requires_openai_auth`, the variable `CODEX_API_KEY` comes first and `auth.json` last. Between them,
-    /// and alone for every other provider, come the variable in `env_key` and `experimental_bearer_token`.
+    /// With `requires_openai_auth`, the variable `CODEX_API_KEY` comes first and `auth.json` last. Between them, and
+    /// alone for every other provider, come the variable in `env_key` and `experimental_bearer_token`.
     pub fn bearer(&self, provider: &ProviderConfig, env: &Env) -> Result<Option<Bearer>, AuthError> {
         let openai = provider.requires_openai_auth;
         let variables = openai.then_some(CODEX_API_KEY).into_iter().chain(provider.env_key.as_deref());
@@ -240,7 +238,7 @@ impl Auth {
     }
 }
 
-/// An object of the file, whose members still know their place in the text.
+/// An object of the file, whose members know their position in the text.
 struct Object<'a> {
     path: &'a Path,
     text: &'a str,
@@ -250,7 +248,7 @@ struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Opens `own`, a part of `text`; `at` is its dotted name.
+    /// Parses `own`, a part of `text`; `at` is its dotted name.
     fn open(path: &'a Path, text: &'a str, own: &'a str, at: &str) -> Result<Self, AuthError> {
         let object = Self { path, text, own, at: at.to_owned(), members: BTreeMap::new() };
         let key = if at.is_empty() { "the file" } else { at };
@@ -267,7 +265,7 @@ impl<'a> Object<'a> {
         self.get(name).map(|raw| Self::open(self.path, self.text, raw, &self.key(name))).transpose()
     }
 
-    /// A member that is a string; an empty one counts as absent.
+    /// A string member; an empty one counts as absent.
     fn string(&self, name: &str) -> Result<Option<String>, AuthError> {
         let Some(raw) = self.get(name) else { return Ok(None) };
         match serde_json::from_str::<String>(raw) {

@@ -5,32 +5,32 @@ use serde_json::Value as Json;
 
 use crate::Secret;
 
-/// The members of a token that say what the user pays for, and who it is.
+/// The claims with the subscription and the user.
 const OPENAI_CLAIMS: &str = "https://api.openai.com/auth";
 const PROFILE_CLAIMS: &str = "https://api.openai.com/profile";
 
-/// The claims of a token. The signature is not checked: they only tell what to show to the owner, which workspace to
-/// name, and when to ask for another.
+/// The claims of a token. The signature is not checked: they only determine what is shown to the user, which workspace
+/// is named, and when the token is renewed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// The user's address.
+    /// The user's email address.
     pub email: Option<String>,
     /// The subscription, such as `plus`.
     pub plan: Option<String>,
     /// The workspace.
     pub account_id: Option<String>,
-    /// Its origin.
+    /// The issuer.
     pub issuer: Option<String>,
-    /// For which client it was made.
+    /// The client that it was issued for.
     pub audience: Option<String>,
-    /// When it was made, in seconds since 1970.
+    /// The time of issue, in seconds of Unix time.
     pub issued_at: Option<u64>,
-    /// When it ends.
+    /// The expiry time, in seconds of Unix time.
     pub expires_at: Option<u64>,
 }
 
 impl Claims {
-    /// The claims of a token; none where it is not one that says anything.
+    /// The claims of a token; `None` if it has none.
     #[must_use]
     pub fn of(token: &Secret) -> Self {
         let claims = decode(token.reveal()).unwrap_or_default();
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_say_whose_they_are_and_how_long() {
+    fn claims_have_the_owner_and_the_expiry() {
         let payload = r#"{"iat":1,"exp":9,"iss":"i","aud":["c"],"https://api.openai.com/profile":{"email":"a@b.c"},
             "https://api.openai.com/auth":{"chatgpt_account_id":"acct","chatgpt_plan_type":"pro"}}"#;
         let claims = Claims::of(&Secret::new(format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(payload))));

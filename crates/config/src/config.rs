@@ -33,7 +33,7 @@ pub enum ConfigError {
     /// A value does not match its key.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// Keys have no effect, and the user wants none of these.
+    /// Keys have no effect, and the user wants to reject such keys.
     #[error("{}", strictly(.mistakes))]
     Strict { mistakes: Vec<ConfigWarning> },
     /// `profile` names none of `[profiles]`.
@@ -104,23 +104,23 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// `approval_policy`, if it is set.
     pub approval_policy: Option<AskForApproval>,
-    /// `approvals_reviewer`: who answers approval requests.
+    /// `approvals_reviewer`: the reviewer of approval requests.
     pub approvals_reviewer: ApprovalsReviewer,
     pub sandbox: SandboxConfig,
-    /// `tool_output_token_limit`: how much of a tool's output the model sees.
+    /// `tool_output_token_limit`: the number of tokens of a tool's output that the model receives.
     pub tool_output_token_limit: Option<u64>,
     pub instructions: InstructionsConfig,
-    /// Which parts of the model's reasoning are shown.
+    /// The displayed parts of the model's reasoning.
     pub reasoning: ReasoningDisplay,
     /// The settings of the prompt history.
     pub history: HistoryConfig,
     /// The variables of commands.
     pub shell_environment: ShellEnvironmentPolicy,
-    /// `approval_timeout_sec`: how long an approval request waits before it counts as denied; forever if unset.
+    /// `approval_timeout_sec`: the time after which an approval request counts as denied; never if unset.
     pub approval_timeout: Option<Duration>,
-    /// `notify`: the program, with its arguments, that runs when a turn is done.
+    /// `notify`: the program, with its arguments, that runs when a turn has ended.
     pub notify: Vec<String>,
-    /// `tools.web_search` or `features.web_search_request`: whether a provider that can may search the web.
+    /// `tools.web_search` or `features.web_search_request`: whether the provider may search the web.
     pub web_search: bool,
     /// `[features]`: features by name.
     pub features: BTreeMap<String, bool>,
@@ -201,7 +201,7 @@ impl Config {
         LoginConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
     }
 
-    /// The approval policy; on request of the model by default.
+    /// The approval policy; `on-request` by default.
     #[must_use]
     pub fn approval_policy(&self) -> AskForApproval {
         self.approval_policy.unwrap_or(AskForApproval::OnRequest)

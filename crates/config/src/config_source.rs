@@ -36,7 +36,7 @@ pub struct ConfigSource {
     switches: Mutex<BTreeMap<String, bool>>,
     /// Additional folders of skills that a client has set until the program exits.
     skill_roots: Mutex<Vec<PathBuf>>,
-    /// How often the cache was cleared.
+    /// The number of times that the cache was cleared.
     generation: AtomicU64,
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_and_switches_count_and_a_wish_goes_before_a_switch() {
+    fn overrides_of_a_request_take_precedence_over_enabled_features() {
         let folder = tempfile::tempdir().expect("there is a temporary folder");
         let source = source(folder.path());
         let before = source.generation();

@@ -5,7 +5,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString,
 
 use crate::{KeyPath, key::MAX_DEPTH};
 
-/// How an edit combines with an existing value.
+/// The way in which an edit combines with an existing value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Merge {
     /// The new value replaces it.

@@ -1,16 +1,16 @@
-//! Tokens of `ChatGPT` that a client brings and renews itself.
+//! Tokens of `ChatGPT` that a client supplies and renews.
 
 use std::{future::Future, pin::Pin};
 
 use crate::Secret;
 
-/// Something that comes later.
+/// A boxed future.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Tokens that a client brings. They are kept in memory alone.
+/// Tokens that a client supplies. They are kept only in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalTokens {
-    /// Goes with every request.
+    /// The access token, which every request carries.
     pub access_token: Secret,
     /// The workspace.
     pub account_id: String,
@@ -18,8 +18,8 @@ pub struct ExternalTokens {
     pub plan: Option<String>,
 }
 
-/// The client that brings tokens.
+/// The client that supplies tokens.
 pub trait TokenRefresher: Send + Sync {
-    /// Asks for new tokens of an account, because the last ones were refused. An error says why there are none.
+    /// Requests new tokens of an account, because the last ones were rejected. An error contains the reason.
     fn refresh<'a>(&'a self, account_id: &'a str) -> Pending<'a, Result<ExternalTokens, String>>;
 }

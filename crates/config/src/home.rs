@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_comes_before_the_default() {
+    fn the_variable_takes_precedence_over_the_default() {
         check(&[("CODEX_HOME", "@/dir"), ("HOME", "@")], expect![[r#"@/dir user Some("@")"#]]);
     }
 
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_lies_below_the_folder() {
+    fn every_path_is_below_the_folder() {
         let home = Home::at("/h");
         let all = [
             home.config_file(),

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_said_counts() {
+    fn comments_order_and_notation_do_not_change_the_version() {
         assert_eq!(version_of("a = 1\nb.c = 'x'"), version_of("# hi\nb = { c = \"x\" }\na = 1 # one"));
         assert_ne!(version_of("a = 1"), version_of("a = 2"));
         assert_ne!(version_of("a = 1"), version_of("a = 1.0"));

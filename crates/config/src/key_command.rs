@@ -1,26 +1,26 @@
-//! A program that says the key of a provider.
+//! A program that prints the key of a provider.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::{Reader, ValueError};
 
-/// How long the program may take.
+/// The default time limit of the program.
 const TIMEOUT_MS: u64 = 10_000;
-/// How long its key is used.
+/// The default time for which its key is used.
 const REFRESH_INTERVAL_MS: u64 = 300_000;
 
 /// `[model_providers.<id>.auth]`: the program whose output is the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyCommand {
-    /// The program: a name that is looked for in `PATH`, or a path.
+    /// The program: a name that is looked up in `PATH`, or a path.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
-    /// How long a key is used before the program is asked again; for ever if none.
+    /// The time for which a key is used before the program runs again; `None` means forever.
     pub refresh_interval: Option<Duration>,
-    /// Where it runs.
+    /// The working directory.
     pub cwd: Option<PathBuf>,
 }
 

@@ -136,7 +136,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("model_providers.*.stream_usage"),
     own("model_providers.*.cache"),
     own("model_providers.*.store"),
-    // They are programs too, and places that keys are sent to.
+    // They are programs too, and addresses that receive keys.
     own("mcp_servers.*.command"),
     own("mcp_servers.*.args"),
     own("mcp_servers.*.env.*"),

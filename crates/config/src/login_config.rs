@@ -1,18 +1,18 @@
-//! How people log in with `ChatGPT`, and where such a login may be sent.
+//! The settings of logins with `ChatGPT`, and the address that receives them.
 
 use crate::{Reader, Value, ValueError, words::words};
 
-/// Where `ChatGPT` is, unless it is said otherwise.
+/// The default address of `ChatGPT`.
 const CHATGPT_BASE_URL: &str = "https://chatgpt.com/backend-api";
 
 words! {
-    /// Where a login is kept.
+    /// The place where a login is stored.
     pub enum CredentialsStore {
         /// In `auth.json`.
         "file" => File,
-        /// In the keyring of the system.
+        /// In the system keyring.
         "keyring" => Keyring,
-        /// In the keyring if there is one, else in `auth.json`.
+        /// In the keyring if there is one, otherwise in `auth.json`.
         "auto" => Auto,
     }
 }
@@ -20,11 +20,11 @@ words! {
 /// The settings of logins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginConfig {
-    /// `chatgpt_base_url`, without a slash at its end: the only place that tokens of `ChatGPT` are sent to.
+    /// `chatgpt_base_url`, without a trailing slash: the only address that tokens of `ChatGPT` are sent to.
     pub chatgpt_base_url: String,
     /// `cli_auth_credentials_store`.
     pub store: CredentialsStore,
-    /// `forced_chatgpt_workspace_id`: the workspaces that a login may be for; any if there are none.
+    /// `forced_chatgpt_workspace_id`: the allowed workspaces of a login; empty allows any.
     pub forced_workspaces: Vec<String>,
 }
 
@@ -49,19 +49,19 @@ impl LoginConfig {
         })
     }
 
-    /// Where models are asked with a login: what paths such as `/responses` are added to.
+    /// The base address of model requests with a login, to which paths such as `/responses` are added.
     #[must_use]
     pub fn models_url(&self) -> String {
         format!("{}{}", self.chatgpt_base_url, if self.is_backend() { "/codex" } else { "/api/codex" })
     }
 
-    /// Where the limits of an account are told.
+    /// The address of the account's rate limits.
     #[must_use]
     pub fn usage_url(&self) -> String {
         format!("{}{}", self.chatgpt_base_url, if self.is_backend() { "/wham/usage" } else { "/api/codex/usage" })
     }
 
-    /// Whether the address is the one that the web site itself asks, whose paths are other ones.
+    /// Whether the address is that of the web site itself, which has different paths.
     fn is_backend(&self) -> bool {
         self.chatgpt_base_url.contains("/backend-api")
     }

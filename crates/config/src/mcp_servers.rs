@@ -8,17 +8,17 @@ use std::{
 
 use crate::{Config, Origin, Reader, Secret, ValueError, words::words};
 
-/// How long a server may take to start, by default.
+/// The default time limit for the start of a server.
 const STARTUP: Duration = Duration::from_secs(10);
-/// How long a call may take, by default.
+/// The default time limit of a call.
 const CALL: Duration = Duration::from_secs(60);
-/// The longest time that can be set, which no timer overflows at.
+/// The longest time that can be set without overflowing a timer.
 const LONGEST_SECONDS: f64 = 86_400.0 * 365.0;
 
 words! {
-    /// When a person is asked before a tool runs.
+    /// The approval mode of a tool.
     pub enum McpApprovalMode {
-        /// Depending on the approval policy and on the tool's description of itself.
+        /// Depends on the approval policy and on the tool's annotations.
         "auto" => Auto,
         /// Before every call.
         "prompt" => Prompt,
@@ -39,7 +39,7 @@ pub struct McpServer {
     pub is_required: bool,
     /// `startup_timeout_sec` or `startup_timeout_ms`.
     pub startup_timeout: Duration,
-    /// `tool_timeout_sec`: how long a call may go without an answer or progress.
+    /// `tool_timeout_sec`: the time limit of a call without an answer or progress.
     pub tool_timeout: Duration,
     /// `enabled_tools`: the only tools that are offered.
     pub enabled_tools: Option<Vec<String>>,
@@ -54,12 +54,12 @@ pub struct McpServer {
     pub oauth: McpOauth,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum McpTransport {
-    /// A program that is started, and speaks through its standard streams.
+    /// A program that is started, and communicates over its standard streams.
     Stdio(McpProgram),
-    /// A server at an address.
+    /// A server at a URL.
     Http(McpAddress),
 }
 
@@ -76,7 +76,7 @@ pub struct McpProgram {
     pub cwd: Option<PathBuf>,
 }
 
-/// A server at an address.
+/// A server at a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpAddress {
     pub url: String,
@@ -88,7 +88,7 @@ pub struct McpAddress {
     pub env_http_headers: BTreeMap<String, String>,
 }
 
-/// How a person logs in to a server.
+/// The settings for logging in to a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct McpOauth {
     /// `scopes`.
@@ -102,7 +102,7 @@ pub struct McpOauth {
 }
 
 impl McpServer {
-    /// When a person is asked before a tool runs.
+    /// The approval mode of a tool.
     #[must_use]
     pub fn approval_of(&self, tool: &str) -> McpApprovalMode {
         self.tool_approvals.get(tool).copied().unwrap_or(self.approval)
@@ -198,7 +198,7 @@ fn conflict(entry: &Reader<'_>, main: &str, other: &str) -> ValueError {
     ValueError::new(origin, entry.path_of(other).to_string(), problem)
 }
 
-/// A time in seconds, with or without a fraction.
+/// A duration in seconds, with or without a fraction.
 fn seconds(entry: &Reader<'_>, key: &str) -> Result<Option<Duration>, ValueError> {
     let Some(seconds) = entry.amount(key)? else { return Ok(None) };
     match (entry.node(key), seconds > 0.0) {

@@ -116,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_gives_no_program() {
+    fn no_program_is_taken_from_a_workspace() {
         check(&["work/.venv/bin/tool", "b/tool"], "@/work/.venv/bin:@/b", Some("@/b/tool"));
         check(&["work/tool", "b/tool"], "@/b/../work:@/b", Some("@/b/tool"));
         check(&["workshop/tool"], "@/workshop", Some("@/workshop/tool"));
     }
 
     #[test]
-    fn a_link_into_a_workspace_gives_no_program() {
+    fn no_program_is_taken_through_a_link_into_a_workspace() {
         check(&["work/tool", "a -> work", "b/tool"], "@/a:@/b", Some("@/b/tool"));
         check(&["work/tool", "a/tool -> work/tool", "b/tool"], "@/a:@/b", Some("@/b/tool"));
         check(&["c/tool", "a/tool -> c/tool"], "@/a", Some("@/a/tool"));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_folders_give_no_program() {
+    fn no_program_is_taken_from_a_temporary_folder() {
         let temp = TempDir::new_in("/tmp").unwrap();
         let path = temp.path().display().to_string();
         let env = Env::from_iter([("PATH", format!("{path}:/bin"))]);

@@ -13,7 +13,7 @@ const MOST_FILES: usize = 16;
 /// Whether a project's files are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trusted {
-    /// They do.
+    /// They are.
     Yes,
     /// They are not, and why.
     No(&'static str),

@@ -1,4 +1,4 @@
-//! Where models are: the built-in providers and those of `[model_providers.<id>]`.
+//! Providers of models: the built-in ones and those of `[model_providers.<id>]`.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -12,7 +12,7 @@ mod table;
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
 words! {
-    /// The protocol a provider speaks.
+    /// The API of a provider.
     pub enum WireApi {
         /// The Responses API.
         "responses" => Responses,
@@ -25,16 +25,16 @@ words! {
     }
 }
 
-/// How to reach one provider and how patient to be with it.
+/// The address, the credentials and the limits of one provider.
 ///
-/// Headers and query parameters are kept as secrets, because that is where some services take their key.
+/// Headers and query parameters are secrets, because some services expect their key there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
     /// The key in `[model_providers]`.
     pub id: String,
     /// The name shown to people.
     pub name: String,
-    /// The address that paths such as `/responses` are added to.
+    /// The base address, to which paths such as `/responses` are added.
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub env_key: Option<String>,
@@ -42,9 +42,8 @@ pub struct ProviderConfig {
     pub env_key_instructions: Option<String>,
     /// A token written into the configuration itself.
     pub experimental_bearer_token: Option<Secret>,
-    /// The program that says the key.
+    /// The program that prints the key.
     pub auth: Option<KeyCommand>,
-    /// The protocol.
     pub wire_api: WireApi,
     /// Added to the query of every request.
     pub query_params: BTreeMap<String, Secret>,
@@ -52,28 +51,28 @@ pub struct ProviderConfig {
     pub http_headers: BTreeMap<String, Secret>,
     /// Headers whose value is in a variable: header name to variable name.
     pub env_http_headers: BTreeMap<String, String>,
-    /// How often a failed request is sent again.
+    /// The maximum number of retries of a failed request.
     pub request_max_retries: u64,
-    /// How often a broken stream is asked for again.
+    /// The maximum number of retries of a broken stream.
     pub stream_max_retries: u64,
-    /// How long a connection may take to come about.
+    /// The time limit for establishing a connection.
     pub connect_timeout_ms: u64,
-    /// How long a stream may be silent, before its first byte and within it.
+    /// The maximum time between two chunks of a stream, and before the first.
     pub stream_idle_timeout_ms: u64,
     /// Whether the Responses API is also available over WebSockets.
     pub supports_websockets: bool,
-    /// How long the list of its models may take.
+    /// The time limit for listing its models.
     pub models_timeout_ms: u64,
     /// Whether the login in `auth.json` is used.
     pub requires_openai_auth: bool,
-    /// The file with the answers of [`WireApi::Scripted`]; without one a script inside the program is played.
+    /// The file with the answers of [`WireApi::Scripted`]; without one, a built-in script is played.
     pub script: Option<PathBuf>,
     pub traits: ProviderTraits,
 }
 
 impl ProviderConfig {
-    /// A provider about which nothing is known but its id. `wire_api` is Responses, as in current releases
-    /// (up to 0.77 it was Chat).
+    /// A provider of which only the id is known. `wire_api` is Responses, as in current releases (up to 0.77 it was
+    /// Chat).
     #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
@@ -100,7 +99,7 @@ impl ProviderConfig {
         }
     }
 
-    /// A provider of the table. `base_url` is where it is, if it is elsewhere than the table says.
+    /// A provider of the table. `base_url` replaces the address in the table.
     fn built_in(row: &Row, base_url: String) -> Self {
         Self {
             name: row.name.to_owned(),
@@ -118,7 +117,7 @@ impl ProviderConfig {
         Self { name: "Scripted".to_owned(), wire_api: WireApi::Scripted, ..Self::new("scripted") }
     }
 
-    /// Reads one entry field by field over what is known already.
+    /// Reads the fields of an entry over the known values.
     fn read(self, entry: &Reader<'_>, openai: &str) -> Result<Self, ValueError> {
         let requires_openai_auth = entry.bool("requires_openai_auth")?.unwrap_or(self.requires_openai_auth);
         let openai = requires_openai_auth.then(|| openai.to_owned());
@@ -154,7 +153,7 @@ impl ProviderConfig {
     }
 }
 
-/// The model to ask where none is set: the usual one of the provider.
+/// The default model of the provider.
 #[must_use]
 pub fn default_model(provider: &str) -> &'static str {
     match provider {
@@ -164,14 +163,14 @@ pub fn default_model(provider: &str) -> &'static str {
     }
 }
 
-/// The servers on this machine that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` say
-/// where they are, if that is elsewhere than usual.
+/// The local servers that are known without configuration. `CODEX_OSS_PORT` and `CODEX_OSS_BASE_URL` change their
+/// address.
 #[must_use]
 pub fn local_providers(env: &Env) -> Vec<ProviderConfig> {
     table::ROWS.iter().filter(|row| row.start.is_some()).map(|row| local(row.id, env)).collect()
 }
 
-/// The command that starts a server on this machine.
+/// The command that starts a local server.
 #[must_use]
 pub fn start_command(provider: &str) -> Option<&'static str> {
     table::row(provider)?.start
@@ -190,7 +189,7 @@ fn openai_base_url(root: &Reader<'_>, env: &Env) -> Result<String, ValueError> {
     Ok(moved.unwrap_or_else(|| OPENAI_BASE_URL.to_owned()))
 }
 
-/// The built-in providers, changed and joined by the entries of `[model_providers]`.
+/// The built-in providers, modified and extended by the entries of `[model_providers]`.
 pub(crate) fn read_providers(root: &Reader<'_>, env: &Env) -> Result<BTreeMap<String, ProviderConfig>, ValueError> {
     let openai = openai_base_url(root, env)?;
     let listed = table::ROWS.iter().filter(|row| !row.base_url.is_empty());

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_kinds_say_where_and_what() {
+    fn a_wrong_type_is_an_error_with_its_location() {
         check(|r| r.str("number"), expect!["/h/c.toml:3: number: expected a string, found the integer 3"]);
         check(
             |r| r.str("over"),

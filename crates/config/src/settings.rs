@@ -58,7 +58,7 @@ pub struct ModelConfig {
     pub verbosity: Option<Verbosity>,
     /// `[models."<name>"]`: the user's corrections.
     pub corrections: BTreeMap<String, ModelCorrection>,
-    /// `wait_for_limits`: whether a turn waits until a used-up allowance comes back.
+    /// `wait_for_limits`: whether a turn waits until an exhausted allowance is restored.
     pub waits_for_limits: bool,
 }
 
@@ -155,7 +155,7 @@ pub struct InstructionsConfig {
     pub developer: Option<String>,
     /// `model_instructions_file`, formerly `experimental_instructions_file`: replaces the base instructions.
     pub base_file: Option<PathBuf>,
-    /// `project_doc_max_bytes`: how much of the project's `AGENTS.md` files is read.
+    /// `project_doc_max_bytes`: the maximum total size of the project's `AGENTS.md` files.
     pub project_doc_max_bytes: u64,
     /// `project_doc_fallback_filenames`: names to try if there is no `AGENTS.md`.
     pub project_doc_fallback_filenames: Vec<String>,
@@ -173,7 +173,7 @@ impl InstructionsConfig {
     }
 }
 
-/// Which parts of the model's reasoning are shown.
+/// The displayed parts of the model's reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReasoningDisplay {
     /// `hide_agent_reasoning`: show none of it.

@@ -175,7 +175,7 @@ fn matches_any<S: AsRef<str>>(globs: &[S], name: &str) -> bool {
 /// Whether a name matches a glob of `*` and `?`, ignoring case. It takes at most `glob × name` steps.
 fn matches(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // Where to continue when the current guess for the last star turns out too short.
+    // The position at which to continue when the current guess for the last star turns out too short.
     let mut star: Option<(usize, usize)> = None;
     while from < name.len() {
         match glob.get(at) {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_come_along_where_the_file_says_so() {
+    fn secrets_are_inherited_if_the_file_allows_them() {
         let all = &[
             "AWS_SECRET_ACCESS=s",
             "FERN=green",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_of_the_model_opens_no_pager_unless_the_user_says_so() {
+    fn a_command_of_the_model_opens_no_pager_unless_the_user_sets_one() {
         let policy = "shell_environment_policy = { inherit = \"none\", set = { PAGER = \"more\" } }";
         check(policy, &["PAGER=more"]);
         let mut expected: Vec<String> = WITHOUT_PAGER.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -1,4 +1,4 @@
-//! Enabled and disabled skills: `[[skills.config]]`, one entry for each skill that was switched.
+//! Enabled and disabled skills: `[[skills.config]]`, one entry for each changed skill.
 
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_about_a_skill_counts() {
+    fn the_last_entry_of_a_skill_counts() {
         let skills = read(
             "[[skills.config]]\nname = 'sew'\nenabled = false\n[[skills.config]]\npath = '/s/cook'\nenabled = false\n\
              [[skills.config]]\npath = '/s/sew/SKILL.md'\nenabled = true\nother = 1\n",

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_follows_the_originator_and_nothing_odd_gets_in() {
+    fn the_version_follows_the_originator_and_control_characters_are_removed() {
         let env = Env::from_iter([("TERM", "xterm\r\nx-evil: 1")]);
         let agent = user_agent("codex_cli_rs", &env);
         assert!(agent.starts_with(concat!("codex_cli_rs/", env!("CARGO_PKG_VERSION"), " (")), "{agent}");

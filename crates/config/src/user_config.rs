@@ -42,7 +42,7 @@ pub struct ConfigEdit {
     pub key: String,
     /// The new value; `null` removes the key.
     pub value: Json,
-    /// How to combine it with an existing value.
+    /// The way to combine it with an existing value.
     pub merge: Merge,
 }
 

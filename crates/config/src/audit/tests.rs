@@ -393,7 +393,7 @@ fn the_home_folder_is_no_project() {
 }
 
 #[test]
-fn an_administrator_has_the_first_and_the_last_word() {
+fn the_administrators_files_are_the_lowest_and_the_highest_layer() {
     let (temp, home) = home("model = 'user'\nreview_model = 'user'\n");
     let [system, managed] = ["system.toml", "managed.toml"].map(|name| temp.path().join(name));
     fs::write(&system, "review_model = 'system'\nmodel_verbosity = 'low'\n").unwrap();

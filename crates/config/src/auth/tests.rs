@@ -12,7 +12,7 @@ fn show_error(error: &AuthError) -> String {
     format!("{error}{}{}", cause.unwrap_or_default(), hint.unwrap_or_default())
 }
 
-/// Loads a home whose `auth.json` holds the text given; `@` stands for the home.
+/// Loads a home with this `auth.json`; `@` stands for the home.
 #[track_caller]
 fn check_file(text: impl AsRef<[u8]>, expected: Expect) {
     let temp = TempDir::new().unwrap();
@@ -29,7 +29,7 @@ fn check_file(text: impl AsRef<[u8]>, expected: Expect) {
 const BOTH: &str = r#"{"OPENAI_API_KEY":"sk-file","tokens":{"access_token":"sk-login","account_id":"acc"}}"#;
 const LOGIN: &str = r#"{"OPENAI_API_KEY":null,"tokens":{"access_token":"sk-login","account_id":"acc"}}"#;
 
-/// Asks for a provider's token with the `auth.json` and the variables given.
+/// The token of a provider with this `auth.json` and these variables.
 #[track_caller]
 fn check_bearer(provider: &ProviderConfig, auth: &str, variables: &[(&str, &str)], expected: Expect) {
     let auth = Auth::parse(Path::new("auth.json"), auth).unwrap();
@@ -62,7 +62,7 @@ fn a_missing_file_is_an_empty_login() {
 }
 
 #[test]
-fn logins_are_read_whole() {
+fn a_login_is_read_completely() {
     check_file(
         r#"{
           "auth_mode": "chatgpt",
@@ -215,7 +215,7 @@ fn openai_takes_variables_before_the_file() {
 }
 
 #[test]
-fn a_later_login_comes_before_an_older_key() {
+fn a_later_login_takes_precedence_over_an_older_key() {
     check_bearer(
         &openai(),
         &BOTH.replacen('{', r#"{"auth_mode":"chatgpt","#, 1),
@@ -245,7 +245,7 @@ fn other_providers_never_get_the_openai_login() {
 }
 
 #[test]
-fn a_providers_variable_comes_before_its_token() {
+fn a_providers_variable_takes_precedence_over_its_token() {
     let with_both = ProviderConfig { experimental_bearer_token: Some(Secret::new("config")), ..with_env_key() };
     check_bearer(&with_both, "{}", &[("MOCK_KEY", "env")], expect![[r#"env from Variable("MOCK_KEY")"#]]);
     check_bearer(&with_both, "{}", &[], expect!["config from Config"]);

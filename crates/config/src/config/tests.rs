@@ -54,7 +54,7 @@ fn groups(config: &Config) -> String {
 }
 
 #[test]
-fn a_missing_file_gives_the_defaults() {
+fn without_a_file_the_defaults_apply() {
     let temp = TempDir::new().unwrap();
     let env = Env::from_iter::<[(&str, &str); 0]>([]);
     let config = Config::load(&Home::at(temp.path()), &env, &Overrides::default()).unwrap();
@@ -253,7 +253,7 @@ fn secrets_are_not_in_debug_output_or_errors() {
 }
 
 #[test]
-fn a_command_may_have_as_many_processes_as_the_limits_say() {
+fn the_limit_of_processes_is_read() {
     check("[limits]\nprocesses = 200", &values(&[]), |config| config.sandbox.most_processes, expect!["200"]);
     check_error(
         "[limits]\nprocesses = 1",
@@ -263,7 +263,7 @@ fn a_command_may_have_as_many_processes_as_the_limits_say() {
 }
 
 #[test]
-fn a_command_may_use_as_much_memory_as_the_limits_say() {
+fn the_limit_of_memory_is_read() {
     let memory = |value: &str, expected: Expect| {
         check(&format!("[limits]\nmemory = {value}"), &values(&[]), |config| config.sandbox.most_memory, expected);
     };

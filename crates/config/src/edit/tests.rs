@@ -393,7 +393,7 @@ fn without_empty(value: &Json) -> Json {
 
 proptest! {
     #[test]
-    fn edits_mean_what_they_say_and_nothing_else(
+    fn edits_change_only_their_keys(
         text in prop::sample::select(TEXTS),
         edits in prop::collection::vec(("[abc](\\.[abc]){0,3}", any_value(), any::<bool>()), 1..6),
     ) {

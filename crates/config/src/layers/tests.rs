@@ -18,7 +18,7 @@ fn model(config: &Config) -> (String, String) {
 }
 
 #[test]
-fn profiles_lie_over_the_file_and_overrides_over_both() {
+fn profiles_override_the_file_and_overrides_both() {
     let file = "model = 'file'\n[profiles.p]\nmodel = 'profile'\n";
     let profile = |name: &str| Overrides { profile: Some(name.to_owned()), ..Overrides::default() };
     check(file, &Overrides::default(), model, expect![[r#"("file", "@/config.toml:1")"#]]);

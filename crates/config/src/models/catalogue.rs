@@ -5,7 +5,7 @@ use std::path::Path;
 use codex_wire::reasoning::ReasoningEffort;
 use serde::Deserialize;
 
-/// The largest catalogue.
+/// The maximum size of a catalogue.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub(super) struct CatalogueModel {
     pub(super) supports_reasoning_summaries: bool,
 }
 
-/// An effort that a model takes.
+/// A reasoning effort that a model supports.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Level {
     pub(super) effort: ReasoningEffort,
@@ -51,7 +51,7 @@ fn yes() -> bool {
     true
 }
 
-/// Reads a catalogue, or says why it cannot be read.
+/// Reads a catalogue, or returns the reason why it cannot be read.
 pub(super) fn read(path: &Path) -> Result<Vec<CatalogueModel>, String> {
     let failed = |error: &dyn std::fmt::Display| format!("model_catalog_json: {}: {error}", path.display());
     let text = codex_files::read_text(path, MOST_BYTES).map_err(|error| failed(&error))?;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_catalogue_that_never_ends_says_why_it_is_not_read() {
+    fn an_endless_catalogue_is_reported() {
         for kind in Endless::ALL {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("models.json");

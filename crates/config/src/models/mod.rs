@@ -12,23 +12,23 @@ use self::catalogue::CatalogueModel;
 use self::table::{DEFAULT_EFFORT, MODELS, Row, Shown};
 use crate::{Config, ModelConfig, Reader, ValueError};
 
-/// The properties of a model. An unknown one has no known window, is not asked to reason, and calls one tool
-/// at a time.
+/// The properties of a model. An unknown model has no known window, is not asked to reason, and calls one tool at a
+/// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// How many tokens fit.
+    /// The size of the context window in tokens.
     pub context_window: Option<i64>,
-    /// Whether it takes an effort and sums up its reasoning.
+    /// Whether it supports a reasoning effort and summaries.
     pub reasons: bool,
-    /// Whether it may be told to make several calls in one answer.
+    /// Whether it may make several calls in one answer.
     pub calls_in_parallel: bool,
-    /// The tool by which it runs commands.
+    /// The tool with which it runs commands.
     pub shell: ShellForm,
     /// The form in which it writes patches.
     pub patch: PatchForm,
-    /// How it is made to think, on wires where models differ in that.
+    /// The request form of its reasoning, in APIs where models differ.
     pub thinking: ThinkingForm,
-    /// How long its answers may be, for wires that want to be told.
+    /// The maximum length of its answers, for APIs that require it.
     pub max_output_tokens: Option<u32>,
 }
 
@@ -88,19 +88,19 @@ pub struct OfferedModel {
     /// Its name for people.
     pub name: String,
     pub description: String,
-    /// The efforts it takes, the lowest first; none for a model that does not reason.
+    /// The supported efforts, lowest first; empty for a model that does not reason.
     pub efforts: Vec<ReasoningEffort>,
     /// The effort when none is chosen.
     pub default_effort: ReasoningEffort,
-    /// Whether it takes images in.
+    /// Whether it accepts images.
     pub takes_images: bool,
-    /// Whether pickers leave it out unless they are asked for all.
+    /// Whether pickers hide it unless all models are requested.
     pub is_hidden: bool,
     /// Whether it is the configured one.
     pub is_default: bool,
 }
 
-/// All that is known of models: the built-in table, and the models of a `model_catalog_json` in front of it.
+/// All known models: the built-in table, and the models of a `model_catalog_json` in front of it.
 #[derive(Debug, Default)]
 pub struct ModelTable {
     catalogue: Vec<CatalogueModel>,
@@ -110,7 +110,7 @@ pub struct ModelTable {
 }
 
 impl ModelTable {
-    /// The table under a configuration, and why its catalogue cannot be read, if so. The built-in rows count then.
+    /// The table of a configuration, and an error if its catalogue cannot be read. The built-in rows are used then.
     #[must_use]
     pub fn read(config: &ModelConfig) -> (Self, Option<String>) {
         match config.catalogue.as_deref().map(catalogue::read) {
@@ -124,7 +124,7 @@ impl ModelTable {
         Self { catalogue, corrections: config.corrections.clone(), listed: Vec::new() }
     }
 
-    /// The same table, joined by the models that the provider lists.
+    /// The same table, with the models that the provider lists.
     #[must_use]
     pub fn joined_by(self, listed: Vec<String>) -> Self {
         Self { listed, ..self }
@@ -138,7 +138,7 @@ impl ModelTable {
         self.corrections.get(name).map_or(known, |correction| correction.of(known))
     }
 
-    /// The models that can be chosen. The configured one is always among them, and it is the default.
+    /// The models that can be chosen. The configured one is always included, and is the default.
     #[must_use]
     pub fn offered(&self, config: &Config, include_hidden: bool) -> Vec<OfferedModel> {
         let rows = MODELS.iter().filter(|row| row.shown != Shown::Never && self.described(row.id).is_none());
@@ -246,12 +246,12 @@ impl From<&CatalogueModel> for OfferedModel {
     }
 }
 
-/// Whether the table has a model under this very name.
+/// Whether the table has a model with exactly this name.
 fn has_row(name: &str) -> bool {
     table::row(name).is_some_and(|row| row.id == name)
 }
 
-/// A model that the provider lists. The provider of the table's own models has many of no use to anybody here.
+/// A model that the provider lists. OpenAI lists many that are not useful here.
 fn listed(name: &str, config: &Config) -> OfferedModel {
     let row = table::row(name).map(OfferedModel::from);
     OfferedModel {
@@ -264,7 +264,7 @@ fn listed(name: &str, config: &Config) -> OfferedModel {
     }
 }
 
-/// A model that only the user knows.
+/// A model that only the user's configuration names.
 fn unknown(config: &Config) -> OfferedModel {
     let effort = config.model.reasoning_effort.clone().unwrap_or(ReasoningEffort::None);
     OfferedModel {

@@ -8,7 +8,7 @@ use codex_wire::reasoning::ReasoningEffort::{self, High, Low, Medium, Minimal, X
 pub(super) enum Shown {
     Always,
     OnRequest,
-    /// It stands for all whose names begin like this.
+    /// It represents all models with this prefix.
     Never,
 }
 
@@ -17,15 +17,14 @@ pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    /// How many tokens fit.
+    /// The size of the context window in tokens.
     pub(super) window: i64,
-    /// The efforts it takes, the lowest first; none for a model that does not reason. The one in the middle of everyday
-    /// work, medium, is the default of all that have any.
+    /// The supported efforts, lowest first; empty for a model that does not reason. The default is medium.
     pub(super) efforts: &'static [ReasoningEffort],
-    /// Whether it may be told to make several calls in one answer.
+    /// Whether it may make several calls in one answer.
     pub(super) parallel: bool,
     pub(super) images: bool,
-    /// How long its answers may be, for wires that want to be told.
+    /// The maximum length of its answers, for APIs that require it.
     pub(super) most_output: Option<u32>,
     pub(super) trained: Trained,
     pub(super) shown: Shown,
@@ -44,15 +43,15 @@ const PLAIN: Trained = Trained { patch: PatchForm::Function, shell: ShellForm::S
 /// Patches as free text, and commands as one line.
 const CODEX: Trained =
     Trained { patch: PatchForm::Freeform, shell: ShellForm::ShellCommand, thinking: ThinkingForm::None };
-/// A model of the Messages API that thinks as it sees fit.
+/// A model of the Messages API with adaptive reasoning.
 const ADAPTIVE: Trained = Trained { thinking: ThinkingForm::Adaptive, ..PLAIN };
-/// An older one that thinks within a budget.
+/// An older model of the Messages API, with a reasoning budget.
 const BUDGET: Trained = Trained { thinking: ThinkingForm::Budget, ..PLAIN };
 
-/// The effort of a model that reasons, when none is chosen.
+/// The default effort of a model that reasons.
 pub(super) const DEFAULT_EFFORT: ReasoningEffort = Medium;
 
-/// The models, the recommended ones first. Older ones are for those who ask for them.
+/// The models, the recommended ones first. Pickers do not show the older ones.
 #[rustfmt::skip]
 pub(super) const MODELS: &[Row] = &[
     Row { id: "gpt-5.1-codex", name: "GPT-5.1 Codex", description: "The default for work on code, from quick edits to long tasks.", window: 272_000, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: None, trained: CODEX, shown: Shown::Always },
@@ -90,7 +89,7 @@ pub(super) const MODELS: &[Row] = &[
     Row { id: "gemini-", name: "", description: "", window: 1_048_576, efforts: &[Low, Medium, High], parallel: true, images: true, most_output: Some(65_536), trained: PLAIN, shown: Shown::Never },
 ];
 
-/// The row of a model: its own, or the one whose name most of its name begins with.
+/// The row of a model: its own, or the one with the longest matching prefix.
 pub(super) fn row(name: &str) -> Option<&'static Row> {
     MODELS.iter().filter(|row| name.starts_with(row.id)).max_by_key(|row| row.id.len())
 }

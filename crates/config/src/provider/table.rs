@@ -12,13 +12,13 @@ pub(super) struct Row {
     /// Its name for people.
     pub(super) name: &'static str,
     pub(super) wire: WireApi,
-    /// Where it is; empty if that differs from user to user.
+    /// Its address; empty if every user has another.
     pub(super) base_url: &'static str,
-    /// The suffix of its host, which identifies a user's own table for it; empty for servers that may be anywhere.
+    /// The suffix of its host, which identifies a user's own entry for it; empty for servers without a fixed host.
     host: &'static str,
     /// The variable that holds its key.
     pub(super) env_key: &'static str,
-    /// The command that starts it, if it is a server on this machine.
+    /// The command that starts it, if it is a local server.
     pub(super) start: Option<&'static str>,
     pub(super) traits: fn() -> ProviderTraits,
 }
@@ -46,7 +46,7 @@ fn anthropic() -> ProviderTraits {
     ProviderTraits { schemas: SchemaForm::Strict, ..ProviderTraits::anthropic() }
 }
 
-/// A server of the Chat Completions API that counts tokens in its streams.
+/// A server of the Chat Completions API that reports token usage in its streams.
 fn counting() -> ProviderTraits {
     ProviderTraits { stream_usage: true, ..ProviderTraits::unknown() }
 }
@@ -69,7 +69,7 @@ fn deepseek() -> ProviderTraits {
     ProviderTraits { returns_thoughts: true, ..counting() }
 }
 
-/// It keeps answers, and wants the names of their items back.
+/// It stores answers, and expects the ids of their items back.
 fn azure() -> ProviderTraits {
     let (key_header, api_version) = (Some("api-key".to_owned()), Some("preview".to_owned()));
     ProviderTraits { key_header, api_version, store: true, ..ProviderTraits::responses() }
@@ -85,7 +85,7 @@ pub(super) fn row(id: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| row.id == id)
 }
 
-/// The traits of a provider that the user defined: those of the row with its host, or the minimum of its wire.
+/// The traits of a provider that the user defined: those of the row with its host, or the minimum of its API.
 pub(super) fn traits_of(wire: WireApi, base_url: Option<&str>) -> ProviderTraits {
     let host = base_url.map(host).unwrap_or_default();
     let is_at = |row: &&Row| {
@@ -100,7 +100,7 @@ pub(super) fn traits_of(wire: WireApi, base_url: Option<&str>) -> ProviderTraits
     }
 }
 
-/// The host of an address, without what may stand around it.
+/// The host of an address.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

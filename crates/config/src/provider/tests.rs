@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::Tree;
 
-/// Reads the providers of a file and shows one of them.
+/// Reads the providers of a file and prints one of them.
 #[track_caller]
 fn check(text: &str, id: &str, variables: &[(&str, &str)], expected: Expect) {
     let tree = Tree::parse(Path::new("/h/config.toml"), text).unwrap();
@@ -329,7 +329,7 @@ fn servers_on_this_machine_are_built_in_and_variables_move_them() {
 }
 
 #[test]
-fn bad_fields_say_where_they_are() {
+fn an_invalid_field_is_an_error_with_its_location() {
     check(
         "[model_providers.m]\nrequest_max_retries = 'four'",
         "m",

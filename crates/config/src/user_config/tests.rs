@@ -289,7 +289,7 @@ fn debug_text_of_errors_and_answers_shows_no_secret() {
 }
 
 #[test]
-fn writers_side_by_side_lose_nothing() {
+fn concurrent_writers_lose_nothing() {
     let fixture = Fixture::new("", &[]);
     std::thread::scope(|scope| {
         for thread in 0..4 {
