@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_whole_or_not_at_all() {
+    fn a_file_is_read_completely_or_not_at_all() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"text").unwrap();
         assert_eq!(read_input(file.path(), 1024).unwrap(), b"text");

@@ -66,7 +66,7 @@ fn a_file_is_read_up_to_its_limit() {
 }
 
 #[test]
-fn a_pipe_that_nobody_writes_to_is_refused_at_once() {
+fn a_pipe_without_a_writer_is_refused_at_once() {
     let folder = Folder::new();
     let fifo = folder.fifo();
     for path in [fifo.clone(), folder.link("fifo")] {
@@ -89,7 +89,7 @@ fn a_device_is_refused() {
 }
 
 #[test]
-fn a_folder_and_nothing_are_told_as_the_system_tells_them() {
+fn folders_and_missing_files_have_the_errors_of_the_system() {
     let folder = Folder::new();
     let error = read(folder.0.path(), 9).unwrap_err();
     assert_eq!(error.to_string(), fs::read(folder.0.path()).unwrap_err().to_string());

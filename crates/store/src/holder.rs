@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_this_process_is_told_as_its_own() {
+    fn a_lock_of_this_process_is_recognised() {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().try_lock().unwrap();
         assert_eq!(Holder::of(&File::open(file.path()).unwrap()), Holder::Own);

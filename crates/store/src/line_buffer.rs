@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_held_as_a_whole_and_a_full_disk_keeps_nothing_of_it() {
+    fn a_long_line_is_written_in_chunks_and_removed_when_the_disk_is_full() {
         let long = "x\n".repeat(10 * SPILLED_BYTES);
         let folder = tempfile::tempdir().unwrap();
         for (good, torn) in [(usize::MAX, 100), (0, 0), (3, 50), (5, 99)] {

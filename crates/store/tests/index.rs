@@ -165,7 +165,7 @@ fn threads_of_other_processes_are_seen_at_once() {
 }
 
 #[test]
-fn a_thread_is_listed_once_something_was_said() {
+fn a_thread_is_listed_after_its_first_input() {
     let home = Home::new();
     let thread = home.begin(1, json!({}), "");
     let empty =
@@ -304,7 +304,7 @@ fn messages_and_commands_are_found_and_nothing_else() {
 }
 
 #[test]
-fn threads_are_put_away_taken_back_named_and_deleted() {
+fn threads_are_archived_restored_named_and_deleted() {
     let home = Home::new();
     let thread = home.begin_saying(1, "one");
     let other = home.begin_saying(2, "two");

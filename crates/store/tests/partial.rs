@@ -112,7 +112,7 @@ fn only_the_owner_can_read_it_and_no_link_is_followed() {
 }
 
 #[test]
-fn it_is_reported_while_nobody_writes_and_kept_when_the_thread_is_opened() {
+fn a_partial_answer_is_reported_without_a_writer_and_stored_on_open() {
     let (world, writer) = World::writing();
     assert!(world.left().is_empty(), "the answer may still come");
     drop(writer);
@@ -126,7 +126,7 @@ fn it_is_reported_while_nobody_writes_and_kept_when_the_thread_is_opened() {
 }
 
 #[test]
-fn a_thread_that_is_claimed_is_not_told_either() {
+fn a_partial_answer_of_a_claimed_thread_is_not_reported() {
     // More threads than may be open at once: the files of the first are closed.
     let (world, _pen) = World::writing();
     let others: Vec<_> = (0..200).map(|_| world.store.create(ThreadId::fresh()).unwrap()).collect();

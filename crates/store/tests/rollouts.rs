@@ -176,7 +176,7 @@ fn the_result_of_a_compaction_replaces_the_conversation() {
 }
 
 #[test]
-fn a_compaction_of_an_older_release_leaves_what_was_said_and_the_summary() {
+fn a_compaction_of_an_older_release_leaves_the_users_messages_and_the_summary() {
     let compacted = line("compacted", json!({"message": "the summary"}));
     check(
         &(meta() + &turn("one") + &turn("two") + &compacted + &turn("three")),
@@ -266,7 +266,7 @@ fn turns_are_taken_back_from_the_one_that_is_named() {
 }
 
 #[test]
-fn the_goal_of_a_thread_is_the_last_that_its_file_tells() {
+fn the_goal_of_a_thread_is_the_last_one_in_its_file() {
     let changed = |objective: &str, status: &str| {
         line(
             "event_msg",
@@ -511,7 +511,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_odd_to_be_read(tail in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_can_be_read(tail in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut bytes = meta().into_bytes();
         bytes.extend_from_slice(turn("one").as_bytes());
         bytes.extend_from_slice(&tail);

@@ -153,7 +153,7 @@ fn attachments_are_bounded() {
 }
 
 #[test]
-fn two_writers_attach_side_by_side() {
+fn two_writers_attach_concurrently() {
     let home = tempfile::tempdir().unwrap();
     let thread = ThreadId::fresh();
     std::thread::scope(|scope| {

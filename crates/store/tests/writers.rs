@@ -208,7 +208,7 @@ fn closed(home: &Path) -> (RolloutFile, Vec<RolloutFile>) {
 }
 
 #[test]
-fn a_closed_file_that_grew_is_told_and_continues_at_its_end() {
+fn a_closed_file_that_grew_is_reported_and_continued_at_its_end() {
     let home = tempfile::tempdir().unwrap();
     let (mut file, _others) = closed(home.path());
     let mut stranger = File::options().append(true).open(file.path()).unwrap();
@@ -242,7 +242,7 @@ fn a_closed_file_that_a_stranger_locks_continues_and_that_is_reported() {
 }
 
 #[test]
-fn a_closed_file_that_was_replaced_is_left_alone() {
+fn a_closed_file_that_was_replaced_is_not_written() {
     let home = tempfile::tempdir().unwrap();
     let (mut file, _others) = closed(home.path());
     let path = file.path().to_owned();
@@ -259,7 +259,7 @@ fn a_closed_file_that_was_replaced_is_left_alone() {
 }
 
 #[test]
-fn a_second_writer_in_this_process_is_told_so() {
+fn a_second_writer_in_this_process_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.jsonl");
     let first = RolloutFile::create(path.clone()).unwrap();

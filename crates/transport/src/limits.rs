@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_who_has_said_nothing_for_a_while_makes_way() {
+    async fn only_a_silent_client_makes_room() {
         let slots = Slots::new(2);
         let mut clients =
             [slots.serve(TransportKind::Unix, QUIET).unwrap(), slots.serve(TransportKind::Unix, QUIET).unwrap()];

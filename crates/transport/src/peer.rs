@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_who_hears_nothing_any_more_has_hung_up() {
+    async fn only_a_closed_peer_has_hung_up() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         assert!(!has_hung_up(&ours));
         theirs.shutdown().await.unwrap();

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn links_and_files_in_its_place_are_left_alone() {
+    async fn links_and_files_in_its_place_are_not_removed() {
         let (_kept, root) = folder();
         std::fs::write(root.join("file"), "precious").unwrap();
         std::fs::create_dir(root.join("real")).unwrap();

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_short_where_it_lies_within() {
+    fn a_path_within_the_folder_is_shortened() {
         assert_eq!(relative(Path::new("/w/src/a"), Path::new("/w")), "src/a");
         assert_eq!(relative(Path::new("/etc/a"), Path::new("/w")), "/etc/a");
         assert_eq!(relative(Path::new("/w"), Path::new("/w")), "/w");

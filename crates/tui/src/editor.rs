@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_paste_is_a_chip_and_sent_whole() {
+    fn a_large_paste_is_a_chip_and_sent_completely() {
         let large = "x\n".repeat(617);
         let mut editor = Editor::default();
         for key in [Key::Char('a'), Key::Paste(large.clone()), Key::Char('b'), Key::Left, Key::Left] {
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused_as_a_whole() {
+    fn a_paste_that_is_too_large_is_refused() {
         let mut editor = Editor::default();
         assert_eq!(editor.press(&Key::Paste("x".repeat(MOST_BYTES))), Edit::Changed);
         assert_eq!(editor.press(&Key::Char('y')), Edit::Full);

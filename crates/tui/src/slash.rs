@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_what_is_said_to_the_model() {
+    fn commands_are_distinguished_from_messages() {
         assert_eq!(read("/model  o3 "), Some(Slash::Model(Some("o3".to_owned()))));
         assert_eq!(read(" /quit"), Some(Slash::Quit));
         assert_eq!(

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_can_go_on_where_it_was_broken() {
+    fn a_row_can_continue_where_it_was_broken() {
         let mut line = vec![Span::new(Style::Plain, "one two th")];
         let mut all = rows(&line, 8);
         line = all.pop().unwrap();

@@ -79,7 +79,7 @@ fn an_option_that_a_command_would_not_see_is_refused() {
 }
 
 #[test]
-fn a_command_of_another_release_says_what_is_missing() {
+fn a_command_of_another_release_is_explained() {
     for words in [
         "codex -c a=1 -m o3 cloud",
         "codex -m o3 plugin list",
@@ -145,7 +145,7 @@ fn the_version_is_the_one_clients_look_for() {
 }
 
 #[test]
-fn help_is_written_in_common_words() {
+fn help_avoids_private_words() {
     let mut helps = Vec::new();
     let mut whole = Args::whole();
     whole.build();

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_kept_next_to_the_file() {
+    fn an_answer_is_stored_next_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         std::fs::write(

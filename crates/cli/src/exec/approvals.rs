@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_for_a_call_a_command_or_whatever_comes() {
+    fn an_answer_is_for_a_call_a_command_or_the_next_request() {
         let asked = question("c1", "git push");
         for text in [
             r#"{"id":"c1","decision":"approved"}"#,

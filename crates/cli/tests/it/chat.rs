@@ -304,7 +304,7 @@ fn colours_can_be_had_without() {
 }
 
 #[test]
-fn commands_of_the_chat_do_what_they_say() {
+fn slash_commands_work() {
     let place = place("", &json!([said("Hello."), said("Hello again.")]));
     let mut chat = Pty::start(&place, &[]);
     chat.until("> ");
@@ -328,7 +328,7 @@ fn commands_of_the_chat_do_what_they_say() {
 }
 
 #[test]
-fn without_a_terminal_it_says_what_is_for_that() {
+fn without_a_terminal_the_chat_suggests_exec() {
     let place = place("", &json!([]));
     for (args, what) in
         [(&[][..], "codex exec"), (&["Say hello."], "codex exec"), (&["resume", "--last"], "codex exec resume")]

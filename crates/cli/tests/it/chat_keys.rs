@@ -28,7 +28,7 @@ fn escape_stops_the_turn_and_arrows_do_not() {
 }
 
 #[test]
-fn ctrl_z_gives_the_terminal_back_until_the_program_is_continued() {
+fn ctrl_z_suspends_until_the_program_is_continued() {
     let place = place("", &json!([said("Hello.")]));
     let mut chat = Pty::start(&place, &[]);
     chat.until("> ");
@@ -74,7 +74,7 @@ fn a_command_of_the_user_runs_and_is_shown() {
 }
 
 #[test]
-fn the_status_tells_what_the_thread_runs_under() {
+fn the_status_shows_the_settings_of_the_thread() {
     let usage = json!({"input": 1000, "output": 50});
     let place = place("model_reasoning_effort = 'high'", &json!([{"items": [{"text": "Hello."}], "usage": usage}]));
     let mut chat = Pty::start(&place, &["hi"]);
@@ -100,7 +100,7 @@ fn the_status_tells_what_the_thread_runs_under() {
 }
 
 #[test]
-fn a_project_is_described_only_where_nobody_has() {
+fn init_writes_agents_md_only_if_there_is_none() {
     let place = place("", &json!([said("Written.")]));
     let mut chat = Pty::start(&place, &[]);
     chat.until("> ");
@@ -189,7 +189,7 @@ fn changes_taller_than_the_screen_are_paged_too() {
 }
 
 #[test]
-fn a_large_paste_is_a_chip_that_is_sent_whole() {
+fn a_large_paste_is_a_chip_that_is_sent_completely() {
     let place = place("", &json!([said("Got it.")]));
     let mut chat = Pty::start(&place, &[]);
     chat.until("> ");

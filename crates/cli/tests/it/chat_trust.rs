@@ -43,7 +43,7 @@ const TRUST: &str = "Do you trust this project?";
 const CHOICES: &str = "[y] yes  [n] no  [esc] leave";
 
 #[test]
-fn nothing_of_a_project_counts_before_somebody_has_trusted_it() {
+fn nothing_of_a_project_is_used_before_it_is_trusted() {
     let place = hostile();
     let before = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
     let mut chat = Pty::start(&place, &["hello"]);
@@ -113,7 +113,7 @@ fn a_run_without_a_person_follows_nothing_of_a_project_either() {
 }
 
 #[test]
-fn no_model_hears_of_what_a_project_says_that_is_not_trusted() {
+fn instructions_of_an_untrusted_project_are_not_sent() {
     let place = hostile();
     let project = place.path("project").canonicalize().expect("it is there");
     let trust = format!("projects.\"{}\".trust_level=\"untrusted\"", project.display());

@@ -21,7 +21,7 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn a_key_is_stored_told_about_and_forgotten() {
+fn a_key_is_stored_shown_and_removed() {
     let place = Place::new();
     let status = place.run(&["login", "status"], "");
     assert_eq!(status.code, Some(1), "{}", status.stdout);
@@ -114,7 +114,7 @@ fn the_request_that_would_be_sent_is_shown_and_not_sent() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_what_to_do() {
+fn the_doctor_reports_problems_with_hints() {
     let healthy = scripted("[]").run(&["doctor", "--json"], "");
     let report: Value = serde_json::from_str(&healthy.stdout).unwrap();
     assert_eq!((healthy.code, &report["ok"]), (Some(0), &true.into()), "{}", healthy.stdout);
@@ -128,7 +128,7 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn the_doctor_says_that_a_catalogue_of_models_cannot_be_read() {
+fn the_doctor_reports_an_unreadable_model_catalogue() {
     let place = Place::new()
         .file("home/config.toml", "model_catalog_json = 'mine.json'\n")
         .file("home/mine.json", "{\"models\": 7}");
@@ -138,7 +138,7 @@ fn the_doctor_says_that_a_catalogue_of_models_cannot_be_read() {
 }
 
 #[test]
-fn the_doctor_says_whether_a_limit_on_memory_holds() {
+fn the_doctor_reports_whether_a_memory_limit_is_enforced() {
     let run = scripted("[]").run(&["-c", "limits.memory=1GiB", "doctor", "--json"], "");
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let check = report["checks"].as_array().unwrap().iter().find(|check| check["what"] == "memory").unwrap();
@@ -303,7 +303,7 @@ fn a_command_in_the_sandbox_may_use_every_processor() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_sandbox_says_what_it_disarmed() {
+fn the_sandbox_reports_what_it_disarmed() {
     let place = Place::new();
     std::fs::create_dir(place.path("project/sub")).expect("a folder can be made");
     let project = place.path("project").display().to_string();

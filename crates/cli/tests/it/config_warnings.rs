@@ -20,7 +20,7 @@ const TOLD: &str = "warning: TEMP/home/config.toml:1: unknown key `modle`; did y
     warning: TEMP/home/config.toml:5: `otel` has no effect: telemetry is not supported yet\n";
 
 #[test]
-fn exec_tells_of_keys_without_effect() {
+fn exec_warns_about_keys_without_effect() {
     let place = misspelled();
     let run = exec(&place, &["hi"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Hello.\n"), "{}", run.stderr);
@@ -31,7 +31,7 @@ fn exec_tells_of_keys_without_effect() {
 }
 
 #[test]
-fn servers_tell_on_standard_error() {
+fn servers_warn_on_standard_error() {
     let place = misspelled();
     for args in [&["app-server"][..], &["proto"]] {
         let run = place.run(args, "");
@@ -61,7 +61,7 @@ fn strictness_refuses_to_start() {
 }
 
 #[test]
-fn the_chat_tells_of_keys_without_effect() {
+fn the_chat_warns_about_keys_without_effect() {
     let place = chat::place("modle = 'x'\n", &serde_json::from_str(SCRIPT).expect("it is JSON"));
     let mut chat = Pty::start(&place, &["hello"]);
     let text = chat.until("Hello.");

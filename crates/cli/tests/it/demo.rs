@@ -52,7 +52,7 @@ fn the_demo_works_though_the_users_configuration_is_broken() {
 }
 
 #[test]
-fn the_demo_keeps_its_folder_on_request_and_says_where() {
+fn the_demo_keeps_its_folder_on_request_and_prints_its_path() {
     let place = Place::new();
     let run = place.run(&["demo", "--fast", "--keep"], "");
     let kept = place.entries("tmp");

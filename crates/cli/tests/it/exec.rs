@@ -302,7 +302,7 @@ fn an_answer_that_breaks_the_schema_is_given_as_it_is_where_mending_is_no_use() 
 }
 
 #[test]
-fn nobody_is_asked_unless_the_caller_says_who_answers() {
+fn nothing_is_asked_unless_approvals_has_an_answerer() {
     let place = scripted(ESCALATE);
     let run = exec(&place, &["--json", "go"], "");
     assert_eq!((run.code, said(&run)), (Some(0), vec!["Done.".to_owned()]), "{}", run.stdout);

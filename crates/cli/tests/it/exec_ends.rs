@@ -89,7 +89,7 @@ fn with_nothing_open_at_all() {
 }
 
 #[test]
-fn with_a_standard_output_that_nobody_reads() {
+fn with_a_closed_standard_output() {
     let place = scripted(HELLO);
     let mut child = place.command(&[&FLAGS[..], &["hi"]].concat()).stdin(Stdio::null()).spawn().unwrap();
     drop(child.stdout.take());
@@ -231,7 +231,7 @@ fn with_a_provider_that_never_answers() {
 }
 
 #[test]
-fn with_a_model_that_nobody_knows() {
+fn with_an_unknown_model() {
     let script = r#"[{"status": 404, "body": {"error": {"message": "The model `nobody-knows-it` does not exist"}}}]"#;
     let model = FakeModel::start(script);
     let run = exec(&provider(&model.url()), &["--json", "hi"], "");

@@ -84,7 +84,7 @@ fn bash(place: &Place, script: &str) -> String {
 }
 
 #[test]
-fn devices_and_descriptors_go_on_working() {
+fn devices_and_descriptors_still_work() {
     let repeated = HELLO.replace("]}]", "], \"repeat\": true}]");
     let place = scripted(&repeated).file("project/schema.json", "{}");
     let run = |rest: &str| bash(&place, &format!("\"$0\" exec --skip-git-repo-check {rest}"));

@@ -74,7 +74,7 @@ fn a_key_is_stored_and_never_shown() {
 }
 
 #[test]
-fn a_local_server_is_found_and_kept() {
+fn a_local_server_is_found_and_saved() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let place = place(listener.local_addr().expect("its number").port());
     let server = std::thread::spawn(move || {
@@ -104,7 +104,7 @@ fn a_local_server_is_found_and_kept() {
 }
 
 #[test]
-fn it_can_be_left_and_nothing_is_kept() {
+fn the_first_run_can_be_left_without_saving() {
     let place = place(closed());
     let mut chat = Pty::start(&place, &["hello"]);
     chat.until(MENU);

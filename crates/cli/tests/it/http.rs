@@ -128,7 +128,7 @@ fn a_login_that_changes_is_used_by_the_next_request() {
 
 /// Diagnostics are for troubleshooting, so they include retries, and never keys.
 #[test]
-fn diagnostics_tell_of_retries_when_asked_for() {
+fn diagnostics_show_retries_on_request() {
     let script = r#"[{"status": 503}, {"items": [{"text": "ok"}]}]"#;
     let run = |log: Option<&str>, file: Option<&str>| {
         let model = FakeModel::start(script);

@@ -196,7 +196,7 @@ fn a_program_that_does_not_run_in_the_sandbox_has_the_status_that_shells_have_fo
 }
 
 #[test]
-fn a_client_is_the_originator_of_its_requests_unless_a_variable_says_otherwise() {
+fn a_client_is_the_originator_of_its_requests_unless_a_variable_overrides_it() {
     for (variable, expected) in [(None, "my-client"), (Some("somebody"), "somebody")] {
         let model = FakeModel::start(r#"[{"items": [{"text": "Hello."}]}]"#);
         let place = over_http(&model);

@@ -69,7 +69,7 @@ fn ollama_downloads_a_model_that_it_lacks() {
 }
 
 #[test]
-fn without_a_server_one_line_says_how_to_start_one() {
+fn without_a_server_one_line_shows_how_to_start_one() {
     let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
     let place = Place::new().variable("CODEX_OSS_PORT", &port.to_string());
     let run = exec(&place, &["--oss"]);
@@ -89,7 +89,7 @@ fn without_a_server_one_line_says_how_to_start_one() {
 }
 
 #[test]
-fn a_server_without_models_says_so() {
+fn a_server_without_models_is_reported() {
     let model = FakeModel::start(HELLO).listing(&[]);
     let run = exec(&place(&model), &["--local-provider", "lmstudio"]);
     assert_eq!(run.stderr, "error: LM Studio has no model; load one there, or name it with --model\n");

@@ -40,7 +40,7 @@ fn a_value_of_the_wrong_kind() {
 }
 
 #[test]
-fn a_word_that_is_none_of_the_known_ones() {
+fn an_unknown_word() {
     check(
         "approval_policy = 'sometimes'\n",
         &[],
@@ -51,7 +51,7 @@ fn a_word_that_is_none_of_the_known_ones() {
 }
 
 #[test]
-fn a_provider_nobody_knows() {
+fn an_unknown_provider() {
     check(
         "model_provider = 'nowhere'\n",
         &[],
@@ -83,7 +83,7 @@ fn a_provider_without_an_address() {
 }
 
 #[test]
-fn a_profile_nobody_knows() {
+fn an_unknown_profile() {
     check(
         "[profiles.fast]\nmodel = 'o3'\n",
         &["--profile", "slow"],

@@ -31,7 +31,7 @@ fn sdks_move_the_provider_by_variable_and_by_configuration() {
 }
 
 #[test]
-fn the_whole_command_line_of_an_sdk() {
+fn the_complete_command_line_of_an_sdk() {
     let place = scripted(HELLO).file("project/schema.json", "{\"type\": \"string\"}");
     let place = place.file("home/answers.json", r#"[{"items": [{"text": "\"Hello.\""}], "repeat": true}]"#);
     let project = place.path("project").display().to_string();

@@ -30,7 +30,7 @@ fn the_offline_model_answers_and_the_end_of_the_input_ends_the_program() {
 }
 
 #[test]
-fn a_whole_session_with_a_script() {
+fn a_complete_session_with_a_script() {
     let script = r#"[{"items": [{"reasoning": ["Think."]}, {"call": "update_plan", "args": {"plan": []}}]},
                      {"items": [{"text": "one"}]}, {"items": [{"text": "two"}, {"hang": true}]}]"#;
     let place = Place::new()
@@ -77,7 +77,7 @@ fn a_whole_session_with_a_script() {
 }
 
 #[test]
-fn the_working_directory_is_the_one_asked_for_and_its_neighbour_gives_no_instructions() {
+fn the_working_directory_is_the_requested_one_without_instructions_of_its_sibling() {
     let place = Place::new();
     for folder in [".git", "project/x", "project/y"] {
         std::fs::create_dir(place.path(folder)).unwrap();
@@ -109,7 +109,7 @@ fn a_reader_that_leaves_ends_the_program_well() {
 }
 
 #[test]
-fn a_missing_key_is_told_when_the_model_is_asked() {
+fn a_missing_key_is_reported_by_the_first_request() {
     let place = Place::new();
     let run = place.run(&["proto"], &say("1", "hi"));
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
@@ -164,7 +164,7 @@ fn told(place: &Place, line: &str) -> String {
 }
 
 #[test]
-fn the_users_program_is_told_when_a_turn_is_done() {
+fn the_notify_program_runs_when_a_turn_has_ended() {
     let told: serde_json::Value =
         serde_json::from_str(&told(&Place::new(), "echo \"$0\"")).expect("it is told in JSON");
     assert_eq!((told["type"].as_str(), told["turn-id"].as_str()), (Some("agent-turn-complete"), Some("1")));

@@ -82,7 +82,7 @@ fn targets(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_schema_is_whole_in_itself() {
+fn every_schema_is_self_contained() {
     let files = printed("generate-json-schema");
     let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     for name in [

@@ -133,7 +133,7 @@ fn every_transport_serves_a_turn_through_the_proxy_and_sigterm_ends_them_all() {
 }
 
 #[test]
-fn a_proxy_without_a_server_or_with_a_wrong_token_says_so() {
+fn a_proxy_reports_a_missing_server_and_a_wrong_token() {
     let place = Place::new().variable("CODEX_APP_SERVER_TOKEN", "the-right-token-0123456789");
     let lost = run(&place, &["proxy"], "");
     assert_eq!(lost.code, Some(1));
@@ -265,7 +265,7 @@ fn a_daemon_that_was_killed_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn a_daemon_that_cannot_start_says_why() {
+fn a_daemon_that_cannot_start_reports_the_reason() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("home/run/app-server.sock")).unwrap();
     let failed = run(&place, &["daemon", "start"], "");

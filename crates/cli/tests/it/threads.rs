@@ -57,7 +57,7 @@ fn a_thread_is_shown_exported_and_taken_in_elsewhere() {
 }
 
 #[test]
-fn a_thread_is_put_away_taken_back_named_and_deleted() {
+fn a_thread_is_archived_restored_named_and_deleted() {
     let (place, id) = place();
     check(&place, &["rename", &id, "the question"]);
     assert_eq!(place.run(&["archive", "the question"], "").stdout, format!("archived {id}\n"));

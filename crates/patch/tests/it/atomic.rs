@@ -60,7 +60,7 @@ fn a_file_that_went_meanwhile() {
 }
 
 #[test]
-fn a_file_that_came_meanwhile() {
+fn a_file_that_was_created_meanwhile() {
     for name in ["new/deep/b", "moved/d"] {
         let error = meddle(|folder| folder.write(name, "other\n"));
         assert!(is_changed_meanwhile(&error), "{error:?}");

@@ -45,7 +45,7 @@ fn the_byte_order_mark_stays_first() {
 }
 
 #[test]
-fn the_last_newline_is_kept_or_kept_away() {
+fn a_missing_last_newline_stays_missing() {
     assert_eq!(edited(b"a\nb", "@@\n-a\n+A"), b"A\nb");
     assert_eq!(edited(b"a\nb", "@@\n-b"), b"a");
     assert_eq!(edited(b"a\nb", "@@\n-a\n-b"), b"");
@@ -63,7 +63,7 @@ fn a_line_that_is_added_last_is_a_whole_line() {
 }
 
 #[test]
-fn the_last_newline_comes_and_goes_if_the_patch_says_so() {
+fn a_patch_can_add_and_remove_the_last_newline() {
     let none = "\\ No newline at end of file";
     assert_eq!(edited(b"a\nb", &format!("@@\n-b\n{none}\n+b")), b"a\nb\n");
     assert_eq!(edited(b"a\nb\n", &format!("@@\n-b\n+b\n{none}")), b"a\nb");
@@ -74,7 +74,7 @@ fn the_last_newline_comes_and_goes_if_the_patch_says_so() {
 }
 
 #[test]
-fn diffs_say_where_the_last_newline_is_missing() {
+fn diffs_show_a_missing_last_newline() {
     let diff = |before: &str, chunk: &str| {
         let folder = Folder::with(&[("f", before)]);
         diff_of(&folder.planned(&patch(&format!("*** Update File: f\n{chunk}"))))

@@ -94,7 +94,7 @@ fn lines_that_repeat_do_not_slow_it_down() {
 }
 
 #[test]
-fn rewriting_a_whole_file_gives_up_on_a_small_diff_in_time() {
+fn rewriting_a_whole_file_falls_back_to_a_large_diff() {
     let old: String = (0..20_000).map(|n| format!("{}\n", n * 7 % 1000)).collect();
     let folder = Folder::with(&[("f", &old)]);
     let mut operations = String::from("*** Update File: f\n@@");

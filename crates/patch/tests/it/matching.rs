@@ -104,7 +104,7 @@ fn the_end_of_the_file_can_be_meant() {
 }
 
 #[test]
-fn white_space_and_typography_are_forgiven_but_kept() {
+fn white_space_and_typography_may_differ_and_are_kept() {
     check(
         &[("a", "one  \n  two\t\nthree\n")],
         "*** Update File: a\n@@\n one\n   two\n-three\n+3",

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_compared_by_whole_components() {
+    fn paths_are_compared_by_whole_components() {
         let folder = tempfile::tempdir().expect("a folder");
         let inside = folder.path().join("ab");
         std::fs::write(&inside, "").expect("write");

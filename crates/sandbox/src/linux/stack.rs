@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_that_nobody_may_touch_lies_below() {
+    fn a_guard_page_lies_below() {
         let mut stack = Stack::new().unwrap();
         let top = stack.top::<u64>().unwrap();
         let bottom = stack.0.unwrap().as_ptr().addr() + Stack::GUARD;

@@ -319,7 +319,7 @@ fn mode(metadata: &std::fs::Metadata) -> u32 {
 }
 
 #[test]
-fn work_in_the_repository_of_the_workspace_is_left_alone() {
+fn work_in_the_repository_of_the_workspace_is_not_disarmed() {
     crate::settle_level();
     if !crate::support::has_namespaces() {
         return;

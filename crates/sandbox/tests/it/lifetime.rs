@@ -69,7 +69,7 @@ fn dropping_ends_the_whole_tree() {
 }
 
 #[test]
-fn killing_says_so_and_leaves_nothing() {
+fn a_kill_is_reported_and_leaves_no_process() {
     let world = World::new();
     let launch = world.launch(&workspace_write(), &["/bin/sleep", "60"]);
     runtime().block_on(async {

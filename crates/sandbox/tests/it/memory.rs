@@ -35,6 +35,6 @@ fn a_command_that_uses_too_much_memory_is_ended_where_that_can_be_enforced() {
 }
 
 #[test]
-fn nothing_is_looked_at_where_nobody_asks_for_a_limit() {
+fn memory_is_not_checked_without_a_limit() {
     assert_eq!(unenforced_memory_limit(None), None);
 }

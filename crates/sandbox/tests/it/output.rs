@@ -129,7 +129,7 @@ fn an_input_is_read_to_its_end() {
 }
 
 #[test]
-fn a_time_limit_keeps_what_was_said() {
+fn output_before_a_timeout_is_kept() {
     let world = World::new();
     let limits = Limits { timeout: Some(Duration::from_millis(200)), ..Limits::default() };
     let launch = world.launch(&SandboxPolicy::ReadOnly, &["/bin/sh", "-c", "yes"]);

@@ -46,7 +46,7 @@ fn a_conversation_with_a_shell() {
 }
 
 #[test]
-fn output_is_cut_to_the_limit_and_killed_ones_say_so() {
+fn output_is_cut_to_the_limit_and_kills_are_reported() {
     let world = World::new();
     runtime().block_on(async {
         let terminals = Terminals::default();

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_line_that_was_skipped_is_found_where_it_comes_first() {
+    fn the_id_of_a_skipped_line_is_found_if_it_comes_first() {
         let id = |head: &str| leading_id(head.as_bytes());
         assert_eq!(id(r#"{"id":630,"method":"x","params":{"a":"AAAA"#), Some(RequestId::Integer(630)));
         assert_eq!(id(r#"{ "method" : "x", "id" : "z" , "params":{"#), Some(RequestId::String("z".to_owned())));

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_caught_up_once_it_was_told_of_the_last_event() {
+    fn a_client_has_caught_up_once_it_has_the_last_event() {
         let thread = ThreadId::fresh();
         let (log, [three, four, five]) = (LogName::new(thread, thread), [3, 4, 5].map(Seq::new));
         let mut numbering = EventNumbers::new(log, Some(three), five);

@@ -10,7 +10,7 @@ use crate::app_client::AppClient;
 const OPENAI: &str = "model_provider = 'openai'\n";
 
 #[tokio::test]
-async fn a_login_with_a_key_is_stored_told_and_forgotten_again() {
+async fn a_login_with_a_key_is_stored_reported_and_removed() {
     let mut client = AppClient::start(OPENAI).await;
     let nobody = json!({"account": null, "requiresOpenaiAuth": true});
     assert_eq!(client.ok("account/read", json!({})).await, nobody);
@@ -32,7 +32,7 @@ async fn a_login_with_a_key_is_stored_told_and_forgotten_again() {
 }
 
 #[tokio::test]
-async fn older_clients_hear_of_the_login_in_their_own_words() {
+async fn older_clients_receive_their_own_login_notifications() {
     let mut client = AppClient::start(OPENAI).await;
     client.ok("loginApiKey", json!({"apiKey": "sk-test-123"})).await;
     assert_eq!(client.next_notification("authStatusChange").await, json!({"authMethod": "apikey"}));
@@ -48,7 +48,7 @@ async fn older_clients_hear_of_the_login_in_their_own_words() {
 }
 
 #[tokio::test]
-async fn a_login_in_a_browser_is_begun_and_cancelled_in_the_words_of_each_client() {
+async fn a_browser_login_starts_and_is_cancelled_in_both_versions() {
     let mut client = AppClient::start(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;
     let begun = client.ok("account/login/start", json!({"type": "chatgpt"})).await;
     let url = begun["authUrl"].as_str().expect("it has an address");

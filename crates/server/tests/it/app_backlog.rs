@@ -26,7 +26,7 @@ fn turns(answer: &Value) -> usize {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_being_let_go_of_is_waited_for_while_others_are_served() {
+async fn a_thread_that_is_being_released_is_waited_for_while_others_are_served() {
     for method in ["thread/resume", "resumeConversation"] {
         let (mut client, thread, path, other) = held().await;
         let params = if method == "thread/resume" { json!({"threadId": thread}) } else { json!({"path": path}) };

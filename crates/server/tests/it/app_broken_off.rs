@@ -53,7 +53,7 @@ async fn check_shown(client: &mut AppClient, thread: &str) {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_interrupted_is_shown_and_not_told() {
+async fn an_interrupted_answer_is_in_the_history_and_not_notified() {
     let Interrupted { mut client, thread, told, .. } = interrupted().await;
     let count = |wanted: &str| told.iter().filter(|name| *name == wanted).count();
     assert_eq!((count("item/started"), count("item/completed")), (3, 2), "{told:?}");
@@ -103,7 +103,7 @@ async fn an_answer_that_was_cut_off_by_a_crash_is_shown_before_and_after_the_thr
 }
 
 #[tokio::test]
-async fn a_client_that_comes_back_is_told_what_there_was() {
+async fn a_client_that_reconnects_receives_the_partial_answer() {
     let items = json!([{"text": "whole"}, {"text": "half", "done": false}, {"hang": true}]);
     let mut client = scripted("", &json!([{"items": items}])).await;
     let thread = start(&mut client).await;

@@ -52,7 +52,7 @@ async fn output_and_exit_code_come_back() {
 }
 
 #[tokio::test]
-async fn a_command_is_confined_as_the_configuration_or_the_request_says() {
+async fn a_command_is_confined_by_the_configuration_or_the_request() {
     let mut client = AppClient::start("sandbox_mode = 'read-only'\n").await;
     let touch = shell("touch made");
     assert_ne!(client.ok("command/exec", touch.clone()).await["exitCode"], 0);
@@ -73,7 +73,7 @@ async fn variables_follow_the_policy_and_then_the_request() {
 }
 
 #[tokio::test]
-async fn time_that_is_up_is_told_as_each_release_tells_it() {
+async fn a_timeout_is_reported_in_the_form_of_each_release() {
     let slow = with(shell("echo begun; sleep 600"), json!({"timeoutMs": 300}));
     let mut client = AppClient::start(FREE).await;
     let (code, message) = client.refused("command/exec", slow.clone()).await;
@@ -184,7 +184,7 @@ async fn a_command_without_an_end_of_its_own_ends_with_the_connection() {
 
 /// A client that has died may have left its end of the pipe to another process.
 #[tokio::test]
-async fn a_command_ends_when_nobody_reads_its_client() {
+async fn a_command_ends_when_the_output_of_its_client_is_closed() {
     let mut client = AppClient::start_new(FREE).await;
     assert_eq!(client.ok("command/exec", json!({"command": ["mkfifo", "alive"]})).await["exitCode"], 0);
     let fifo = client.work("alive");

@@ -22,7 +22,7 @@ async fn a_write_changes_the_file_and_keeps_its_comments() {
 }
 
 #[tokio::test]
-async fn a_write_that_cannot_be_made_says_why_in_a_code() {
+async fn a_refused_write_has_an_error_code() {
     let mut client = AppClient::start("model = 'one'\n").await;
     let write = |change: serde_json::Value| {
         let mut params = json!({"keyPath": "model", "value": "two"});
@@ -96,7 +96,7 @@ async fn nobody_demands_anything_and_a_reload_reads_the_file_again() {
 }
 
 #[tokio::test]
-async fn every_value_is_reported_with_where_it_comes_from() {
+async fn every_value_is_reported_with_its_origin() {
     let mut client = AppClient::start("model = 'one'\n[tools]\nweb_search = true\nview_image = false\n").await;
     let read = client.ok("config/read", json!({"includeLayers": true})).await;
     let tools = &read["config"]["tools"];

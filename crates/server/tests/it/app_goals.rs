@@ -64,7 +64,7 @@ async fn a_goal_is_set_worked_towards_in_turns_like_any_other_and_reached() {
 }
 
 #[tokio::test]
-async fn an_invalid_goal_is_refused_and_says_why() {
+async fn an_invalid_goal_is_refused_with_a_reason() {
     let mut client = scripted("", &json!([])).await;
     let thread = start(&mut client).await;
     for (params, why) in [
@@ -112,7 +112,7 @@ async fn a_goal_is_put_aside_changed_and_taken_away() {
 }
 
 #[tokio::test]
-async fn a_client_that_pauses_and_then_interrupts_is_told_both() {
+async fn a_client_that_pauses_and_interrupts_is_notified_of_both() {
     let mut client = scripted("", &json!([{"items": [{"hang": true}]}])).await;
     let thread = start(&mut client).await;
     client.ok("thread/goal/set", json!({"threadId": thread, "objective": "x"})).await;
@@ -126,7 +126,7 @@ async fn a_client_that_pauses_and_then_interrupts_is_told_both() {
 }
 
 #[tokio::test]
-async fn a_resumed_thread_tells_its_goal_or_that_it_has_none() {
+async fn a_resumed_thread_reports_its_goal_or_its_absence() {
     let mut client = scripted("", &json!([text("a"), text("b")])).await;
     let thread = start(&mut client).await;
     turn(&mut client, &thread, "hi").await;
@@ -163,7 +163,7 @@ async fn a_thread_that_has_only_a_goal_is_listed_and_resumed() {
 }
 
 #[tokio::test]
-async fn clients_of_before_hear_of_no_goal_unless_they_ask() {
+async fn older_clients_receive_goals_only_on_request() {
     let mut client = scripted_old(&json!([text("a"), text("b"), complete(), text("c")])).await;
     let thread = start(&mut client).await;
     turn(&mut client, &thread, "hi").await;
@@ -180,7 +180,7 @@ async fn clients_of_before_hear_of_no_goal_unless_they_ask() {
 }
 
 #[tokio::test]
-async fn a_thread_is_copied_and_taken_back_between_turns_that_nobody_asked_for() {
+async fn a_thread_is_forked_and_rolled_back_between_turns_of_its_goal() {
     let mut client = scripted("", &json!([text("Hello."), text("I look."), complete(), text("Done.")])).await;
     let thread = start(&mut client).await;
     let first = turn(&mut client, &thread, "hi").await;

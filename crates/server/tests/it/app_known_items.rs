@@ -151,7 +151,7 @@ async fn a_terminal_has_one_process_id_from_its_start_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_review_in_the_thread_says_what_it_is_about_and_what_it_found() {
+async fn a_review_in_the_thread_shows_its_target_and_findings() {
     let found = json!({"title": "Wrong sign", "body": "Turn it.", "confidence_score": 0.9, "priority": 1,
         "code_location": {"absolute_file_path": "/src/a.rs", "line_range": {"start": 10, "end": 20}}});
     let answer = json!({"findings": [found], "overall_correctness": "good", "overall_explanation": "Nearly.",

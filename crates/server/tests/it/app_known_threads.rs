@@ -107,7 +107,7 @@ async fn a_thread_of_another_program_continues_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_file_goes_before_a_name_and_what_was_told_of_a_thread_stays_so() {
+async fn a_path_takes_precedence_over_an_id_and_descriptions_agree() {
     let script: Value = ["one", "two"].iter().map(|text| json!({"items": [{"text": text}]})).collect();
     let mut client = scripted("", &script).await;
     let started = client.ok("thread/start", json!({})).await;

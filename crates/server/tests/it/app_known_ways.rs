@@ -17,7 +17,7 @@ fn agent(answer: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_client_gives_its_name_to_what_is_done_for_it() {
+async fn the_client_is_the_originator_of_its_threads() {
     let mut client = plain(&json!([])).await;
     let told = client.ok("getUserAgent", json!(null)).await;
     assert!(agent(&told).starts_with(concat!("test/", env!("CARGO_PKG_VERSION"), " (")), "{told}");
@@ -44,7 +44,7 @@ async fn a_name_that_no_header_can_carry_is_refused() {
 }
 
 #[tokio::test]
-async fn spans_of_what_was_said_are_given_back_and_kept() {
+async fn spans_of_input_are_returned_and_stored() {
     let script = json!([text("One.")]);
     let span = |start: usize, end: usize| json!({"byteRange": {"start": start, "end": end}, "placeholder": "@a"});
     let mut client = scripted("", &script).await;
@@ -124,7 +124,7 @@ async fn a_client_that_unsubscribes_is_notified() {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_put_away_is_not_loaded_any_more() {
+async fn an_archived_thread_is_unloaded() {
     let mut client = scripted("", &json!([text("One.")])).await;
     let thread = start(&mut client).await;
     turn(&mut client, &thread, "a").await;
@@ -211,7 +211,7 @@ async fn a_mode_sets_the_model_its_effort_and_what_it_is_reported() {
 }
 
 #[tokio::test]
-async fn files_are_told_without_a_kind_where_there_are_only_files() {
+async fn matches_have_no_kind_in_releases_that_list_only_files() {
     for (release, kind) in [(ProtocolRelease::V077, None), (ProtocolRelease::V0166, Some(&json!("file")))] {
         let mut client = AppClient::start_as(release, "").await;
         std::fs::write(client.work("alpha.txt"), "").expect("a file can be written");

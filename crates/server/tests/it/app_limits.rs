@@ -23,7 +23,7 @@ fn answer() -> Value {
 const PRICES: &str = "model = 'm-1'\nprices.m-1 = { input = 2, output = 10 }";
 
 #[tokio::test]
-async fn limits_and_costs_are_told_to_newer_clients() {
+async fn limits_and_costs_are_sent_to_newer_clients() {
     let mut client = scripted(PRICES, &json!([answer()])).await;
     let thread = start(&mut client).await;
     for (turn_cost, thread_cost) in [(0.003, 0.003), (0.003, 0.006)] {
@@ -41,7 +41,7 @@ async fn limits_and_costs_are_told_to_newer_clients() {
 }
 
 #[tokio::test]
-async fn limits_and_costs_are_told_to_older_clients() {
+async fn limits_and_costs_are_sent_to_older_clients() {
     let mut client = conversing(PRICES, &json!([answer()])).await;
     let (conversation, _) = open(&mut client).await;
     listen(&mut client, &conversation).await;
@@ -63,7 +63,7 @@ async fn waiting(client: &mut AppClient) -> String {
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_for_the_allowance_says_so_again_after_a_restart() {
+async fn a_wait_for_the_allowance_is_reported_again_after_a_restart() {
     let mut client = scripted("wait_for_limits = true", &json!([used_up()])).await;
     let thread = start(&mut client).await;
     let input = json!([{"type": "text", "text": "hi"}]);

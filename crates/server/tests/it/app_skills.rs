@@ -28,7 +28,7 @@ async fn told(client: &mut AppClient) -> String {
 }
 
 #[tokio::test]
-async fn a_skill_that_is_switched_off_is_shown_and_no_model_hears_of_it() {
+async fn a_disabled_skill_is_listed_but_not_sent_to_the_model() {
     let mut client = AppClient::start_new("# mine\nmodel = 'm'\n").await;
     write_skill(&client.home("skills"), "sew");
     let cook = write_skill(&client.home("skills"), "cook");
@@ -75,7 +75,7 @@ async fn skills_are_found_in_folders_that_a_client_names_until_the_server_ends()
 }
 
 #[tokio::test]
-async fn skills_that_cannot_be_meant_are_refused_in_words() {
+async fn invalid_skills_are_refused_with_a_reason() {
     let mut client = AppClient::start_new("").await;
     let many: Vec<String> = (0..33).map(|number| format!("/{number}")).collect();
     for (method, params, expected) in [

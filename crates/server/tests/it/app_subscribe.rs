@@ -56,7 +56,7 @@ async fn missed_events_are_repeated_by_number() {
 }
 
 #[tokio::test]
-async fn a_client_whose_place_is_not_known_gets_the_whole_thread() {
+async fn a_client_with_an_unknown_position_gets_the_whole_thread() {
     let mut client = scripted("", &json!([text(&"x".repeat(100_000)), text("short")])).await;
     let thread = start(&mut client).await;
     let log = client.ok("thread/subscribe", json!({"threadId": thread})).await["logId"].clone();
@@ -79,7 +79,7 @@ async fn a_client_whose_place_is_not_known_gets_the_whole_thread() {
 }
 
 #[tokio::test]
-async fn a_question_waits_for_a_client_that_comes_back() {
+async fn a_question_waits_for_a_client_that_reconnects() {
     let asks = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
     let command = json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo ran > out"]}}]});
     let mut client = scripted(asks, &json!([command, text("Done.")])).await;

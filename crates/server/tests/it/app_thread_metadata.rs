@@ -102,7 +102,7 @@ async fn a_turn_without_a_result_is_not_unread() {
 }
 
 #[tokio::test]
-async fn clients_of_older_releases_and_those_who_want_what_is_settled_are_not_told() {
+async fn older_clients_and_those_without_the_experimental_api_are_not_notified() {
     for release in [ProtocolRelease::V077, ProtocolRelease::V0166] {
         let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                       script = 'script.json'\n";

@@ -49,7 +49,7 @@ fn texts(thread: &Value) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn a_thread_is_listed_read_named_and_put_away() {
+async fn a_thread_is_listed_read_named_and_archived() {
     let mut client = scripted("", &answers(&["one"])).await;
     let thread = start(&mut client).await;
     assert_eq!(client.ok("thread/list", json!({})).await["data"], json!([]), "nothing was said in it yet");
@@ -74,7 +74,7 @@ async fn a_thread_is_listed_read_named_and_put_away() {
 }
 
 #[tokio::test]
-async fn a_thread_that_nobody_listens_to_is_unloaded_and_continues_when_it_is_resumed() {
+async fn a_thread_without_subscribers_is_unloaded_and_continues_when_it_is_resumed() {
     let mut client = scripted("", &answers(&["one", "two"])).await;
     let thread = start(&mut client).await;
     let first = turn(&mut client, &thread, "first").await;

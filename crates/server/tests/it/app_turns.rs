@@ -61,7 +61,7 @@ async fn a_command_is_asked_about_once_and_runs_when_it_is_accepted() {
 }
 
 #[tokio::test]
-async fn a_reviewer_that_is_not_the_user_is_told_no_question() {
+async fn a_reviewer_that_is_not_the_user_is_not_asked() {
     let script = json!([command("echo ran > out"), command("echo ran > out"), text("Done.")]);
     let input = json!([{"type": "text", "text": "go"}]);
     for (of_thread, of_turn) in [
@@ -203,7 +203,7 @@ async fn a_detached_review_runs_in_its_own_thread() {
 }
 
 #[tokio::test]
-async fn a_failing_turn_says_why_and_the_next_one_works() {
+async fn a_failed_turn_has_an_error_and_the_next_one_works() {
     let mut client = scripted("", &json!([{"status": 400, "body": "no such thing"}, text("Back.")])).await;
     let thread = start(&mut client).await;
     let input = json!([{"type": "text", "text": "go"}]);

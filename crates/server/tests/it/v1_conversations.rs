@@ -117,7 +117,7 @@ async fn two_messages_are_two_turns() {
 }
 
 #[tokio::test]
-async fn a_listener_of_raw_events_hears_every_item_in_order() {
+async fn a_listener_of_raw_events_receives_every_item_in_order() {
     let config = format!("{FREE}\ndeveloper_instructions = 'Be brief.'");
     let mut client = conversing(&config, &json!([text("Done.")])).await;
     std::fs::write(client.work("AGENTS.md"), "Be kind.").expect("a file can be written");
@@ -140,7 +140,7 @@ async fn a_listener_of_raw_events_hears_every_item_in_order() {
 }
 
 #[tokio::test]
-async fn a_listener_hears_no_raw_events_unless_it_asked_for_them() {
+async fn a_listener_receives_raw_events_only_on_request() {
     let mut client = conversing(FREE, &json!([text("Done.")])).await;
     let (conversation, _) = open(&mut client).await;
     listen(&mut client, &conversation).await;
@@ -243,7 +243,7 @@ async fn an_interrupt_is_answered_when_the_turn_has_ended() {
 }
 
 #[tokio::test]
-async fn an_interrupt_that_nobody_hears_of_is_answered_too() {
+async fn an_interrupt_without_listeners_is_answered_too() {
     let mut client = conversing(FREE, &json!([{"items": [{"hang": true}]}])).await;
     let (conversation, _) = open(&mut client).await;
     say(&mut client, &conversation, "Hang.").await;

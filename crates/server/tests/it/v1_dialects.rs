@@ -70,7 +70,7 @@ async fn a_thread_with_both_subscriptions_is_delivered_once_in_each() {
 }
 
 #[tokio::test]
-async fn threads_and_conversations_lie_side_by_side() {
+async fn threads_and_conversations_share_a_connection() {
     let hello = Hello { release: Some(ProtocolRelease::V0166), ..Hello::default() };
     let mut client = saying(hello, FREE, &json!([text("Done.")])).await;
     let thread = start(&mut client).await;
@@ -92,7 +92,7 @@ async fn threads_and_conversations_lie_side_by_side() {
 
 /// 0.77 sent these notifications to the listeners of conversations too; its clients may rely on them.
 #[tokio::test]
-async fn a_listener_of_the_older_release_hears_of_items_too_but_not_of_what_came_with_threads() {
+async fn a_listener_of_0_77_receives_items_but_not_thread_notifications() {
     let mut client = conversing(FREE, &json!([text("Done.")])).await;
     let (conversation, _) = open(&mut client).await;
     listen(&mut client, &conversation).await;

@@ -58,7 +58,7 @@ async fn a_login_that_is_not_allowed_is_refused() {
 }
 
 #[tokio::test]
-async fn the_user_is_who_the_login_says() {
+async fn the_user_comes_from_the_login() {
     let mut client = AppClient::start(OPENAI).await;
     let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(r#"{"email":"user@example.com"}"#));
     let login = json!({"tokens": {"id_token": token, "access_token": "a", "refresh_token": "r"}});

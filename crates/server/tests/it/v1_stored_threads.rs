@@ -173,7 +173,7 @@ async fn a_conversation_is_taken_over_from_its_items_and_copied() {
 }
 
 #[tokio::test]
-async fn turns_that_were_forgotten_are_not_told_again() {
+async fn rolled_back_turns_are_not_sent_again() {
     let mut client = conversing(FREE, &json!([text("One."), text("Two.")])).await;
     let (conversation, path) = spoken(&mut client, "First").await;
     say(&mut client, &conversation, "Second").await;
@@ -186,7 +186,7 @@ async fn turns_that_were_forgotten_are_not_told_again() {
 }
 
 #[tokio::test]
-async fn a_live_conversation_is_put_away_with_its_file() {
+async fn a_loaded_conversation_is_archived_with_its_file() {
     let mut client = conversing(FREE, &json!([text("One.")])).await;
     let (conversation, path) = spoken(&mut client, "First").await;
     let (other, _) = open(&mut client).await;

@@ -230,7 +230,7 @@ fn without_a_sandbox_policies_differ() {
 }
 
 #[test]
-fn harmless_commands_run_inside_unless_a_person_is_to_hear_that_they_ask_for_more() {
+fn safe_commands_run_in_the_sandbox_unless_they_request_escalation() {
     check(
         "ls",
         SandboxState::Confined,

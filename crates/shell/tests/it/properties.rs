@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn never_asks_nobody_and_leaves_no_sandbox(argv in any_command(), rules in proptest::collection::vec(any_rule(), 0..3)) {
+    fn the_policy_never_asks_nothing_and_never_leaves_the_sandbox(argv in any_command(), rules in proptest::collection::vec(any_rule(), 0..3)) {
         let rules = rules_of(&rules);
         for (approval, sandbox, escalated, approved_before) in every_question() {
             let answer = judge(&Question { argv: &argv, approval, sandbox, checkout: Checkout::Own, moves_over: None, escalated, rules: &rules, approved_before });
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn joined_words_are_understood_as_they_were(words in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\u{9f}]{0,12}", 0..5)) {
+    fn joined_words_parse_to_the_same_words(words in proptest::collection::vec("[^\\x00-\\x1f\\x7f-\\u{9f}]{0,12}", 0..5)) {
         let words = [argv(&["a"]), words].concat();
         let understood = understand(&argv(&["bash", "-c", &join(&words)]));
         prop_assert_eq!(understood, Understood::Commands(vec![words]));

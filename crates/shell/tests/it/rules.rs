@@ -324,7 +324,7 @@ fn an_agreed_rule_is_added_once_as_recorded() {
 }
 
 #[test]
-fn a_rule_for_the_sandbox_says_so_behind_it() {
+fn a_rule_for_the_sandbox_has_a_suffix() {
     let folder = tempfile::tempdir().unwrap();
     let prefix = argv(&["make", "check"]);
     append_allow(folder.path(), &prefix, Scope::Confined).unwrap();

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_told_from_a_whole_line_that_lacks_its_end() {
+    fn a_torn_line_is_distinguished_from_a_complete_one_without_a_newline() {
         assert_eq!(entries(br#"{"timestamp":"t","type":"a","payl"#), ["1 0 Torn"]);
         assert_eq!(entries(br#"{"timestamp":"t","type":"a"}"#), ["1 0..28 a"]);
     }

@@ -97,7 +97,7 @@ mod tests {
     const ID: &str = "01a1de3b-14fd-7922-828f-0d0916245388";
 
     #[test]
-    fn names_tell_time_and_thread() {
+    fn file_names_contain_time_and_thread() {
         let name = format!("rollout-2026-01-02T03-04-05-{ID}.jsonl");
         let parsed = RolloutName::parse(&name).unwrap();
         assert_eq!((parsed.time, parsed.id), ("2026-01-02T03-04-05", ID.parse().unwrap()));

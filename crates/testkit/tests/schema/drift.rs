@@ -52,19 +52,19 @@ fn one_a_line(bundle: &Value) -> String {
 }
 
 #[test]
-fn the_bundle_is_what_the_types_say() {
+fn the_bundle_matches_the_types() {
     let text = one_a_line(&bundle());
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), bundle());
     check(expect_file!["../../../../schema/codex_app_server_protocol.schemas.json"], &text);
 }
 
 #[test]
-fn typescript_is_what_the_types_say() {
+fn typescript_matches_the_types() {
     let text = typescript_bundle(&Definitions::of(&bundle()));
     check(expect_file!["../../../../schema/codex_app_server_protocol.ts"], &text);
 }
 
 #[test]
-fn the_table_of_methods_is_what_the_tables_say() {
+fn the_document_of_methods_matches_the_table() {
     check(expect_file!["../../../../docs/methods.md"], &methods::page(&bundle()));
 }

@@ -110,7 +110,7 @@ async fn a_question_waits_for_the_client_to_return() {
 }
 
 #[tokio::test]
-async fn the_end_interrupts_turns_tells_everybody_and_removes_the_socket() {
+async fn the_end_interrupts_turns_notifies_clients_and_removes_the_socket() {
     let mut world = World::new("", &json!([{"items": [{"hang": true}]}]));
     let mut clients = Vec::new();
     let mut thread: Option<String> = None;

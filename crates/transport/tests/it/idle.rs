@@ -10,7 +10,7 @@ use crate::world::{ASKS, World};
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_that_nobody_listens_to_is_unloaded_and_comes_back() {
+async fn a_thread_without_subscribers_is_unloaded_and_loaded_again() {
     let mut world = World::new("", &json!([{"repeat": true, "items": [{"text": "Hi."}]}]));
     let server = world.server.clone();
     let unloading = tokio::spawn(async move { server.unload_idle(HALF_AN_HOUR).await });
@@ -42,7 +42,7 @@ async fn loaded_later(world: &World) -> Value {
 }
 
 #[tokio::test]
-async fn a_turn_that_nobody_listens_to_continues() {
+async fn a_turn_without_subscribers_continues() {
     let mut world = World::new("", &json!([{"items": [{"hang": true}]}]));
     let mut client = Client::within(world.server.connect()).await;
     let thread = client.thread().await;
@@ -99,7 +99,7 @@ async fn check_abandoned(decision: &str, at_once: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abandoned_question_is_unloaded_and_comes_back() {
+async fn an_abandoned_question_is_unloaded_and_asked_again() {
     check_abandoned("accept", false).await;
 }
 

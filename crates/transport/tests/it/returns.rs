@@ -31,7 +31,7 @@ async fn until(client: &mut Client, method: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_character_of_which_a_client_has_seen_half_is_whole_when_it_returns() {
+async fn a_split_character_is_complete_after_a_reconnect() {
     let world = World::new(RUNS, &json!([]));
     let gate = Gate::new(&world);
     let call = command("printf 'a\\342\\202'; cat gate > passed; printf '\\254b\\n'");

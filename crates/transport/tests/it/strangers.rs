@@ -141,7 +141,7 @@ async fn a_call_needs_the_token_and_no_origin() {
 }
 
 #[tokio::test]
-async fn other_machines_are_let_in_only_when_somebody_says_so() {
+async fn other_machines_are_accepted_only_on_request() {
     let world = World::new("", &json!([]));
     for url in ["ws://0.0.0.0:0", "tcp://[::]:0", "grpc://192.0.2.1:0"] {
         let refused = world.refused(url, world.options()).await;

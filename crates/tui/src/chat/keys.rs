@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lone_escape_is_told_from_a_sequence_in_pieces() {
+    fn a_lone_escape_is_distinguished_from_a_split_sequence() {
         let check = |events: &[KeyCode], expected: &[Key]| {
             let mut events = events.iter().map(|code| Event::Key(KeyEvent::new(*code, KeyModifiers::NONE)));
             let inputs = after_escape(|| events.next());

@@ -424,7 +424,7 @@ fn a_ref_leads_to_no_file_outside() {
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_makes_nobody_wait() {
+fn a_pipe_in_place_of_a_file_does_not_block() {
     let fixture = Fixture::new();
     for name in [".git/refs/heads/main", ".git/packed-refs", ".git/config"] {
         let _ = fs::remove_file(fixture.root.join(name));

@@ -95,7 +95,7 @@ fn a_process_that_was_put_below_the_delegated_cgroup_stays_there() {
 }
 
 #[test]
-fn groups_that_were_not_delegated_are_left_alone() {
+fn groups_that_were_not_delegated_are_unchanged() {
     let temp = tempfile::tempdir().unwrap();
     let unit = temp.path().join("unit");
     let refused = |own: &Path| Base::at(own, is_unit, 77, FAKE).map(drop).unwrap_err();
@@ -133,7 +133,7 @@ fn only_processes_that_were_ended_count_as_out_of_memory() {
 
 /// The command enters its cgroup itself, in any sandbox, and an out-of-memory kill is reported as such.
 #[tokio::test]
-async fn a_command_that_uses_too_much_is_told_so() {
+async fn a_command_over_the_memory_limit_is_reported() {
     let temp = tempfile::tempdir().unwrap();
     let unit = temp.path().join("unit");
     cgroup(&unit, &format!("{}\n", std::process::id()), "memory pids\n");

@@ -88,7 +88,7 @@ fn processes_are_cloned_but_not_into_namespaces() {
 }
 
 #[test]
-fn terminal_injection_is_refused_whatever_the_upper_half_says() {
+fn terminal_injection_is_refused_for_any_upper_half() {
     check(OFFLINE, libc::SYS_ioctl, [0, 0x5412, 0], "errno 1");
     check(OFFLINE, libc::SYS_ioctl, [0, 0x1_0000_5412, 0], "errno 1");
     check(OFFLINE, libc::SYS_ioctl, [0, 0x541C, 0], "errno 1");

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_says_nothing_has_an_unknown_plan() {
+    fn a_login_without_claims_has_an_unknown_plan() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path());
         std::fs::write(home.auth_file(), r#"{"tokens":{"id_token":"broken","access_token":"t"}}"#).unwrap();

@@ -116,7 +116,7 @@ impl Shown {
 }
 
 #[test]
-fn text_comes_in_pieces_above_what_is_typed() {
+fn streamed_text_appears_above_the_typed_text() {
     let mut shown = Shown::new(20, 10);
     shown.show("Hel", "").show("lo wor", "ty").show("ld, this goes on\nnext", "typed");
     shown.check(expect![[r#"

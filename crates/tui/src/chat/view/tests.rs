@@ -197,7 +197,7 @@ fn a_change_too_long_to_be_shown_is_known_to_be() {
 }
 
 #[test]
-fn failures_in_a_row_are_counted_and_told_once() {
+fn consecutive_failures_are_counted_and_shown_once() {
     let error =
         |message: &str| json!({"error": {"message": message}, "willRetry": true, "threadId": "t", "turnId": "0"});
     let mut view = View::new(true);

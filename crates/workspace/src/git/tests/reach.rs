@@ -113,7 +113,7 @@ fn a_partial_clone_fetches_nothing() {
 }
 
 #[test]
-fn a_split_index_is_read_however_many_halves_lie_around() {
+fn a_split_index_is_read_despite_leftover_shared_indexes() {
     let fixture = Fixture::new();
     fixture.git("update-index --split-index");
     let old = std::time::SystemTime::UNIX_EPOCH;
@@ -139,7 +139,7 @@ fn no_link_is_copied_in_the_place_of_the_index() {
 }
 
 #[test]
-fn only_regular_files_are_read_and_nobody_is_waited_for() {
+fn only_regular_files_are_read_without_blocking() {
     let temp = TempDir::new().unwrap();
     let pipe = temp.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -180,7 +180,7 @@ fn every_written_value_can_be_shown() {
 }
 
 #[test]
-fn several_edits_merge_as_they_say() {
+fn several_edits_use_their_merge_strategies() {
     let fixture = Fixture::new("a = {x = 1}\nb = {x = 1}\n", &[]);
     let edits = json!([
         {"keyPath": "a", "value": {"y": 2}, "mergeStrategy": "upsert"},
