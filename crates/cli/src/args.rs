@@ -179,7 +179,7 @@ pub(crate) enum ReplayDialect {
     Exec,
 }
 
-/// How fast a thread can be played.
+/// The speed of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ReplaySpeed {
     /// With the original pauses, up to a minute each
@@ -357,16 +357,16 @@ pub(crate) struct Shared {
     #[arg(skip)]
     pub(crate) repeated: RepeatableArgs,
     /// Configuration profile to use, from config.toml
-    #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL)]
+    #[arg(short, long, value_name = "NAME", global = true, help_heading = FOR_ALL, display_order = 1003)]
     pub(crate) profile: Option<String>,
     /// Show more detail about errors
-    #[arg(short, long, global = true, help_heading = FOR_ALL)]
+    #[arg(short, long, global = true, help_heading = FOR_ALL, display_order = 1007)]
     pub(crate) verbose: bool,
     /// Refuse to start when a key of the configuration has no effect
-    #[arg(long, global = true, help_heading = FOR_ALL)]
+    #[arg(long, global = true, help_heading = FOR_ALL, display_order = 1006)]
     pub(crate) strict_config: bool,
     /// Working directory to use instead of the current one
-    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL)]
+    #[arg(short = 'C', long = "cd", value_name = "DIR", global = true, help_heading = FOR_ALL, display_order = 1001)]
     pub(crate) cwd: Option<PathBuf>,
 }
 
@@ -377,13 +377,13 @@ pub(crate) struct RepeatableArgs {
     /// Override a value of config.toml; may be repeated
     ///
     /// KEY is a dotted path. VALUE is parsed as TOML, or else taken as a string: -c model=o3 -c 'features.x=true'
-    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = FOR_ALL)]
+    #[arg(short = 'c', long = "config", value_name = "KEY=VALUE", help_heading = FOR_ALL, display_order = 1002)]
     overrides: Vec<String>,
     /// Enable a feature for this run; may be repeated
-    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL, display_order = 1004)]
     enable: Vec<String>,
     /// Disable a feature for this run; may be repeated
-    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL)]
+    #[arg(long, value_name = "FEATURE", help_heading = FOR_ALL, display_order = 1005)]
     disable: Vec<String>,
 }
 

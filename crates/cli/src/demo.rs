@@ -2,15 +2,13 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{Config, Env, Home, Overrides};
-use codex_engine::{CredentialsSource, Setup, connect};
+use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
-use codex_store::FileStore;
-use codex_thread::{ClientProfile, Feed, InitialHistory};
+use codex_thread::{ClientProfile, Feed};
 use codex_tui::wrap::Flow;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -19,6 +17,7 @@ use serde_json::Value;
 
 use crate::args::DemoArgs;
 use crate::console;
+use crate::single_thread::{self, FrontEnd};
 use crate::terminal::{Terminal, wants_colour};
 
 const SCRIPT: &str = include_str!("../demo/script.json");
@@ -94,22 +93,9 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
     let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write", &script];
     let overrides = Overrides { values: values.map(str::to_owned).to_vec(), ..Overrides::default() };
     let config = Config::load(&home, env, &overrides)?;
-    Ok(Setup {
-        model: connect(&config, &CredentialsSource::none(), env, "codex_demo")?,
-        config: Arc::new(config),
-        store: Arc::new(FileStore::of(home.path())),
-        home,
-        cwd: project,
-        originator: "codex_demo".to_owned(),
-        source: SessionSource::Cli,
-        shell: env.text("SHELL"),
-        programs: None,
-        profile: ClientProfile::EXEC,
-        base_instructions: None,
-        initial_history: InitialHistory::New,
-        recent_bytes: 0,
-        servers: None,
-    })
+    let front_end = FrontEnd { originator: "codex_demo", source: SessionSource::Cli, profile: ClientProfile::EXEC };
+    // The demo starts no program that the machine's configuration names.
+    Ok(Setup { servers: None, ..single_thread::setup(front_end, home, config, project, env)? })
 }
 
 /// The model's script, at a model's pace or without pauses.

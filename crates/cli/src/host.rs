@@ -18,8 +18,7 @@ use crate::proto::ORIGINATOR;
 
 /// The parts of a server with a working directory, a session source, and a replay buffer size.
 pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent_bytes: usize) -> Start {
-    let override_name = config.env().text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE");
-    let originator = override_name.unwrap_or_else(|| ORIGINATOR.to_owned());
+    let originator = originator(config.env(), ORIGINATOR);
     let programs = apply_patch::install(config.home());
     let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
     let config = Arc::new(config);
@@ -49,6 +48,11 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         release: None,
         dialect: None,
     }
+}
+
+/// The name in requests to providers: the given one, unless the environment sets another.
+pub(crate) fn originator(env: &Env, default: &str) -> String {
+    env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| default.to_owned())
 }
 
 /// The MCP servers of a program with one thread.

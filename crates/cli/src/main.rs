@@ -29,6 +29,7 @@ mod proto;
 mod replay;
 mod sandbox;
 mod signals;
+mod single_thread;
 mod stdio;
 mod terminal;
 mod threads;
@@ -38,6 +39,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use codex_config::Env;
 use codex_tui::transcript;
 
@@ -131,7 +133,8 @@ fn manual(to: Option<&Path>) -> anyhow::Result<ExitCode> {
     // `--version` uses another name, because clients look for it; people look for the command.
     let command = Args::whole().display_name("codex");
     if let Some(folder) = to {
-        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder))?;
+        let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder));
+        written.with_context(|| format!("could not write manual pages to {}", folder.display()))?;
     } else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_engine::{Setup, connect};
+use codex_engine::Setup;
 use codex_pipe::proto::{self, Prompts, Served, User};
-use codex_store::FileStore;
-use codex_thread::{ClientProfile, InitialHistory};
+use codex_thread::ClientProfile;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
-use crate::{apply_patch, console, host, signals, stdio, warnings};
+use crate::single_thread::{self, FrontEnd};
+use crate::{console, signals, stdio, warnings};
 
 /// The program's originator; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
@@ -42,7 +42,7 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     }));
     // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
-    served.context("the server broke down")?
+    served.context("the server panicked")?
 }
 
 fn user(setup: &Setup) -> User {
@@ -58,28 +58,12 @@ pub(crate) fn setup(shared: &Shared, env: &Env) -> anyhow::Result<Setup> {
     let home = Home::find(env)?;
     let overrides = shared.overrides();
     let config = Config::load(&home, env, &overrides)?;
-    home.ensure()?;
-    let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &host::credentials(&home, &config, env), env, &originator)?;
-    warnings::tell(&home, env, &overrides)?;
-    let programs = apply_patch::install(&home);
     let cwd = working_directory(shared)?;
-    Ok(Setup {
-        config: Arc::new(config),
-        store: Arc::new(FileStore::of(home.path())),
-        home,
-        model,
-        originator,
-        source: SessionSource::Cli,
-        shell: env.text("SHELL"),
-        programs,
-        profile: ClientProfile::QUEUE,
-        base_instructions: None,
-        initial_history: InitialHistory::New,
-        recent_bytes: 0,
-        servers: Some(host::servers(env)),
-        cwd,
-    })
+    let front_end = FrontEnd { originator: ORIGINATOR, source: SessionSource::Cli, profile: ClientProfile::QUEUE };
+    let setup = single_thread::setup(front_end, home, config, cwd, env)?;
+    // An error that prevents the start is printed alone.
+    warnings::tell(&setup.home, env, &overrides)?;
+    Ok(setup)
 }
 
 pub(crate) fn working_directory(shared: &Shared) -> anyhow::Result<PathBuf> {

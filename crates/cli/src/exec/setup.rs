@@ -1,13 +1,12 @@
 //! Turns the command line into a thread that can start.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
-use codex_engine::{Setup, connect};
+use codex_engine::Setup;
 use codex_log::history::ForkPoint;
-use codex_store::{FileStore, ThreadIndex};
+use codex_store::ThreadIndex;
 use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
@@ -19,8 +18,9 @@ use crate::chat::trust;
 use crate::failure::ErrorWithHint;
 use crate::local::{self, LocalRequest};
 use crate::proto::working_directory;
+use crate::single_thread::{self, FrontEnd};
 use crate::threads::locate;
-use crate::{apply_patch, failure, host, warnings};
+use crate::{failure, warnings};
 
 /// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
@@ -32,31 +32,15 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     if !args.options.skip_git_repo_check && !args.options.dangerously_bypass_approvals_and_sandbox {
         check_folder(&cwd, &config)?;
     }
-    home.ensure()?;
-    let originator = env.text("CODEX_INTERNAL_ORIGINATOR_OVERRIDE").unwrap_or_else(|| ORIGINATOR.to_owned());
-    let model = connect(&config, &host::credentials(&home, &config, env), env, &originator)?;
+    let front_end = FrontEnd { originator: ORIGINATOR, source: SessionSource::Exec, profile: ClientProfile::EXEC };
+    let setup = single_thread::setup(front_end, home, config, cwd, env)?;
     // An error that prevents the run is printed alone.
-    warnings::tell(&home, env, &shared.overrides())?;
-    let store = FileStore::of(home.path());
-    let initial_history = initial_history(args, &config, store.index(), &cwd)?;
+    warnings::tell(&setup.home, env, &shared.overrides())?;
+    let index = ThreadIndex::open(setup.home.path());
+    let initial_history = initial_history(args, &setup.config, &index, &setup.cwd)?;
     let initial_history =
         if args.options.ephemeral { InitialHistory::Unsaved(Box::new(initial_history)) } else { initial_history };
-    Ok(Setup {
-        recent_bytes: 0,
-        servers: Some(host::servers(env)),
-        config: Arc::new(config),
-        programs: apply_patch::install(&home),
-        store: Arc::new(store),
-        home,
-        cwd,
-        model,
-        originator,
-        source: SessionSource::Exec,
-        shell: env.text("SHELL"),
-        profile: ClientProfile::EXEC,
-        base_instructions: None,
-        initial_history,
-    })
+    Ok(Setup { initial_history, ..setup })
 }
 
 fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Config> {

@@ -152,7 +152,9 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
     } else {
         let file =
             codex_files::open(&args.bundle).with_context(|| format!("could not read {}", args.bundle.display()))?;
-        index.import(&mut BufReader::new(file))?
+        index
+            .import(&mut BufReader::new(file))
+            .with_context(|| format!("could not import {}", args.bundle.display()))?
     };
     if args.json {
         let (id, path, renamed_from) = (imported.id, imported.path, imported.renamed_from);
