@@ -4,7 +4,7 @@
 export type AddConversationListenerParams = {
   /** The conversation. */
   conversationId: ThreadId;
-  /** Whether every item of the conversation with the model is wanted too. */
+  /** Whether the listener also receives every item of the conversation with the model. */
   experimentalRawEvents?: boolean;
 };
 
@@ -16,11 +16,11 @@ export type AddConversationListenerResponse = {
 
 /** The payload of `Op::AddToHistory`. */
 export type AddToHistory = {
-  /** The line. */
+  /** The entry. */
   text: string;
 };
 
-/** The number of an agent in its tree, counted up and never used twice. */
+/** The number of an agent in its tree, which grows and is never reused. */
 export type AgentId = number;
 
 /** The pending input of an agent. */
@@ -35,14 +35,14 @@ export type AgentInboxEvent = {
   pending_interrupts: number;
 };
 
-/** One part of what the model said. */
+/** One part of a message of the model. */
 export type AgentMessageContent =
   /** Plain text. */
   | {
     type: "Text";
   } & AgentMessageText;
 
-/** A piece of a message, with its place. */
+/** A delta of a message, with its item. */
 export type AgentMessageContentDeltaEvent = {
   /** The thread. */
   thread_id: ThreadId;
@@ -50,13 +50,11 @@ export type AgentMessageContentDeltaEvent = {
   turn_id: string;
   /** The item. */
   item_id: string;
-  /** The piece. */
   delta: string;
 };
 
-/** A piece of a message. */
+/** A delta of a message. */
 export type AgentMessageDeltaEvent = {
-  /** The piece. */
   delta: string;
 };
 
@@ -74,15 +72,14 @@ export type AgentMessageItem = {
   content: Array<AgentMessageContent>;
 };
 
-/** Text the model said. */
+/** Text of the model. */
 export type AgentMessageText = {
   /** The text. */
   text: string;
 };
 
-/** A piece of the reasoning summary. */
+/** A delta of the reasoning summary. */
 export type AgentReasoningDeltaEvent = {
-  /** The piece. */
   delta: string;
 };
 
@@ -92,13 +89,12 @@ export type AgentReasoningEvent = {
   text: string;
 };
 
-/** A piece of the reasoning itself. */
+/** A delta of raw reasoning. */
 export type AgentReasoningRawContentDeltaEvent = {
-  /** The piece. */
   delta: string;
 };
 
-/** The reasoning itself, from models that show it. */
+/** Raw reasoning, from models that show it. */
 export type AgentReasoningRawContentEvent = {
   /** The text. */
   text: string;
@@ -130,13 +126,13 @@ export type ApplyPatchApprovalParams = {
 export type ApplyPatchApprovalRequestEvent = {
   /** The call that wants to change them. */
   call_id: string;
-  /** The turn; 0.42 did not say. */
+  /** The turn; absent in 0.42. */
   turn_id?: string | null;
   /** The changes, by file. */
   changes: { [key: string]: FileChange };
   /** The reason for the request. */
   reason?: string | null;
-  /** The folder that a yes would open for the rest of the session. */
+  /** The folder to which an approval would grant write access for the rest of the session. */
   grant_root?: string | null;
 };
 
@@ -144,15 +140,15 @@ export type ApplyPatchApprovalResponse = ConversationApprovalResponse;
 
 /** The payload of `Op::ExecApproval` and `Op::PatchApproval`. */
 export type ApprovalAnswer = {
-  /** The call that asked, or the submission whose turn asked. */
+  /** The call of the question, or the submission of its turn. */
   id: string;
-  /** The turn that asked, from clients that know it. */
+  /** The turn of the question, from clients that know it. */
   turn_id?: string | null;
   /** The answer. */
   decision: ReviewDecision;
 };
 
-/** The parameters of `archiveConversation`, which must agree with each other. */
+/** The parameters of `archiveConversation`, whose id and path must belong together. */
 export type ArchiveConversationParams = {
   /** The conversation. */
   conversationId: ThreadId;
@@ -164,13 +160,13 @@ export type ArchiveConversationResponse = Empty;
 
 /** The policy for asking before acting. */
 export type AskForApproval =
-  /** Only commands known to be harmless run unasked. */
+  /** Only commands that are known to be safe run without approval. */
   | "untrusted"
-  /** Everything runs in the sandbox; what fails there is asked about. */
+  /** Everything runs in the sandbox; a command that fails there may run outside after approval. */
   | "on-failure"
-  /** The model says when it wants more than the sandbox gives. */
+  /** The model requests approval when it needs more than the sandbox allows. */
   | "on-request"
-  /** Nobody is asked; failures go back to the model. */
+  /** Nothing is asked; failures are returned to the model. */
   | "never";
 
 /** The kind of login. */
@@ -181,7 +177,7 @@ export type AuthMode =
   | "chatgpt"
   /** With tokens that a client renews. */
   | "chatgptAuthTokens"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** `authStatusChange`. */
@@ -195,13 +191,13 @@ export type BackgroundEventEvent = {
   message: string;
 };
 
-/** The branch a review compares with. */
+/** The base branch of a review. */
 export type BaseBranchTarget = {
   /** Its name. */
   branch: string;
 };
 
-/** A part of a text, counted in bytes. */
+/** A range of a text in bytes. */
 export type ByteRange = {
   /** The first byte. */
   start: number;
@@ -213,9 +209,9 @@ export type ByteRange = {
 export type CallToolResult = {
   /** The parts, in order. */
   content: Array<unknown>;
-  /** The same as data, from servers that give it. */
+  /** The structured form, from servers that send it. */
   structuredContent?: unknown;
-  /** Whether the tool says it failed. */
+  /** Whether the tool reports a failure. */
   isError?: boolean | null;
 };
 
@@ -728,7 +724,7 @@ export type ClientRequest =
     method: "getUserAgent";
     params?: Empty;
   }
-  /** Returns what is known about the user. */
+  /** Returns the known data of the user. */
   | {
     id: RequestId;
     method: "userInfo";
@@ -965,11 +961,11 @@ export type ClientRequestMethods = {
   "fs/unwatch": { params: v2.FsUnwatchParams; response: v2.FsUnwatchResponse };
 };
 
-/** The kind of an error. Written in snake case as the events have it. */
+/** The kind of an error. Written in snake case as in events. */
 export type CodexErrorInfo =
-  /** The input no longer fits the model's window. */
+  /** The input no longer fits into the model's window. */
   | "context_window_exceeded"
-  /** The account's allowance is used up. */
+  /** The account's allowance is exhausted. */
   | "usage_limit_exceeded"
   /** The provider could not be reached. */
   | {
@@ -978,7 +974,7 @@ export type CodexErrorInfo =
       http_status_code: number | null;
     };
   }
-  /** The provider answered, but no stream came about. */
+  /** The provider answered, but not with a stream. */
   | {
     response_stream_connection_failed: {
       /** The status it answered with, if any. */
@@ -987,9 +983,9 @@ export type CodexErrorInfo =
   }
   /** The provider failed. */
   | "internal_server_error"
-  /** The key or login was refused. */
+  /** The key or login was rejected. */
   | "unauthorized"
-  /** The request was refused as wrong. */
+  /** The request was rejected as invalid. */
   | "bad_request"
   /** The sandbox could not be set up. */
   | "sandbox_error"
@@ -1019,7 +1015,7 @@ export type CodexEventNotification = {
   };
 };
 
-/** The commit a review looks at. */
+/** The commit that is reviewed. */
 export type CommitTarget = {
   /** Its hash. */
   sha: string;
@@ -1027,7 +1023,7 @@ export type CommitTarget = {
   title: string | null;
 };
 
-/** The commit a review looks at. */
+/** The commit that is reviewed. */
 export type CommitTargetInput = {
   /** Its hash. */
   sha: string;
@@ -1037,11 +1033,11 @@ export type CommitTargetInput = {
 
 /** A conversation compacted by the provider itself. */
 export type Compaction = {
-  /** The summary in a form that only the provider reads. */
+  /** The summary in a form that only the provider can read. */
   encrypted_content: string;
 };
 
-/** One part of a message. A kind this release does not know must not cost the rest of the message. */
+/** One part of a message. An unknown kind must not invalidate the rest of the message. */
 export type ContentItem =
   /** Text for the model. */
   | {
@@ -1049,10 +1045,10 @@ export type ContentItem =
     /** The text. */
     text: string;
   }
-  /** A picture for the model. */
+  /** An image for the model. */
   | {
     type: "input_image";
-    /** Its address, usually a `data:` URL. */
+    /** Its URL, usually a `data:` URL. */
     image_url: string;
   }
   /** Text of the model. */
@@ -1074,7 +1070,7 @@ export type ConversationApprovalResponse = {
   decision: ReviewDecision;
 };
 
-/** A repository at a moment. Its members are in snake case in every release. */
+/** The state of a repository. Its members are in snake case in every release. */
 export type ConversationGitInfo = {
   /** The commit. */
   sha: string | null;
@@ -1110,7 +1106,7 @@ export type ConversationSummary = {
   conversationId: ThreadId;
   /** Its file. */
   path: string;
-  /** The first thing the user said. */
+  /** The first message of the user. */
   preview: string;
   /** The start time as RFC 3339. */
   timestamp: string | null;
@@ -1128,17 +1124,16 @@ export type ConversationSummary = {
 
 /** Prepaid credits of an account. */
 export type CreditsSnapshot = {
-  /** Whether there are any. */
   has_credits: boolean;
-  /** Whether they never run out. */
+  /** Whether they are unlimited. */
   unlimited: boolean;
   /** The remaining amount, as the provider writes it. */
   balance: string | null;
 };
 
-/** A prompt that the user keeps in a file and calls by name. */
+/** A prompt that the user stores in a file and calls by name. */
 export type CustomPrompt = {
-  /** The name, which is that of the file without its ending. */
+  /** The name: that of the file without its extension. */
   name: string;
   /** The file. */
   path: string;
@@ -1149,9 +1144,9 @@ export type CustomPrompt = {
   argument_hint: string | null;
 };
 
-/** A review in the user's own words. */
+/** A review with custom instructions. */
 export type CustomTarget = {
-  /** The words. */
+  /** The instructions. */
   instructions: string;
 };
 
@@ -1169,9 +1164,8 @@ export type CustomToolCall = {
 
 /** The output of a tool that takes free text. */
 export type CustomToolCallOutput = {
-  /** The call this answers. */
+  /** The call of this output. */
   call_id: string;
-  /** The answer. */
   output: FunctionCallOutputPayload;
 };
 
@@ -1188,29 +1182,29 @@ export type Duration = {
 };
 
 /**
- * The answer to a question that an MCP server put to the user.
+ * The answer to a question of an MCP server to the user.
  *
  * It is read as a word in any case, bare or as `{"action": …}`.
  */
 export type ElicitationDecision =
   /** The user answered. */
   | "accept"
-  /** The user would not answer. */
+  /** The user declined. */
   | "decline"
-  /** The user broke off. */
+  /** The user cancelled. */
   | "cancel";
 
 /** An MCP server asks the user something. */
 export type ElicitationRequestEvent = {
   /** The server. */
   server_name: string;
-  /** Its name for the question. */
+  /** Its id of the question. */
   id: RequestId;
   /** The question. */
   message: string;
 };
 
-/** An object without members: the parameters of a method that takes none, or an answer that only says "done". */
+/** An object without members: the parameters of a method that takes none, or a response that only confirms. */
 export type Empty = Record<string, never>;
 
 /** Marks the start of a review. The form of 0.42, `{prompt, user_facing_hint}`, is read too. */
@@ -1218,7 +1212,7 @@ export type EnteredReviewModeEvent = {
   target: ReviewTarget;
   /** The description shown to the user. */
   user_facing_hint?: string | null;
-  /** The instructions of the reviewer, for clients that know no targets. */
+  /** The instructions of the reviewer, for clients that do not know targets. */
   prompt?: string | null;
 };
 
@@ -1232,7 +1226,7 @@ export type ErrorEvent = {
 
 /** One line of the event queue. */
 export type Event = {
-  /** The submission this follows from; empty while the session starts up. */
+  /** The submission that caused it; empty while the session starts. */
   id: string;
   msg: EventMsg;
 };
@@ -1271,7 +1265,7 @@ export type EventMsg =
   | {
     type: "user_message";
   } & UserMessageEvent
-  /** A piece of a message. */
+  /** A delta of a message. */
   | {
     type: "agent_message_delta";
   } & AgentMessageDeltaEvent
@@ -1279,15 +1273,15 @@ export type EventMsg =
   | {
     type: "agent_reasoning";
   } & AgentReasoningEvent
-  /** A piece of the reasoning summary. */
+  /** A delta of the reasoning summary. */
   | {
     type: "agent_reasoning_delta";
   } & AgentReasoningDeltaEvent
-  /** The reasoning itself. */
+  /** Raw reasoning. */
   | {
     type: "agent_reasoning_raw_content";
   } & AgentReasoningRawContentEvent
-  /** A piece of the reasoning itself. */
+  /** A delta of raw reasoning. */
   | {
     type: "agent_reasoning_raw_content_delta";
   } & AgentReasoningRawContentDeltaEvent
@@ -1311,7 +1305,7 @@ export type EventMsg =
   | {
     type: "mcp_tool_call_begin";
   } & McpToolCallBeginEvent
-  /** A tool of an MCP server answered. */
+  /** A tool of an MCP server returned a result. */
   | {
     type: "mcp_tool_call_end";
   } & McpToolCallEndEvent
@@ -1383,11 +1377,11 @@ export type EventMsg =
   | {
     type: "patch_apply_end";
   } & PatchApplyEndEvent
-  /** Everything the turn has changed so far. */
+  /** All changes of the turn so far. */
   | {
     type: "turn_diff";
   } & TurnDiffEvent
-  /** A line of the history of prompts. */
+  /** An entry of the prompt history. */
   | {
     type: "get_history_entry_response";
   } & GetHistoryEntryResponseEvent
@@ -1443,15 +1437,15 @@ export type EventMsg =
   | {
     type: "item_completed";
   } & ItemCompletedEvent
-  /** A piece of a message, with its place. */
+  /** A delta of a message, with its item. */
   | {
     type: "agent_message_content_delta";
   } & AgentMessageContentDeltaEvent
-  /** A piece of a reasoning summary, with its place. */
+  /** A delta of a reasoning summary, with its item. */
   | {
     type: "reasoning_content_delta";
   } & ReasoningContentDeltaEvent
-  /** A piece of the reasoning itself, with its place. */
+  /** A delta of raw reasoning, with its item. */
   | {
     type: "reasoning_raw_content_delta";
   } & ReasoningRawContentDeltaEvent
@@ -1468,7 +1462,7 @@ export type EventMsg =
 export type ExecApprovalRequestEvent = {
   /** The call that wants to run it. */
   call_id: string;
-  /** The turn; 0.42 did not say. */
+  /** The turn; absent in 0.42. */
   turn_id?: string | null;
   /** The program and its arguments. */
   command: Array<string>;
@@ -1476,7 +1470,7 @@ export type ExecApprovalRequestEvent = {
   cwd: string;
   /** The model's justification. */
   reason?: string | null;
-  /** The words a rule could allow for good. */
+  /** A command prefix that a rule could allow. */
   proposed_execpolicy_amendment?: Array<string> | null;
   /** Its parsed form, for display. */
   parsed_cmd: Array<ParsedCommand>;
@@ -1488,7 +1482,7 @@ export type ExecCommandApprovalParams = {
   conversationId: ThreadId;
   /** The call. */
   callId: string;
-  /** Exactly what would run. */
+  /** The exact command. */
   command: Array<string>;
   /** Its working directory. */
   cwd: string;
@@ -1506,7 +1500,7 @@ export type ExecCommandBeginEvent = {
   call_id: string;
   /** The process, for commands that outlive their call. */
   process_id?: string | null;
-  /** The turn; 0.42 did not say. */
+  /** The turn; absent in 0.42. */
   turn_id?: string | null;
   /** The program and its arguments. */
   command: Array<string>;
@@ -1520,7 +1514,7 @@ export type ExecCommandBeginEvent = {
   interaction_input?: string | null;
 };
 
-/** A command ended. 0.42 wrote neither the command nor where it ran. */
+/** A command ended. 0.42 wrote neither the command nor its working directory. */
 export type ExecCommandEndEvent = {
   /** The call that ran it. */
   call_id: string;
@@ -1540,7 +1534,7 @@ export type ExecCommandEndEvent = {
   interaction_input?: string | null;
   stdout: string;
   stderr: string;
-  /** Both, in the order they were written. */
+  /** Both streams, in the order in which they were written. */
   aggregated_output: string;
   /** Its exit status; -1 if it never ran. */
   exit_code: number;
@@ -1556,7 +1550,7 @@ export type ExecCommandOutputDeltaEvent = {
   call_id: string;
   /** The stream. */
   stream: ExecOutputStream;
-  /** A piece of its output, which need not be text. */
+  /** A chunk of its output, which need not be text. */
   chunk: string;
 };
 
@@ -1570,10 +1564,10 @@ export type ExecCommandSource =
   | "unified_exec_startup"
   /** The model, to type into such a process. */
   | "unified_exec_interaction"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
-/** A stream a command writes to. */
+/** A stream that a command writes to. */
 export type ExecOutputStream = "stdout" | "stderr";
 
 /** Marks the end of a review. */
@@ -1594,18 +1588,18 @@ export type FileChange =
     type: "add";
     content: string;
   }
-  /** A file that goes away. */
+  /** A deleted file. */
   | {
     type: "delete";
     /** The previous content; empty if the writer did not record it. */
     content: string;
   }
-  /** A file that is edited. */
+  /** A modified file. */
   | {
     type: "update";
     /** The edit. */
     unified_diff: string;
-    /** Its new place, if it moves. */
+    /** Its new path, if it was renamed. */
     move_path: string | null;
   }
   | {
@@ -1615,29 +1609,29 @@ export type FileChange =
     };
   }
   | {
-    /** A file that goes away. */
+    /** A deleted file. */
     delete: {
       /** The previous content; empty if the writer did not record it. */
       content: string;
     };
   }
   | {
-    /** A file that is edited. */
+    /** A modified file. */
     update: {
       /** The edit. */
       unified_diff: string;
-      /** Its new place, if it moves. */
+      /** Its new path, if it was renamed. */
       move_path: string | null;
     };
   };
 
-/** The only way to log in that the configuration allows. */
+/** The only allowed way to log in. */
 export type ForcedLoginMethod =
   | "chatgpt" | "api"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
-/** The parameters of `forkConversation`. A path goes before a name. */
+/** The parameters of `forkConversation`. A path takes precedence over an id. */
 export type ForkConversationParams = {
   /** The file of the conversation. */
   path?: string | null;
@@ -1653,7 +1647,7 @@ export type ForkConversationResponse = ConversationResumed;
 export type FunctionCall = {
   /** The tool. */
   name: string;
-  /** The group of tools it belongs to, for providers that have such groups. */
+  /** The group of tools that it belongs to, for providers with such groups. */
   namespace?: string | null;
   /** JSON in a string, exactly as the model wrote it. */
   arguments: string;
@@ -1663,21 +1657,20 @@ export type FunctionCall = {
 
 /** The output of a tool. */
 export type FunctionCallOutput = {
-  /** The call this answers. */
+  /** The call of this output. */
   call_id: string;
-  /** The answer. */
   output: FunctionCallOutputPayload;
 };
 
 /**
- * The answer of a tool: text, or parts when there are pictures.
+ * The output of a tool: text, or parts if there are images.
  *
  * It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
  */
 export type FunctionCallOutputPayload =
   /** Plain text. */
   | string
-  /** Text and pictures. */
+  /** Text and images. */
   | Array<ContentItem>;
 
 /** The parameters of `getAuthStatus`. */
@@ -1692,13 +1685,13 @@ export type GetAuthStatusParams = {
 export type GetAuthStatusResponse = {
   /** The kind of login. */
   authMethod: AuthMode | null;
-  /** The token, if it was asked for. */
+  /** The token, if it was requested. */
   authToken: string | null;
-  /** Whether the provider asks for a login. */
+  /** Whether the provider requires a login. */
   requiresOpenaiAuth: boolean | null;
 };
 
-/** The parameters of `getConversationSummary`: one of both. */
+/** The parameters of `getConversationSummary`: an id or a path. */
 export type GetConversationSummaryParams = {
   /** The conversation. */
   conversationId?: ThreadId | null;
@@ -1713,19 +1706,19 @@ export type GetConversationSummaryResponse = {
 
 /** The payload of `Op::GetHistoryEntryRequest`. */
 export type GetHistoryEntryRequest = {
-  /** The index of the line, oldest first. */
+  /** The index of the entry, oldest first. */
   offset: number;
   /** The requested file; the response is empty if it was replaced since. */
   log_id: number;
 };
 
-/** A line of the history of prompts. */
+/** An entry of the prompt history. */
 export type GetHistoryEntryResponseEvent = {
-  /** The requested line. */
+  /** The index of the requested entry. */
   offset: number;
   /** The requested file. */
   log_id: number;
-  /** The line; absent if there is none such. */
+  /** The entry; absent if there is none. */
   entry?: HistoryEntry | null;
 };
 
@@ -1740,11 +1733,11 @@ export type GetUserSavedConfigResponse = {
   config: UserSavedConfig;
 };
 
-/** A commit that no branch names. */
+/** A commit without a branch. */
 export type GhostCommit = {
   /** Its hash. */
   id: string;
-  /** The commit it was made on. */
+  /** Its parent commit. */
   parent: string | null;
   /** Files that were untracked before. */
   preexisting_untracked_files: Array<string>;
@@ -1752,9 +1745,9 @@ export type GhostCommit = {
   preexisting_untracked_dirs: Array<string>;
 };
 
-/** A snapshot of the work tree that `undo` goes back to; never sent to a model. */
+/** A snapshot of the work tree to which `undo` returns; never sent to a model. */
 export type GhostSnapshot = {
-  /** The commit that holds it. */
+  /** The commit of the snapshot. */
   ghost_commit: GhostCommit;
 };
 
@@ -1772,7 +1765,7 @@ export type GitDiffToRemoteResponse = {
   diff: string;
 };
 
-/** A prompt as an event hands it to a client. */
+/** A prompt in an event. */
 export type HistoryEntry = {
   /** The thread it was typed in. */
   conversation_id: string;
@@ -1826,7 +1819,7 @@ export type JSONRPCErrorError = {
   code: number;
   /** One sentence about it. */
   message: string;
-  /** More, for programs. */
+  /** Additional data for programs. */
   data?: unknown;
 };
 
@@ -1858,7 +1851,7 @@ export type ListConversationsParams = {
   pageSize?: number | null;
   /** The cursor of the previous page. */
   cursor?: string | null;
-  /** Only those of these providers; of all if the list is empty, of the configured one if there is none. */
+  /** Only those of these providers; all if the list is empty, those of the configured provider if it is absent. */
   modelProviders?: Array<string> | null;
 };
 
@@ -1866,7 +1859,7 @@ export type ListConversationsParams = {
 export type ListConversationsResponse = {
   /** The conversations, the newest first. */
   items: Array<ConversationSummary>;
-  /** The cursor of the next page; none on the last. */
+  /** The cursor of the next page; absent on the last. */
   nextCursor: string | null;
 };
 
@@ -1886,13 +1879,13 @@ export type ListFilesCommand = {
 
 /** The payload of `Op::ListSkills`. */
 export type ListSkills = {
-  /** The folders; none means the working directory. */
+  /** The folders; if empty, the working directory. */
   cwds?: Array<string>;
   /** Whether to read them again from disk. */
   force_reload?: boolean;
 };
 
-/** The skills that apply to some folders. */
+/** The skills of some folders. */
 export type ListSkillsResponseEvent = {
   /** The skills, folder by folder. */
   skills: Array<SkillsListEntry>;
@@ -1914,7 +1907,7 @@ export type LocalShellCall = {
   action: LocalShellAction;
 };
 
-/** A program with its arguments and surroundings. */
+/** A program with its arguments and environment. */
 export type LocalShellExec = {
   /** The program and its arguments. */
   command: Array<string>;
@@ -1926,7 +1919,7 @@ export type LocalShellExec = {
   env: { [key: string]: string } | null;
   /** The identity that it runs under. */
   user: string | null;
-  /** Whether the model asks to leave the sandbox. */
+  /** Whether the model requests to run outside the sandbox. */
   with_escalated_permissions?: boolean | null;
   /** The reason for the request. */
   justification?: string | null;
@@ -1965,9 +1958,9 @@ export type LogoutChatGptResponse = Empty;
 /** The login state for an MCP server. */
 export type McpAuthStatus =
   | "not_logged_in" | "bearer_token" | "o_auth"
-  /** The server knows no login. */
+  /** The server supports no login. */
   | "unsupported"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** A call of a tool of an MCP server. */
@@ -1981,11 +1974,11 @@ export type McpInvocation = {
 
 /** The tools and resources of the MCP servers. 0.42 wrote only the tools. */
 export type McpListToolsResponseEvent = {
-  /** The tools, by the name a model calls them. */
+  /** The tools, by the name under which a model calls them. */
   tools: { [key: string]: Tool };
   /** The resources, by server. */
   resources: { [key: string]: Array<Resource> };
-  /** The families of resources, by server. */
+  /** The resource templates, by server. */
   resource_templates: { [key: string]: Array<ResourceTemplate> };
   /** The login state for each server. */
   auth_statuses: { [key: string]: McpAuthStatus };
@@ -1997,7 +1990,7 @@ export type McpStartupCompleteEvent = {
   ready: Array<string>;
   /** Servers that cannot. */
   failed: Array<McpStartupFailure>;
-  /** Servers that were not waited for. */
+  /** Servers whose startup was cancelled. */
   cancelled: Array<string>;
 };
 
@@ -2041,18 +2034,18 @@ export type McpToolCallBeginEvent = {
   invocation: McpInvocation;
 };
 
-/** A tool of an MCP server answered. */
+/** A tool of an MCP server returned a result. */
 export type McpToolCallEndEvent = {
   /** The call. */
   call_id: string;
   invocation: McpInvocation;
   /** Its duration. */
   duration: Duration;
-  /** The answer, or why there is none. A bare answer or message is read too. */
+  /** The result, or an error. A bare result or message is read too. */
   result: Result_of_CallToolResult_or_string;
 };
 
-/** Something said by one side. */
+/** A message of one side. */
 export type Message = {
   /** `user`, `assistant`, `developer` or `system`. */
   role: string;
@@ -2060,13 +2053,13 @@ export type Message = {
   content: Array<ContentItem>;
 };
 
-/** Whether an outer sandbox lets commands reach the network. */
+/** Whether an outer sandbox gives commands network access. */
 export type NetworkAccess = "restricted" | "enabled";
 
 /**
- * The parameters of `newConversation`, and what may be changed about a conversation that is resumed or copied.
+ * The parameters of `newConversation`, and the settings that can be changed when a conversation is resumed or forked.
  *
- * `includePlanTool` and `includeApplyPatchTool` of the first releases are passed over: both tools are always offered.
+ * `includePlanTool` and `includeApplyPatchTool` of the first releases are ignored: both tools are always offered.
  */
 export type NewConversationParams = {
   /** The model. */
@@ -2081,7 +2074,7 @@ export type NewConversationParams = {
   approvalPolicy?: AskForApproval | null;
   /** The sandbox policy of commands. */
   sandbox?: SandboxMode | null;
-  /** Values that go over those of the configuration. */
+  /** Overrides of configuration values. */
   config?: { [key: string]: unknown } | null;
   /** Replaces the built-in instructions. */
   baseInstructions?: string | null;
@@ -2137,15 +2130,15 @@ export type Op =
   | {
     type: "resolve_elicitation";
   } & ResolveElicitation
-  /** Append a line to the history of prompts. */
+  /** Append an entry to the prompt history. */
   | {
     type: "add_to_history";
   } & AddToHistory
-  /** Read a line of the history of prompts. */
+  /** Read an entry of the prompt history. */
   | {
     type: "get_history_entry_request";
   } & GetHistoryEntryRequest
-  /** Name the rollout file. */
+  /** Return the path of the rollout file. */
   | {
     type: "get_path";
   }
@@ -2157,7 +2150,7 @@ export type Op =
   | {
     type: "list_custom_prompts";
   }
-  /** List the skills that apply to some folders. */
+  /** List the skills of some folders. */
   | {
     type: "list_skills";
   } & ListSkills
@@ -2196,7 +2189,7 @@ export type ParsedCommand =
   | {
     type: "list_files";
   } & ListFilesCommand
-  /** Looks for something. */
+  /** Searches for a text. */
   | {
     type: "search";
   } & SearchCommand
@@ -2207,11 +2200,11 @@ export type ParsedCommand =
 
 /** A patch is about to be applied. */
 export type PatchApplyBeginEvent = {
-  /** The call that changes them. */
+  /** The call that changes the files. */
   call_id: string;
-  /** The turn; 0.42 did not say. */
+  /** The turn; absent in 0.42. */
   turn_id?: string | null;
-  /** Whether nobody was asked. */
+  /** Whether no approval was needed. */
   auto_approved: boolean;
   /** The changes, by file. */
   changes: { [key: string]: FileChange };
@@ -2219,9 +2212,9 @@ export type PatchApplyBeginEvent = {
 
 /** A patch was applied, or has failed. */
 export type PatchApplyEndEvent = {
-  /** The call that changed them. */
+  /** The call that changed the files. */
   call_id: string;
-  /** The turn; 0.42 did not say. */
+  /** The turn; absent in 0.42. */
   turn_id?: string | null;
   /** The tool's report. */
   stdout: string;
@@ -2278,7 +2271,7 @@ export type RateLimitWindow = {
   window_minutes: number | null;
   /** The time of the reset in Unix seconds. */
   resets_at: number | null;
-  /** Seconds until it starts again: the older spelling of `resets_at`. */
+  /** Seconds until the reset: the older spelling of `resets_at`. */
   resets_in_seconds?: number | null;
 };
 
@@ -2300,30 +2293,30 @@ export type ReadCommand = {
 
 /** Reasoning of the model: a summary for people, and the data that the provider needs to continue from it. */
 export type Reasoning = {
-  /** The summary, one part a heading. */
+  /** The summary, one entry per part. */
   summary: Array<ReasoningSummaryText>;
-  /** The thoughts themselves, from models that show them. */
+  /** The raw reasoning, from models that show it. */
   content: Array<ReasoningContent> | null;
-  /** The thoughts in a form that only the provider reads. */
+  /** The reasoning in a form that only the provider can read. */
   encrypted_content: string | null;
 };
 
-/** One part of the thoughts themselves. */
+/** One part of raw reasoning. */
 export type ReasoningContent =
-  /** As `gpt-oss` models write it. */
+  /** The spelling of `gpt-oss` models. */
   | {
     type: "reasoning_text";
     /** The text. */
     text: string;
   }
-  /** As others write it. */
+  /** The spelling of other models. */
   | {
     type: "text";
     /** The text. */
     text: string;
   };
 
-/** A piece of a reasoning summary, with its place. */
+/** A delta of a reasoning summary, with its item. */
 export type ReasoningContentDeltaEvent = {
   /** The thread. */
   thread_id: ThreadId;
@@ -2331,29 +2324,28 @@ export type ReasoningContentDeltaEvent = {
   turn_id: string;
   /** The item. */
   item_id: string;
-  /** The piece. */
   delta: string;
-  /** The part it belongs to; 0.58 did not say. */
+  /** The part it belongs to; absent in 0.58. */
   summary_index: number;
 };
 
 /** The reasoning effort for an answer. */
 export type ReasoningEffort =
   | "none" | "minimal" | "low" | "medium" | "high" | "xhigh"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** Reasoning of the model. */
 export type ReasoningItem = {
   /** The item. */
   id: string;
-  /** The summary, one part a heading. */
+  /** The summary, one entry per part. */
   summary_text: Array<string>;
-  /** The thoughts themselves. */
+  /** The raw reasoning. */
   raw_content: Array<string>;
 };
 
-/** A piece of the reasoning itself, with its place. */
+/** A delta of raw reasoning, with its item. */
 export type ReasoningRawContentDeltaEvent = {
   /** The thread. */
   thread_id: ThreadId;
@@ -2361,16 +2353,15 @@ export type ReasoningRawContentDeltaEvent = {
   turn_id: string;
   /** The item. */
   item_id: string;
-  /** The piece. */
   delta: string;
-  /** The part it belongs to; 0.58 did not say. */
+  /** The part it belongs to; absent in 0.58. */
   content_index: number;
 };
 
 /** The detail of reasoning summaries. */
 export type ReasoningSummary =
   | "auto" | "concise" | "detailed" | "none"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** One part of a reasoning summary. */
@@ -2390,7 +2381,7 @@ export type RemoveConversationListenerParams = {
 
 export type RemoveConversationListenerResponse = Empty;
 
-/** The name of a request of JSON-RPC, as the peer that asked chose it. */
+/** The id of a JSON-RPC request, chosen by its sender. */
 export type RequestId =
   /** A number. */
   | number
@@ -2399,19 +2390,19 @@ export type RequestId =
 
 /** The payload of `Op::ResolveElicitation`. */
 export type ResolveElicitation = {
-  /** The server that asked. */
+  /** The server of the question. */
   server_name: string;
-  /** Its name for the question. */
+  /** Its id of the question. */
   request_id: RequestId;
   /** The answer. */
   decision: ElicitationDecision;
 };
 
-/** Something an MCP server lets others read. */
+/** A resource of an MCP server. */
 export type Resource = {
   /** Its name. */
   name: string;
-  /** Its path. */
+  /** Its URI. */
   uri: string;
   /** Its name for people. */
   title?: string | null;
@@ -2424,11 +2415,11 @@ export type Resource = {
   annotations?: unknown;
 };
 
-/** A family of resources whose address has gaps to fill. */
+/** A resource template: a URI with placeholders. */
 export type ResourceTemplate = {
   /** Its name. */
   name: string;
-  /** The address with its gaps. */
+  /** The URI with its placeholders. */
   uriTemplate: string;
   /** Its name for people. */
   title?: string | null;
@@ -2440,10 +2431,9 @@ export type ResourceTemplate = {
 };
 
 /**
- * One item of a conversation: what was said, thought, called, or handed back.
+ * One item of a conversation: a message, reasoning, a call, or an output.
  *
- * Ids that a provider gave its items are read but not written, because a request that stores nothing must
- * not name them.
+ * Ids of a provider are read but not written, because a request that stores nothing must not name them.
  */
 export type ResponseItem = {
     type: "message";
@@ -2473,13 +2463,13 @@ export type Result_of_CallToolResult_or_string = {
     Err: string;
   };
 
-/** The parameters of `resumeConversation`. A history goes before a path, and a path before a name. */
+/** The parameters of `resumeConversation`. A history takes precedence over a path, and a path over an id. */
 export type ResumeConversationParams = {
   /** The file of the conversation. */
   path?: string | null;
   /** The conversation. */
   conversationId?: ThreadId | null;
-  /** The items of a conversation that the client brings along. */
+  /** The items of a conversation that the client supplies. */
   history?: Array<unknown> | null;
   /** Settings to change from here on. */
   overrides?: NewConversationParams | null;
@@ -2496,45 +2486,45 @@ export type ReviewCodeLocation = {
 };
 
 /**
- * The answer to a request for approval.
+ * The answer to an approval request.
  *
- * It is read in the words of every surface and in any case: `approved`, `accept` or `allow`, bare or as
- * `{"action": …}`. It is written in the words of the submission queue.
+ * It is read in the spelling of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
+ * …}`. It is written as in the submission queue.
  */
 export type ReviewDecision =
-  /** Yes, this once. */
+  /** Approved once. */
   | "approved"
-  /** Yes, and commands that begin like this are not asked about again. */
+  /** Approved, and commands with this prefix are approved from now on. */
   | {
     approved_execpolicy_amendment: {
-      /** The words such a command begins with. */
+      /** The words of the prefix. */
       proposed_execpolicy_amendment: Array<string>;
     };
   }
-  /** Yes, and the same request is not asked again in this session. */
+  /** Approved, and so is the same request for the rest of this session. */
   | "approved_for_session"
-  /** No; the model is told and goes on. */
+  /** Denied; the model is informed and continues. */
   | "denied"
-  /** No, and the turn ends. */
+  /** Denied, and the turn ends. */
   | "abort"
-  /** Nobody answered in time. */
+  /** No answer arrived in time. */
   | "timed_out";
 
-/** One thing a review found. */
+/** One finding of a review. */
 export type ReviewFinding = {
-  /** It in a line. */
+  /** Its title. */
   title: string;
-  /** It in full. */
+  /** Its full text. */
   body: string;
   /** The reviewer's confidence, from 0 to 1. */
   confidence_score: number;
   /** The priority; 0 is the highest. */
   priority: number;
-  /** Its path. */
+  /** Its location. */
   code_location: ReviewCodeLocation;
 };
 
-/** Lines of a file, counted from 1, both ends included. */
+/** Lines of a file, counted from 1, including both ends. */
 export type ReviewLineRange = {
   /** The first line. */
   start: number;
@@ -2559,7 +2549,7 @@ export type ReviewOutputEvent = {
   overall_confidence_score: number;
 };
 
-/** A wish for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`. */
+/** A request for a review. It is also read in the form of 0.42, `{prompt, user_facing_hint}`. */
 export type ReviewRequest = {
   target: ReviewTargetInput;
   /** The description shown to the user. */
@@ -2580,7 +2570,7 @@ export type ReviewTarget =
   | {
     type: "commit";
   } & CommitTarget
-  /** Free instructions. */
+  /** Custom instructions. */
   | {
     type: "custom";
   } & CustomTarget;
@@ -2599,7 +2589,7 @@ export type ReviewTargetInput =
   | {
     type: "commit";
   } & CommitTargetInput
-  /** Free instructions. */
+  /** Custom instructions. */
   | {
     type: "custom";
   } & CustomTarget;
@@ -2623,10 +2613,10 @@ export type SandboxPolicy =
   | {
     type: "read-only";
   }
-  /** The caller has already confined this process; no second sandbox is put around commands. */
+  /** The caller has already confined this process; commands get no second sandbox. */
   | {
     type: "external-sandbox";
-    /** Whether the outer sandbox lets traffic out. */
+    /** Whether the outer sandbox allows network access. */
     network_access: NetworkAccess;
   }
   /** Read everything, write below the workspace. */
@@ -2644,10 +2634,10 @@ export type SandboxPolicyInput =
   | {
     type: "read-only";
   }
-  /** The caller has already confined this process; no second sandbox is put around commands. */
+  /** The caller has already confined this process; commands get no second sandbox. */
   | {
     type: "external-sandbox";
-    /** Whether the outer sandbox lets traffic out. */
+    /** Whether the outer sandbox allows network access. */
     network_access?: NetworkAccess;
   }
   /** Read everything, write below the workspace. */
@@ -2657,17 +2647,17 @@ export type SandboxPolicyInput =
 
 /** The limits of `workspace-write`. */
 export type SandboxSettings = {
-  /** Writable folders besides the working directory and the temporary folders. */
+  /** Writable folders in addition to the working directory and the temporary folders. */
   writableRoots: Array<string>;
   /** Whether commands may use the network. */
   networkAccess: boolean | null;
-  /** Takes `$TMPDIR` out of the writable folders. */
+  /** Excludes `$TMPDIR` from the writable folders. */
   excludeTmpdirEnvVar: boolean | null;
-  /** Takes `/tmp` out of the writable folders. */
+  /** Excludes `/tmp` from the writable folders. */
   excludeSlashTmp: boolean | null;
 };
 
-/** A command that looks for something. */
+/** A command that searches for a text. */
 export type SearchCommand = {
   /** The command. */
   cmd: string;
@@ -2687,7 +2677,7 @@ export type SendUserMessageParams = {
 
 export type SendUserMessageResponse = Empty;
 
-/** The parameters of `sendUserTurn`: what is said, and what this turn and later ones run under. */
+/** The parameters of `sendUserTurn`: the input, and the settings of this turn and later ones. */
 export type SendUserTurnParams = {
   /** The conversation. */
   conversationId: ThreadId;
@@ -3037,7 +3027,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** An MCP server is further in starting up, or has ended. */
+  /** The startup status of an MCP server has changed. */
   | {
     method: "mcpServer/startupStatus/updated";
     params: v2.McpServerStatusUpdatedNotification;
@@ -3199,13 +3189,13 @@ export type ServerRequest =
     method: "applyPatchApproval";
     params: ApplyPatchApprovalParams;
   }
-  /** An MCP server wants to know something, or a tool of it is about to be called. */
+  /** A question of an MCP server, or the approval of a call of its tool. */
   | {
     id: RequestId;
     method: "mcpServer/elicitation/request";
     params: v2.McpServerElicitationRequestParams;
   }
-  /** Requests new tokens from the client, because its own were refused. */
+  /** Requests new tokens from the client, because its own were rejected. */
   | {
     id: RequestId;
     method: "account/chatgptAuthTokens/refresh";
@@ -3222,7 +3212,7 @@ export type ServerRequestMethods = {
   "account/chatgptAuthTokens/refresh": { params: v2.ChatgptAuthTokensRefreshParams; response: v2.ChatgptAuthTokensRefreshResponse };
 };
 
-/** The session is ready. 0.42 did not write what the optional members say. */
+/** The session is ready. 0.42 did not write the optional members. */
 export type SessionConfiguredEvent = {
   /** The thread. */
   session_id: ThreadId;
@@ -3238,9 +3228,9 @@ export type SessionConfiguredEvent = {
   cwd?: string | null;
   /** The reasoning effort. */
   reasoning_effort?: ReasoningEffort | null;
-  /** The file that holds the history of prompts, as a number; 0 if there is none yet. */
+  /** The id of the prompt history file; 0 if there is none yet. */
   history_log_id: number;
-  /** The number of lines in that file. */
+  /** The number of entries in that file. */
   history_entry_count: number;
   /** The earlier events of a resumed session. */
   initial_messages?: Array<EventMsg> | null;
@@ -3248,7 +3238,7 @@ export type SessionConfiguredEvent = {
   rollout_path: string;
 };
 
-/** `sessionConfigured`: a conversation that was there before is ready. */
+/** `sessionConfigured`: an existing conversation is ready. */
 export type SessionConfiguredNotification = {
   /** The conversation. */
   sessionId: ThreadId;
@@ -3256,7 +3246,7 @@ export type SessionConfiguredNotification = {
   model: string;
   /** The reasoning effort. */
   reasoningEffort: ReasoningEffort | null;
-  /** The file that holds the history of prompts, as a number; 0 if there is none yet. */
+  /** The id of the prompt history file; 0 if there is none yet. */
   historyLogId: number;
   /** The number of lines in that file. */
   historyEntryCount: number;
@@ -3270,22 +3260,22 @@ export type SessionConfiguredNotification = {
 export type SessionSource =
   /** The terminal interface. */
   | "cli"
-  /** An editor, or any client of the app server. */
+  /** An editor, or any client of the app-server. */
   | "vscode"
-  /** A run without a person. */
+  /** A non-interactive run. */
   | "exec"
-  /** A client of MCP. */
+  /** An MCP client. */
   | "mcp"
-  /** Nobody knows. */
+  /** Unknown. */
   | "unknown"
   /** Another thread. */
   | {
     subagent: SubAgentSource;
   }
-  /** A source this release does not know, kept as it came. */
+  /** A source that this release does not know, kept unchanged. */
   | unknown;
 
-/** The parameters of `setDefaultModel`; what is absent is taken out of the file. */
+/** The parameters of `setDefaultModel`; absent values are removed from the file. */
 export type SetDefaultModelParams = {
   /** The model. */
   model?: string | null;
@@ -3308,7 +3298,7 @@ export type SkillMetadata = {
   name: string;
   /** Its intended use. */
   description: string;
-  /** The same in a few words. */
+  /** A short form of it. */
   short_description: string | null;
   /** Its `SKILL.md`. */
   path: string;
@@ -3319,16 +3309,16 @@ export type SkillMetadata = {
 /** The scope of a skill. */
 export type SkillScope =
   | "user" | "repo" | "system" | "admin"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
-/** The skills that apply to one folder. */
+/** The skills of one folder. */
 export type SkillsListEntry = {
   /** The folder. */
   cwd: string;
   /** The skills. */
   skills: Array<SkillMetadata>;
-  /** The files that could not be read as skills. */
+  /** Files that could not be read as skills. */
   errors: Array<SkillErrorInfo>;
 };
 
@@ -3347,13 +3337,13 @@ export type StreamErrorEvent = {
 export type SubAgentSource =
   /** To review changes. */
   | "review"
-  /** To sum up the conversation. */
+  /** To compact the conversation. */
   | "compact"
-  /** By a model's call. */
+  /** By a call of a model. */
   | {
     thread_spawn: ThreadSpawn;
   }
-  /** For something else, in a word. */
+  /** For another reason. */
   | {
     other: string;
   };
@@ -3378,15 +3368,15 @@ export type SubagentLifecycleEvent =
   | {
     event: "created";
   } & SubagentCreated
-  /** It is doing something else. */
+  /** Its status has changed. */
   | {
     event: "status";
   } & SubagentStatusChange
-  /** It named what it is thinking about. */
+  /** The heading of its reasoning has changed. */
   | {
     event: "reasoning_header";
   } & SubagentReasoningHeader
-  /** It is gone. */
+  /** It was removed. */
   | {
     event: "deleted";
   } & SubagentDeleted;
@@ -3397,9 +3387,9 @@ export type SubagentOrigin =
   | "spawn"
   /** With a copy of its parent's history. */
   | "fork"
-  /** By a message to an agent that was no longer there. */
+  /** By a message to an agent that had ended. */
   | "send_message"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** The payload of `SubagentLifecycleEvent::ReasoningHeader`. */
@@ -3415,15 +3405,15 @@ export type SubagentReasoningHeader = {
 /** The status of an agent. */
 export type SubagentStatus =
   | "failed" | "canceled"
-  /** Known, not launched yet. */
+  /** Registered, not started yet. */
   | "queued"
-  /** At work. */
+  /** Working. */
   | "running"
-  /** Launched, with nothing to do. */
+  /** Started, without work. */
   | "ready"
-  /** Done. */
+  /** Completed. */
   | "idle"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** The payload of `SubagentLifecycleEvent::Status`. */
@@ -3452,7 +3442,7 @@ export type SubagentSummary = {
   status: SubagentStatus;
   /** The name that its parent gave it. */
   label: string | null;
-  /** The beginning of what it was told. */
+  /** The beginning of its instructions. */
   summary: string | null;
   /** A heading for its current reasoning. */
   reasoning_header: string | null;
@@ -3475,13 +3465,13 @@ export type Submission = {
 export type TaskCompleteEvent = {
   /** The last message of the model. */
   last_agent_message: string | null;
-  /** The provider's name for the last answer, which the earliest clients used as a bookmark. */
+  /** The provider's id of the last answer, which the earliest clients used as a bookmark. */
   response_id?: string | null;
 };
 
 /** A turn has started. */
 export type TaskStartedEvent = {
-  /** The size of the model's window, where known. */
+  /** The size of the model's window, if known. */
   model_context_window: number | null;
 };
 
@@ -3495,7 +3485,7 @@ export type TerminalInteractionEvent = {
   stdin: string;
 };
 
-/** A span of a text that a client shows as one piece. */
+/** A span of a text that a client shows as one element. */
 export type TextElement = {
   /** Its range in the text. */
   byte_range: ByteRange;
@@ -3503,7 +3493,7 @@ export type TextElement = {
   placeholder: string | null;
 };
 
-/** A span of a text that a client shows as one piece. */
+/** A span of a text that a client shows as one element. */
 export type TextElementInput = {
   /** Its range in the text. */
   byte_range: ByteRange;
@@ -3511,7 +3501,7 @@ export type TextElementInput = {
   placeholder?: string | null;
 };
 
-/** The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id". */
+/** The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id". */
 export type ThreadId = string;
 
 /** The call that started a thread, as 0.166 records it. */
@@ -3520,7 +3510,7 @@ export type ThreadSpawn = {
   parent_thread_id: ThreadId;
   /** Its depth below the root. */
   depth: number;
-  /** Its place in the tree. */
+  /** Its path in the tree. */
   agent_path: string | null;
   agent_nickname: string | null;
   agent_role: string | null;
@@ -3530,17 +3520,17 @@ export type ThreadSpawn = {
 export type TokenCountEvent = {
   /** The tokens; absent before the first answer. */
   info: TokenUsageInfo | null;
-  /** The limits, from providers that tell them. */
+  /** The limits, from providers that send them. */
   rate_limits: RateLimitSnapshot | null;
 };
 
-/** The tokens of one answer, or of many added up. */
+/** The tokens of one answer, or a sum of several. */
 export type TokenUsage = {
   /** Tokens sent, cached ones included. */
   input_tokens: number;
   /** The part of the input that the provider had cached. */
   cached_input_tokens: number;
-  /** The part of the input that the provider has put into its cache, where it says so. */
+  /** The part of the input that the provider added to its cache, if it reports that. */
   cache_write_input_tokens?: number;
   /** Tokens received, reasoning included. */
   output_tokens: number;
@@ -3552,11 +3542,11 @@ export type TokenUsage = {
 
 /** The token usage of a thread. */
 export type TokenUsageInfo = {
-  /** All answers added up. */
+  /** The sum of all answers. */
   total_token_usage: TokenUsage;
-  /** The newest answer alone. */
+  /** The latest answer. */
   last_token_usage: TokenUsage;
-  /** The size of the model's window, where known. */
+  /** The size of the model's window, if known. */
   model_context_window: number | null;
   /** The cost of the latest turn so far; only if the user has set prices for everything that it used. */
   turn_cost?: number | null;
@@ -3575,7 +3565,7 @@ export type Tool = {
   inputSchema: unknown;
   /** The JSON Schema of its structured results. */
   outputSchema?: unknown;
-  /** Hints about what it does to the world. */
+  /** Hints about its effects. */
   annotations?: unknown;
 };
 
@@ -3589,13 +3579,13 @@ export type Tools = {
 
 /** The reason for interrupting a turn. */
 export type TurnAbortReason =
-  /** The user said so. */
+  /** The user requested it. */
   | "interrupted"
-  /** Another turn took its place. */
+  /** Another turn replaced it. */
   | "replaced"
   /** The review it belonged to ended. */
   | "review_ended"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** A turn was interrupted. */
@@ -3604,7 +3594,7 @@ export type TurnAbortedEvent = {
   reason: TurnAbortReason;
 };
 
-/** Settings to change; what is absent stays as it is. */
+/** Settings to change; absent members are unchanged. */
 export type TurnContextOverride = {
   /** The working directory. */
   cwd?: string | null;
@@ -3620,7 +3610,7 @@ export type TurnContextOverride = {
   summary?: ReasoningSummary | null;
 };
 
-/** Everything the turn has changed so far. */
+/** All changes of the turn so far. */
 export type TurnDiffEvent = {
   /** The changes in the form of `git diff`. */
   unified_diff: string;
@@ -3640,14 +3630,14 @@ export type TurnItem =
   | {
     type: "Reasoning";
   } & ReasoningItem
-  /** A search the provider ran. */
+  /** A web search that the provider ran. */
   | {
     type: "WebSearch";
   } & WebSearchItem;
 
 /** The work tree was restored, or the restore failed. */
 export type UndoCompletedEvent = {
-  /** Whether it was put back. */
+  /** Whether it was restored. */
   success: boolean;
   /** The result, or the reason for the failure. */
   message: string | null;
@@ -3674,14 +3664,14 @@ export type UpdatePlanArgs = {
 
 /** The answer of `userInfo`. */
 export type UserInfoResponse = {
-  /** The user's address, as the login says without proof. */
+  /** The user's email address, according to the unverified claims of the login. */
   allegedUserEmail: string | null;
 };
 
 /**
- * One piece of user input.
+ * One part of user input.
  *
- * It is read in every form clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+ * It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
  * `local_image` or `localImage`. It is written flat and in snake case.
  */
 export type UserInput =
@@ -3689,16 +3679,16 @@ export type UserInput =
   | {
     type: "text";
     text: string;
-    /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
+    /** Spans of it that a client shows as one element, such as a mentioned file. */
     text_elements?: Array<TextElement>;
   }
-  /** A picture by URL, usually a `data:` URL. */
+  /** An image by URL, usually a `data:` URL. */
   | {
     type: "image";
     /** The path of the image. */
     image_url: string;
   }
-  /** A picture on the engine's disk, read when the turn starts. */
+  /** An image on the engine's disk, read when the turn starts. */
   | {
     type: "local_image";
     /** The file. */
@@ -3722,9 +3712,9 @@ export type UserInput =
   };
 
 /**
- * One piece of user input.
+ * One part of user input.
  *
- * It is read in every form clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+ * It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
  * `local_image` or `localImage`. It is written flat and in snake case.
  */
 export type UserInputInput =
@@ -3732,16 +3722,16 @@ export type UserInputInput =
   | {
     type: "text";
     text: string;
-    /** Spans of it that a client shows as one piece, such as a file that was mentioned. */
+    /** Spans of it that a client shows as one element, such as a mentioned file. */
     text_elements?: Array<TextElementInput>;
   }
-  /** A picture by URL, usually a `data:` URL. */
+  /** An image by URL, usually a `data:` URL. */
   | {
     type: "image";
     /** The path of the image. */
     image_url: string;
   }
-  /** A picture on the engine's disk, read when the turn starts. */
+  /** An image on the engine's disk, read when the turn starts. */
   | {
     type: "local_image";
     /** The file. */
@@ -3768,7 +3758,7 @@ export type UserInputInput =
 export type UserInputOp = {
   /** The user's input, in order. */
   items: Array<UserInputInput>;
-  /** The answer to go back to first, in sessions of the earliest clients. */
+  /** The answer to return to first, in sessions of the earliest clients. */
   last_response_id?: string | null;
 };
 
@@ -3776,9 +3766,9 @@ export type UserInputOp = {
 export type UserMessageEvent = {
   /** The text. */
   message: string;
-  /** The pictures, usually as `data:` URLs. */
+  /** The images, usually as `data:` URLs. */
   images: Array<string> | null;
-  /** Spans of the text that a client shows as one piece; releases before 0.80 did not keep them. */
+  /** Spans of the text that a client shows as one element; releases before 0.80 did not store them. */
   text_elements?: Array<TextElement>;
 };
 
@@ -3834,21 +3824,21 @@ export type UserTurn = {
   effort?: ReasoningEffort | null;
   /** The detail of reasoning summaries. */
   summary: ReasoningSummary;
-  /** The JSON Schema that the last message is to fit. */
+  /** The JSON Schema that the last message must follow. */
   final_output_json_schema?: unknown;
 };
 
 /** The verbosity of answers. */
 export type Verbosity =
   | "low" | "medium" | "high"
-  /** A word this release does not know, passed through. */
+  /** A word that this release does not know, passed through. */
   | (string & {});
 
 /** The model views an image file. */
 export type ViewImageToolCallEvent = {
   /** The call. */
   call_id: string;
-  /** The picture. */
+  /** The image. */
   path: string;
 };
 
@@ -3867,7 +3857,7 @@ export type WebFind = {
 
 /** A page that was opened. */
 export type WebPage = {
-  /** Its address. */
+  /** Its URL. */
   url?: string | null;
 };
 
@@ -3892,7 +3882,7 @@ export type WebSearchBeginEvent = {
   call_id: string;
 };
 
-/** A search that the provider ran by itself. */
+/** A web search that the provider ran. */
 export type WebSearchCall = {
   /** Its status. */
   status?: string | null;
@@ -3908,7 +3898,7 @@ export type WebSearchEndEvent = {
   query: string;
 };
 
-/** A search the provider ran. */
+/** A web search that the provider ran. */
 export type WebSearchItem = {
   /** The item. */
   id: string;
@@ -3918,43 +3908,43 @@ export type WebSearchItem = {
 
 /** The limits of `SandboxPolicy::WorkspaceWrite`. */
 export type WorkspaceWrite = {
-  /** Writable folders besides the working directory and the temporary folders. */
+  /** Writable folders in addition to the working directory and the temporary folders. */
   writable_roots?: Array<string>;
   /** Whether commands may use the network. */
   network_access: boolean;
-  /** Takes `$TMPDIR` out of the writable folders. */
+  /** Excludes `$TMPDIR` from the writable folders. */
   exclude_tmpdir_env_var: boolean;
-  /** Takes `/tmp` out of the writable folders. */
+  /** Excludes `/tmp` from the writable folders. */
   exclude_slash_tmp: boolean;
 };
 
 /** The limits of `SandboxPolicy::WorkspaceWrite`. */
 export type WorkspaceWriteInput = {
-  /** Writable folders besides the working directory and the temporary folders. */
+  /** Writable folders in addition to the working directory and the temporary folders. */
   writable_roots?: Array<string>;
   /** Whether commands may use the network. */
   network_access?: boolean;
-  /** Takes `$TMPDIR` out of the writable folders. */
+  /** Excludes `$TMPDIR` from the writable folders. */
   exclude_tmpdir_env_var?: boolean;
-  /** Takes `/tmp` out of the writable folders. */
+  /** Excludes `/tmp` from the writable folders. */
   exclude_slash_tmp?: boolean;
 };
 
 export namespace v2 {
   /** The account in use. */
   export type Account =
-    /** Behind an API key. */
+    /** An API key. */
     | {
       type: "apiKey";
     }
-    /** Of `ChatGPT`. */
+    /** A login with `ChatGPT`. */
     | {
       type: "chatgpt";
     } & v2.ChatgptAccount;
 
   /** `account/login/completed`. */
   export type AccountLoginCompletedNotification = {
-    /** The id of the login; none if it completed at once. */
+    /** The id of the login; absent if it completed immediately. */
     loginId: string | null;
     /** Whether the user is logged in now. */
     success: boolean;
@@ -3986,25 +3976,25 @@ export namespace v2 {
     apiKey: string;
   };
 
-  /** A decision as this dialect spells it. It is read as `ReviewDecision`. */
+  /** A decision in the spelling of this dialect. It is read as `ReviewDecision`. */
   export type ApprovalDecision =
-    /** Yes, this once. */
+    /** Approved once. */
     | "accept"
-    /** Yes, and the same request is not asked again in this session. */
+    /** Approved, and so is the same request for the rest of this session. */
     | "acceptForSession"
-    /** Yes, and commands that begin like this are not asked about again. */
+    /** Approved, and commands with this prefix are approved from now on. */
     | {
       acceptWithExecpolicyAmendment: {
-        /** The words such a command begins with. */
+        /** The words of the prefix. */
         execpolicy_amendment: Array<string>;
       };
     }
-    /** No; the model is told and goes on. */
+    /** Denied; the model is informed and continues. */
     | "decline"
-    /** No, and the turn ends. */
+    /** Denied, and the turn ends. */
     | "cancel";
 
-  /** The answer to a request for approval, in the words of every surface. */
+  /** The answer to an approval request, in any dialect. */
   export type ApprovalResponse = {
     /** The answer. */
     decision: v2.ApprovalDecision;
@@ -4012,13 +4002,13 @@ export namespace v2 {
 
   /** The reviewer of approval requests. */
   export type ApprovalsReviewer =
-    /** The person in front of the client. */
+    /** The person who uses the client. */
     | "user"
-    /** A program, which does not exist here. */
+    /** A program, which this release does not have. */
     | "auto_review"
-    /** The same, by an older name. */
+    /** The same, with an older name. */
     | "guardian_subagent"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** A login with a pair of keys of Amazon. */
@@ -4027,7 +4017,7 @@ export namespace v2 {
     accessKeyId: string;
     /** The private half. */
     secretAccessKey: string;
-    /** Makes the pair expire. */
+    /** The session token of a temporary pair. */
     sessionToken?: string | null;
     /** The region. */
     region: string;
@@ -4041,7 +4031,7 @@ export namespace v2 {
     region: string;
   };
 
-  /** A login that goes on in a browser. */
+  /** A login that continues in a browser. */
   export type BrowserLogin = {
     /** The id for cancelling the login. */
     loginId: string;
@@ -4051,13 +4041,13 @@ export namespace v2 {
 
   /** The status of a command, a patch or another call. */
   export type CallStatus =
-    /** It runs, or waits for an answer. */
+    /** It is running, or waits for an answer. */
     | "inProgress"
-    /** It went well. */
+    /** It succeeded. */
     | "completed"
-    /** It did not. */
+    /** It failed. */
     | "failed"
-    /** It was not allowed. */
+    /** It was declined. */
     | "declined";
 
   /** The parameters of `account/login/cancel`. */
@@ -4093,9 +4083,9 @@ export namespace v2 {
     previousAccountId: string | null;
   };
 
-  /** A login with tokens of `ChatGPT` that the client has. */
+  /** A login with tokens of `ChatGPT` that the client supplies. */
   export type ChatgptAuthTokensRefreshResponse = {
-    /** Goes with every request. */
+    /** The access token, which every request carries. */
     accessToken: string;
     /** The workspace. */
     chatgptAccountId: string;
@@ -4132,16 +4122,14 @@ export namespace v2 {
       };
     };
 
-  /** A way to work together, with what it sets. */
+  /** A collaboration mode with its settings. */
   export type CollaborationMode = {
-    /** The sort order. */
     mode: v2.ModeKind;
     settings: v2.CollaborationSettings;
   };
 
-  /** A way to work together, with what it sets. */
+  /** A collaboration mode with its settings. */
   export type CollaborationModeInput = {
-    /** The sort order. */
     mode: v2.ModeKind;
     settings: v2.CollaborationSettingsInput;
   };
@@ -4152,15 +4140,15 @@ export namespace v2 {
     data: Array<v2.CollaborationModeMask>;
   };
 
-  /** A way to work together, and what it changes. Its members are spelled in snake case. */
+  /** A collaboration mode, and its settings. Its members are spelled in snake case. */
   export type CollaborationModeMask = {
     /** Its name for people. */
     name: string;
     /** Its name for requests. */
     mode: v2.ModeKind | null;
-    /** The model it asks for. */
+    /** Its model. */
     model: string | null;
-    /** The effort it asks for. */
+    /** Its reasoning effort. */
     reasoning_effort: ReasoningEffort | null;
   };
 
@@ -4204,7 +4192,7 @@ export namespace v2 {
       /** The folder, unless it is the working directory. */
       path: string | null;
     }
-    /** Looks for something. */
+    /** Searches for a text. */
     | {
       type: "search";
       /** The command. */
@@ -4221,7 +4209,7 @@ export namespace v2 {
       command: string;
     };
 
-  /** `command/exec/outputDelta`: a piece of output. */
+  /** `command/exec/outputDelta`: a chunk of output. */
   export type CommandExecOutputDeltaNotification = {
     processId: string;
     stream: v2.CommandExecOutputStream;
@@ -4234,7 +4222,7 @@ export namespace v2 {
   /** An output stream of a command. */
   export type CommandExecOutputStream = "stdout" | "stderr";
 
-  /** The parameters of `command/exec`. 0.77 takes the first four. */
+  /** The parameters of `command/exec`. 0.77 accepts the first four. */
   export type CommandExecParams = {
     /** The program and its arguments. */
     command: Array<string>;
@@ -4243,9 +4231,9 @@ export namespace v2 {
     cwd?: string | null;
     /** Its sandbox policy. */
     sandboxPolicy?: v2.SandboxPolicyInput | null;
-    /** The client's name for it, by which it can be written to and ended. */
+    /** The client's id for it, with which it can be written to and ended. */
     processId?: string | null;
-    /** Variables to set, or to take away where the value is `null`. */
+    /** Variables to set, or to remove if the value is `null`. */
     env?: { [key: string]: string | null } | null;
     /** Whether it gets a terminal. */
     tty?: boolean;
@@ -4259,7 +4247,7 @@ export namespace v2 {
     outputBytesCap?: number | null;
     /** Keeps all output. */
     disableOutputCap?: boolean;
-    /** Lets it run for ever. */
+    /** Disables the time limit. */
     disableTimeout?: boolean;
   };
 
@@ -4284,9 +4272,9 @@ export namespace v2 {
 
   /** The size of a terminal in characters. */
   export type CommandExecTerminalSize = {
-    /** Lines. */
+    /** The height in characters. */
     rows: number;
-    /** Characters of a line. */
+    /** The width in characters. */
     cols: number;
   };
 
@@ -4310,7 +4298,7 @@ export namespace v2 {
 
   /** A command. */
   export type CommandExecution = {
-    /** Its name: the id of the model's call. */
+    /** The id of the model's call. */
     id: string;
     /** Never known here. */
     pluginId: null;
@@ -4358,7 +4346,7 @@ export namespace v2 {
     cwd: string;
     /** Its parsed form, for display. */
     commandActions: Array<v2.CommandAction>;
-    /** A beginning of commands that a rule could allow from here on. */
+    /** A command prefix that a rule could allow from here on. */
     proposedExecpolicyAmendment: Array<string> | null;
     /** The answers that make sense. */
     availableDecisions: Array<unknown>;
@@ -4379,15 +4367,15 @@ export namespace v2 {
 
   export type CommandOutputDeltaNotification = v2.ItemDelta;
 
-  /** The configuration in force. Its members are spelled as in `config.toml`. */
+  /** The effective configuration. Its members are spelled as in `config.toml`. */
   export type Config = {
     /** The model. */
     model: string | null;
     /** The model for reviews. */
     review_model: string | null;
-    /** Tokens the model can take in. */
+    /** The size of the model's context window in tokens. */
     model_context_window: number | null;
-    /** Tokens at which history is compacted. */
+    /** The number of tokens at which the conversation is compacted. */
     model_auto_compact_token_limit: number | null;
     /** The provider. */
     model_provider: string | null;
@@ -4425,7 +4413,7 @@ export namespace v2 {
   export type ConfigBatchWriteParams = {
     /** The edits, in order; all of them are made or none. */
     edits: Array<v2.ConfigEdit>;
-    /** The file; the user's own unless it is named. */
+    /** The file; the user's own by default. */
     filePath?: string | null;
     /** The version that the client has seen. */
     expectedVersion?: string | null;
@@ -4439,13 +4427,13 @@ export namespace v2 {
   export type ConfigEdit = {
     /** The dotted key. */
     keyPath: string;
-    /** The new value; `null` takes the key out. */
+    /** The new value; `null` removes the key. */
     value?: unknown;
-    /** How to combine it with an existing value. */
+    /** The way to combine it with an existing value. */
     mergeStrategy?: v2.MergeStrategy;
   };
 
-  /** One layer as it was written. */
+  /** One layer as written. */
   export type ConfigLayer = {
     /** Its source. */
     name: v2.ConfigLayerSource;
@@ -4470,7 +4458,7 @@ export namespace v2 {
     | {
       type: "packagedDefaults";
     } & v2.LayerFile
-    /** Set by a device's administration. */
+    /** Set by the administration of the device. */
     | {
       type: "mdm";
     } & v2.LayerPreference
@@ -4509,7 +4497,7 @@ export namespace v2 {
   export type ConfigReadParams = {
     /** Whether the layers are wanted one by one as well. */
     includeLayers?: boolean;
-    /** The folder whose configuration counts too; 0.166 takes it. */
+    /** The folder whose project configuration is included; added in 0.166. */
     cwd?: string | null;
   };
 
@@ -4519,7 +4507,7 @@ export namespace v2 {
     config: v2.Config;
     /** The origin of each value, by dotted key. */
     origins: { [key: string]: v2.ConfigLayerMetadata };
-    /** The layers, the one that wins first, if they were asked for. */
+    /** The layers, the winning one first, if they were requested. */
     layers?: Array<v2.ConfigLayer> | null;
   };
 
@@ -4535,11 +4523,11 @@ export namespace v2 {
   export type ConfigValueWriteParams = {
     /** The dotted key. */
     keyPath: string;
-    /** The new value; `null` takes the key out. */
+    /** The new value; `null` removes the key. */
     value?: unknown;
-    /** How to combine it with an existing value. */
+    /** The way to combine it with an existing value. */
     mergeStrategy?: v2.MergeStrategy;
-    /** The file; the user's own unless it is named. */
+    /** The file; the user's own by default. */
     filePath?: string | null;
     /** The version that the client has seen. */
     expectedVersion?: string | null;
@@ -4550,7 +4538,7 @@ export namespace v2 {
   /** `configWarning`. */
   export type ConfigWarningNotification = {
     summary: string;
-    /** More. */
+    /** Details. */
     details: string | null;
     /** The file. */
     path: string | null;
@@ -4568,7 +4556,7 @@ export namespace v2 {
     overriddenMetadata: v2.OverriddenMetadata | null;
   };
 
-  /** An item of the dialect. Commands, patches and searches are told as events of the queue. */
+  /** An item of the dialect. Commands, patches and searches are events of the queue. */
   export type CreatedItem =
     /** A message of the model. */
     | {
@@ -4589,7 +4577,7 @@ export namespace v2 {
       type: "reasoning";
       /** Its name. */
       id: string;
-      /** Always `reasoning`, for clients that tell items apart by it. */
+      /** Always `reasoning`, for clients that distinguish items by it. */
       purpose: string;
     } & (
       /** A piece of it. */
@@ -4619,7 +4607,7 @@ export namespace v2 {
       path: string;
     };
 
-  /** `item/delta`: more of an item that was created. */
+  /** `item/delta`: more content of a created item. */
   export type CreatedItemDeltaNotification = {
     /** The thread. */
     threadId: string;
@@ -4628,7 +4616,7 @@ export namespace v2 {
     /** The item. */
     itemId: string;
     delta: string;
-    /** The same as a part of the item, where other clients look for it. */
+    /** The same content as a part of the item, for clients that expect it there. */
     item: v2.CreatedItem;
   };
 
@@ -4645,7 +4633,7 @@ export namespace v2 {
   /** `deprecationNotice`. */
   export type DeprecationNoticeNotification = {
     summary: string;
-    /** More. */
+    /** Details. */
     details: string | null;
   };
 
@@ -4659,22 +4647,22 @@ export namespace v2 {
     userCode: string;
   };
 
-  /** A way in which clients are told what happens in a thread. */
+  /** A dialect of notifications and questions. */
   export type Dialect =
-    /** Events of the queue, and questions in the words of 2025. */
+    /** `codex/event/*`, and approval requests of v1. */
     | "v1"
-    /** Notifications, and questions that name an item. */
+    /** Notifications, and approval requests that name an item. */
     | "v2"
     /** Both of these. */
     | "both"
     /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
 
-  /** How a question of an MCP server is answered. */
+  /** The form of an answer to an MCP server. */
   export type ElicitationMode =
-    /** By an object. */
+    /** An object. */
     | "form"
-    /** By opening an address. */
+    /** Consent to open a URL. */
     | "url";
 
   /** An error in a turn. */
@@ -4688,7 +4676,7 @@ export namespace v2 {
     turnId: string;
   };
 
-  /** Something that can be switched on. */
+  /** A feature that can be enabled. */
   export type ExperimentalFeature = {
     /** Its key in `[features]`. */
     name: string;
@@ -4707,7 +4695,7 @@ export namespace v2 {
 
   /** The parameters and the answer of `experimentalFeature/enablement/set`. */
   export type ExperimentalFeatureEnablement = {
-    /** Switches by name. */
+    /** Features by name. */
     enablement: { [key: string]: boolean };
   };
 
@@ -4736,7 +4724,7 @@ export namespace v2 {
   /** The stage of a feature. */
   export type ExperimentalFeatureStage =
     | "beta" | "underDevelopment" | "stable" | "deprecated" | "removed"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** The parameters of `feedback/save`. */
@@ -4749,9 +4737,9 @@ export namespace v2 {
     reason?: string | null;
     /** The thread it is about. */
     threadId?: string | null;
-    /** Whether the log goes with it. */
+    /** Whether the log is included. */
     includeLogs?: boolean;
-    /** Files that go with it as well. */
+    /** Files to include as well. */
     extraLogFiles?: Array<string> | null;
     /** Additional tags of the client. */
     tags?: { [key: string]: string } | null;
@@ -4775,9 +4763,9 @@ export namespace v2 {
     reason?: string | null;
     /** The thread it is about. */
     threadId?: string | null;
-    /** Whether the log goes with it. */
+    /** Whether the log is included. */
     includeLogs?: boolean;
-    /** Files that go with it as well. */
+    /** Files to include as well. */
     extraLogFiles?: Array<string> | null;
     /** Additional tags of the client. */
     tags?: { [key: string]: string } | null;
@@ -4830,7 +4818,7 @@ export namespace v2 {
     path: string;
     /** The kind of change. */
     kind: v2.PatchChangeKind;
-    /** The new text, the old text, or the difference, by kind. */
+    /** The new text, the old text, or the diff, by kind. */
     diff: string;
   };
 
@@ -4844,7 +4832,7 @@ export namespace v2 {
   export type FsCopyParams = {
     sourcePath: string;
     destinationPath: string;
-    /** Whether a folder is copied with all that is in it; without this, folders are refused. */
+    /** Whether a folder is copied with its contents; otherwise folders are refused. */
     recursive?: boolean;
   };
 
@@ -4854,7 +4842,7 @@ export namespace v2 {
   export type FsCreateDirectoryParams = {
     /** The folder. */
     path: string;
-    /** Whether the folders around it are made as well; they are unless this says no. */
+    /** Whether missing parent folders are created; true by default. */
     recursive?: boolean | null;
   };
 
@@ -4879,7 +4867,7 @@ export namespace v2 {
     modifiedAtMs: number;
   };
 
-  /** One thing in a folder. */
+  /** An entry of a folder. */
   export type FsReadDirectoryEntry = {
     /** Its name. */
     fileName: string;
@@ -4915,9 +4903,9 @@ export namespace v2 {
   /** The parameters of `fs/remove`. */
   export type FsRemoveParams = {
     path: string;
-    /** Whether a folder goes with all that is in it; it does unless this says no. */
+    /** Whether a folder is removed with its contents; true by default. */
     recursive?: boolean | null;
-    /** Whether it is fine if there is nothing; it is unless this says no. */
+    /** Whether a missing path is ignored; true by default. */
     force?: boolean | null;
   };
 
@@ -4932,7 +4920,7 @@ export namespace v2 {
 
   /** The parameters of `fs/watch`. */
   export type FsWatchParams = {
-    /** The client's name for the watch. */
+    /** The client's id of the watch. */
     watchId: string;
     path: string;
   };
@@ -4956,7 +4944,7 @@ export namespace v2 {
   /** The kind of a result. */
   export type FuzzyFileSearchMatchType =
     | "file" | "directory"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** The parameters of `fuzzyFileSearch`. */
@@ -4991,14 +4979,14 @@ export namespace v2 {
     indices: Array<number> | null;
   };
 
-  /** `fuzzyFileSearch/sessionCompleted`: everything was looked at. */
+  /** `fuzzyFileSearch/sessionCompleted`: the search is complete. */
   export type FuzzyFileSearchSessionCompletedNotification = {
     sessionId: string;
   };
 
   /** The parameters of `fuzzyFileSearch/sessionStart`. */
   export type FuzzyFileSearchSessionStartParams = {
-    /** The client's name for the session. */
+    /** The client's id of the session. */
     sessionId: string;
     /** The folders to look in. */
     roots: Array<string>;
@@ -5022,7 +5010,7 @@ export namespace v2 {
 
   export type FuzzyFileSearchSessionUpdateResponse = Empty;
 
-  /** `fuzzyFileSearch/sessionUpdated`: what was found so far. */
+  /** `fuzzyFileSearch/sessionUpdated`: the matches so far. */
   export type FuzzyFileSearchSessionUpdatedNotification = {
     sessionId: string;
     /** The search text. */
@@ -5051,7 +5039,7 @@ export namespace v2 {
   export type GetAccountResponse = {
     /** The account, if anybody is logged in. */
     account: v2.Account | null;
-    /** Whether the provider asks for a login. */
+    /** Whether the provider requires a login. */
     requiresOpenaiAuth: boolean;
   };
 
@@ -5069,15 +5057,15 @@ export namespace v2 {
   export type GoalStatus =
     /** The thread works towards it. */
     | "active"
-    /** Somebody has put it aside, or a turn towards it came to a bad end. */
+    /** A person paused it, or a turn failed. */
     | "paused"
-    /** The model cannot go on without a person. */
+    /** The model cannot continue without a person. */
     | "blocked"
-    /** The account's allowance is used up. */
+    /** The account's allowance is exhausted. */
     | "usageLimited"
-    /** The tokens set aside for it are used up. */
+    /** Its token budget is exhausted. */
     | "budgetLimited"
-    /** It is reached. */
+    /** It is complete. */
     | "complete";
 
   /** The hooks that apply to one folder. */
@@ -5094,7 +5082,7 @@ export namespace v2 {
 
   /** The parameters of `hooks/list`. */
   export type HooksListParams = {
-    /** The folders; without any, the one that the server runs in. */
+    /** The folders; by default, the working directory of the server. */
     cwds?: Array<string>;
     /** The thread whose hooks are meant. */
     threadId?: string | null;
@@ -5102,13 +5090,13 @@ export namespace v2 {
 
   /** The answer of `hooks/list`. */
   export type HooksListResponse = {
-    /** The hooks of each folder, in the order asked for. */
+    /** The hooks of each folder, in the requested order. */
     data: Array<v2.HooksListEntry>;
   };
 
   /** The turns to list, in `thread/turns/list` and in the response to `thread/resume`. */
   export type InitialTurnsPageParams = {
-    /** The requested completeness of each turn's items; a summary if unset. */
+    /** The requested part of each turn's items; a summary if unset. */
     itemsView?: v2.TurnItemsView | null;
     /** The maximum number of turns. */
     limit?: number | null;
@@ -5120,13 +5108,13 @@ export namespace v2 {
   export type InitializeCapabilities = {
     /** Whether it may use what is not settled yet. */
     experimentalApi?: boolean;
-    /** Notifications it does not want. */
+    /** Notifications that it opts out of. */
     optOutNotificationMethods?: Array<string> | null;
     /** The dialect of its notifications, independent of its requests. */
     dialect?: v2.Dialect | null;
   };
 
-  /** `initialize`: who the client is and what it wants. */
+  /** `initialize`: the identity and the capabilities of the client. */
   export type InitializeParams = {
     clientInfo: v2.ClientInfo;
     capabilities?: v2.InitializeCapabilities | null;
@@ -5147,7 +5135,7 @@ export namespace v2 {
   /** A kind of input. */
   export type InputModality =
     | "text" | "image" | "audio"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** An item is complete. */
@@ -5161,7 +5149,7 @@ export namespace v2 {
     completedAtMs: number;
   };
 
-  /** `item/created`: an item, with as much of it as there is. */
+  /** `item/created`: an item, with its content so far. */
   export type ItemCreatedNotification = {
     /** The thread. */
     threadId: string;
@@ -5269,11 +5257,11 @@ export namespace v2 {
     | {
       type: "chatgpt";
     }
-    /** With a code that is typed in elsewhere. */
+    /** With a code that the user enters on another device. */
     | {
       type: "chatgptDeviceCode";
     }
-    /** With tokens that the client has and renews. */
+    /** With tokens that the client supplies and renews. */
     | {
       type: "chatgptAuthTokens";
     } & v2.ChatgptAuthTokensRefreshResponse
@@ -5281,7 +5269,7 @@ export namespace v2 {
     | {
       type: "amazonBedrock";
     } & v2.BedrockLogin
-    /** With a pair of keys of Amazon. */
+    /** With a key pair of Amazon. */
     | {
       type: "amazonBedrockAccessKeys";
     } & v2.BedrockKeysLogin;
@@ -5312,12 +5300,12 @@ export namespace v2 {
   /** Whether somebody is logged in to an MCP server. */
   export type McpAuthStatus =
     | "unknown" | "unsupported" | "notLoggedIn" | "bearerToken" | "oAuth"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** The parameters of `mcpServer/resource/read`. */
   export type McpResourceReadParams = {
-    /** The thread whose server is meant; the configured server if unset. */
+    /** The thread whose server is used; the configured server if unset. */
     threadId?: string | null;
     /** The server. */
     server: string;
@@ -5334,7 +5322,7 @@ export namespace v2 {
   /** The state of the connection to an MCP server. */
   export type McpServerConnectionStatus =
     | "notStarted" | "starting" | "connected" | "authenticationRequired" | "failed" | "cancelled" | "disabled"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** `mcpServer/elicitation/request`. */
@@ -5345,17 +5333,17 @@ export namespace v2 {
     turnId: string | null;
     /** The server. */
     serverName: string;
-    /** How it is answered. */
+    /** The form of the answer. */
     mode: v2.ElicitationMode;
-    /** More about the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called. */
+    /** Metadata of the question; `codex_approval_kind` is `mcp_tool_call` if it asks whether a tool may be called. */
     _meta: unknown;
     /** The question. */
     message: string;
     /** The JSON Schema of the answer, in the mode `form`. */
     requestedSchema?: unknown;
-    /** The address to open, in the mode `url`. */
+    /** The URL to open, in the mode `url`. */
     url?: string | null;
-    /** The server's name for what happens at that address. */
+    /** The server's id of the interaction at that URL. */
     elicitationId?: string | null;
   };
 
@@ -5365,14 +5353,14 @@ export namespace v2 {
     action: ElicitationDecision;
     /** The answer itself. */
     content?: unknown;
-    /** More about the answer; `persist: "session"` allows a tool for the rest of the session. */
+    /** Metadata of the answer; `persist: "session"` allows a tool for the rest of the session. */
     _meta?: unknown;
   };
 
-  /** How far an MCP server is in starting up. */
+  /** The startup status of an MCP server. */
   export type McpServerStartupState =
     | "starting" | "ready" | "failed" | "cancelled"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** The state of an MCP server, with its tools and resources. */
@@ -5384,7 +5372,7 @@ export namespace v2 {
     /** Its tools by name. */
     tools: { [key: string]: Tool };
     resources: Array<Resource>;
-    /** Families of what it lets others read. */
+    /** Its resource templates. */
     resourceTemplates: Array<ResourceTemplate>;
     /** Whether somebody is logged in to it. */
     authStatus: v2.McpAuthStatus;
@@ -5397,7 +5385,7 @@ export namespace v2 {
   /** The amount of detail about a server. */
   export type McpServerStatusDetail =
     | "full" | "toolsAndAuthOnly"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** `mcpServer/startupStatus/updated`. */
@@ -5406,11 +5394,10 @@ export namespace v2 {
     threadId: string | null;
     /** The server. */
     name: string;
-    /** How far it is. */
     status: v2.McpServerStartupState;
-    /** Why it did not start. */
+    /** The reason why it did not start. */
     error: string | null;
-    /** The kind of failure, if a client can do something about it. */
+    /** The kind of failure, if a client can react to it. */
     failureReason: string | null;
   };
 
@@ -5436,13 +5423,13 @@ export namespace v2 {
     structuredContent: unknown;
     /** Whether the tool says that it failed. */
     isError: boolean | null;
-    /** More about the result. */
+    /** Metadata of the result. */
     _meta: unknown;
   };
 
   /** A call of a tool of an MCP server. */
   export type McpToolCall = {
-    /** Its name: the id of the model's call. */
+    /** The id of the model's call. */
     id: string;
     /** The server. */
     server: string;
@@ -5470,35 +5457,35 @@ export namespace v2 {
     turnId: string;
     /** The call. */
     itemId: string;
-    /** How far it is, in the words of the tool. */
+    /** The progress in the tool's own words. */
     message: string;
   };
 
-  /** How to combine a new value with an existing one. */
+  /** The way to combine a new value with an existing one. */
   export type MergeStrategy =
     /** The new value takes its place. */
     | "replace"
     /** Tables are merged key by key, other values replaced. */
     | "upsert";
 
-  /** A way to work together. */
+  /** A collaboration mode. */
   export type ModeKind =
     /** Nothing is changed before a plan is agreed on. */
     | "plan"
-    /** The usual way. */
+    /** The default. */
     | "default"
-    /** A word this release does not know, passed through. */
+    /** A word that this release does not know, passed through. */
     | (string & {});
 
   /** A model that can be chosen. */
   export type Model = {
-    /** Tells the entries of the list apart. */
+    /** The unique id of the entry. */
     id: string;
-    /** The provider's name for it. */
+    /** The provider's id for it. */
     model: string;
     /** The model that takes its place, if there is one. */
     upgrade: string | null;
-    /** More about that. */
+    /** Details about that. */
     upgradeInfo: unknown;
     /** An introduction for users who see it for the first time. */
     availabilityNux: unknown;
@@ -5514,9 +5501,9 @@ export namespace v2 {
     inputModalities: Array<v2.InputModality>;
     /** Whether its manner can be chosen. */
     supportsPersonality: boolean;
-    /** Names of faster ways to get its answers. */
+    /** Names of faster service tiers. */
     additionalSpeedTiers: Array<string>;
-    /** Ways to get its answers that can be chosen. */
+    /** Service tiers that can be chosen. */
     serviceTiers: Array<v2.ModelServiceTier>;
     /** The way when none is chosen. */
     defaultServiceTier: string | null;
@@ -5542,7 +5529,7 @@ export namespace v2 {
     nextCursor: string | null;
   };
 
-  /** The answer of `modelProvider/capabilities/read`: what the provider can do besides answering. */
+  /** The answer of `modelProvider/capabilities/read`: the capabilities of the provider besides answering. */
   export type ModelProviderCapabilitiesReadResponse = {
     /** Whether it makes images. */
     imageGeneration: boolean;
@@ -5550,7 +5537,7 @@ export namespace v2 {
     webSearch: boolean;
   };
 
-  /** A way to get a model's answers, such as a faster one. */
+  /** A service tier of a model, such as a faster one. */
   export type ModelServiceTier = {
     /** The name used in requests. */
     id: string;
@@ -5568,14 +5555,14 @@ export namespace v2 {
 
   /** A value that takes precedence over a written one. */
   export type OverriddenMetadata = {
-    /** The same in words. */
+    /** A description of it. */
     message: string;
     /** The layer that wins. */
     overridingLayer: v2.ConfigLayerMetadata;
     effectiveValue: unknown;
   };
 
-  /** A page: where to go on, and how many at most. */
+  /** A page: the cursor, and the maximum number of entries. */
   export type PageParams = {
     /** The cursor of the page to list. */
     cursor?: string | null;
@@ -5589,23 +5576,22 @@ export namespace v2 {
     | {
       type: "add";
     }
-    /** A file that goes away. */
+    /** A deleted file. */
     | {
       type: "delete";
     }
     /** A file that is edited. */
     | {
       type: "update";
-      /** Its new place, if it moves. The one member that every release writes in snake case. */
+      /** Its new path, if it was renamed. The only member that every release writes in snake case. */
       move_path: string | null;
     };
 
-  /** A request of the server that waits for an answer. */
+  /** A server request that waits for an answer. */
   export type PendingServerRequest = {
     /** The id that the response repeats. */
     id: RequestId;
     method: string;
-    /** About what. */
     params: unknown;
   };
 
@@ -5749,10 +5735,10 @@ export namespace v2 {
   export type ReviewDelivery =
     /** In the thread itself. */
     | "inline"
-    /** In a thread of its own. */
+    /** In its own thread. */
     | "detached";
 
-  /** `review/start`: has changes reviewed. */
+  /** `review/start`: starts a review of changes. */
   export type ReviewStartParams = {
     /** The thread. */
     threadId: string;
@@ -5769,7 +5755,7 @@ export namespace v2 {
     reviewThreadId: string;
   };
 
-  /** A sandbox policy as the second version writes it. It is read as `SandboxPolicy`, in every spelling. */
+  /** A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling. */
   export type SandboxPolicy =
     /** No limits at all. */
     | {
@@ -5778,7 +5764,7 @@ export namespace v2 {
     /** Read everything, write nothing. */
     | {
       type: "readOnly";
-      /** Whether the network may be used; it may not. */
+      /** Whether network access is allowed; always false. */
       networkAccess: boolean;
     }
     /** The caller has already confined this process. */
@@ -5790,17 +5776,17 @@ export namespace v2 {
     /** Read everything, write below the workspace. */
     | {
       type: "workspaceWrite";
-      /** Writable folders besides the working directory and the temporary folders. */
+      /** Writable folders in addition to the working directory and the temporary folders. */
       writableRoots: Array<string>;
       /** Whether commands may use the network. */
       networkAccess: boolean;
-      /** Takes `$TMPDIR` out of the writable folders. */
+      /** Excludes `$TMPDIR` from the writable folders. */
       excludeTmpdirEnvVar: boolean;
-      /** Takes `/tmp` out of the writable folders. */
+      /** Excludes `/tmp` from the writable folders. */
       excludeSlashTmp: boolean;
     };
 
-  /** A sandbox policy as the second version writes it. It is read as `SandboxPolicy`, in every spelling. */
+  /** A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling. */
   export type SandboxPolicyInput =
     /** No limits at all. */
     | {
@@ -5809,7 +5795,7 @@ export namespace v2 {
     /** Read everything, write nothing. */
     | {
       type: "readOnly";
-      /** Whether the network may be used; it may not. */
+      /** Whether network access is allowed; always false. */
       networkAccess?: boolean;
     }
     /** The caller has already confined this process. */
@@ -5821,25 +5807,25 @@ export namespace v2 {
     /** Read everything, write below the workspace. */
     | {
       type: "workspaceWrite";
-      /** Writable folders besides the working directory and the temporary folders. */
+      /** Writable folders in addition to the working directory and the temporary folders. */
       writableRoots?: Array<string>;
       /** Whether commands may use the network. */
       networkAccess?: boolean;
-      /** Takes `$TMPDIR` out of the writable folders. */
+      /** Excludes `$TMPDIR` from the writable folders. */
       excludeTmpdirEnvVar?: boolean;
-      /** Takes `/tmp` out of the writable folders. */
+      /** Excludes `/tmp` from the writable folders. */
       excludeSlashTmp?: boolean;
     };
 
   /** The limits of `workspace-write`, all of them written. */
   export type SandboxWorkspaceWrite = {
-    /** Writable folders besides the working directory and the temporary folders. */
+    /** Writable folders in addition to the working directory and the temporary folders. */
     writable_roots: Array<string>;
     /** Whether commands may use the network. */
     network_access: boolean;
-    /** Takes `$TMPDIR` out of the writable folders. */
+    /** Excludes `$TMPDIR` from the writable folders. */
     exclude_tmpdir_env_var: boolean;
-    /** Takes `/tmp` out of the writable folders. */
+    /** Excludes `/tmp` from the writable folders. */
     exclude_slash_tmp: boolean;
   };
 
@@ -5869,7 +5855,7 @@ export namespace v2 {
     name: string;
     /** Its intended use. */
     description: string;
-    /** The same in a few words. */
+    /** A short form of it. */
     shortDescription?: string | null;
     /** Its appearance: name, icons, colour, first prompt. */
     interface?: unknown;
@@ -5878,13 +5864,13 @@ export namespace v2 {
     path: string;
     /** Its owner. */
     scope: SkillScope;
-    /** Whether the model is told about it; 0.77 did not say. */
+    /** Whether it is enabled; absent in 0.77. */
     enabled: boolean;
   };
 
   export type SkillsChangedNotification = Empty;
 
-  /** The parameters of `skills/config/write`: which skill by name or by file, and whether it counts. */
+  /** The parameters of `skills/config/write`: a skill by name or by file, and whether it is enabled. */
   export type SkillsConfigWriteParams = {
     /** Its name. */
     name?: string | null;
@@ -5902,7 +5888,7 @@ export namespace v2 {
 
   /** The parameters of `skills/extraRoots/set`. */
   export type SkillsExtraRootsSetParams = {
-    /** Folders to look for skills in, besides the usual ones. */
+    /** Folders to search for skills, in addition to the default ones. */
     extraRoots: Array<string>;
   };
 
@@ -5920,19 +5906,19 @@ export namespace v2 {
 
   /** The parameters of `skills/list`. */
   export type SkillsListParams = {
-    /** The folders; without any, the one that the server runs in. */
+    /** The folders; by default, the working directory of the server. */
     cwds?: Array<string>;
-    /** Whether to look again at folders that were looked at already. */
+    /** Whether to read folders again. */
     forceReload?: boolean;
   };
 
   /** The answer of `skills/list`. */
   export type SkillsListResponse = {
-    /** The skills of each folder, in the order asked for. */
+    /** The skills of each folder, in the requested order. */
     data: Array<v2.SkillsListEntry>;
   };
 
-  /** In which order a page goes through what there is. */
+  /** The order of a list. */
   export type SortDirection =
     /** Oldest first. */
     | "asc"
@@ -5977,7 +5963,7 @@ export namespace v2 {
     environments: Array<v2.ThreadEnvironment>;
     /** The same as its name. */
     sessionId: string;
-    /** The first thing the user said. */
+    /** The first message of the user. */
     preview: string;
     /** Whether it is kept in memory alone. */
     ephemeral: boolean;
@@ -5997,7 +5983,7 @@ export namespace v2 {
     recencyAt: number;
     /** Whether it is loaded, and what it does. */
     status: v2.ThreadStatus;
-    /** Its file; none if it is not kept. */
+    /** Its file; absent if it is not saved. */
     path: string | null;
     /** Its working directory. */
     cwd: string;
@@ -6018,7 +6004,7 @@ export namespace v2 {
     name: string | null;
     /** The section it is in. */
     section: v2.ThreadSection | null;
-    /** Since when, in seconds of Unix time. */
+    /** The start time, in seconds of Unix time. */
     sectionEnteredAt: number | null;
     extra: null;
     projectId: null;
@@ -6026,7 +6012,7 @@ export namespace v2 {
     agentNickname: null;
     agentRole: null;
     daybreakEnabled: null;
-    /** Its turns, where they were asked for. */
+    /** Its turns, if they were requested. */
     turns: Array<v2.Turn>;
   };
 
@@ -6043,7 +6029,7 @@ export namespace v2 {
 
   export type ThreadArchivedNotification = v2.ThreadNamed;
 
-  /** Something that a client has attached to a thread. */
+  /** A value that a client has attached to a thread. */
   export type ThreadAttachment = {
     /** Its name. */
     id: string;
@@ -6058,9 +6044,9 @@ export namespace v2 {
 
   /** Whether something was attached before. */
   export type ThreadAttachmentAddOutcome =
-    /** It was not. */
+    /** It is new. */
     | "created"
-    /** It was, and stays as it was. */
+    /** It existed already, and is unchanged. */
     | "existing";
 
   /** `thread/attachment/add`. */
@@ -6103,9 +6089,9 @@ export namespace v2 {
 
   /** A change of an attachment. */
   export type ThreadAttachmentOperation =
-    /** It was attached. */
+    /** It was added. */
     | "created"
-    /** It was taken away. */
+    /** It was removed. */
     | "deleted";
 
   /** A thread that has an attachment. */
@@ -6157,13 +6143,13 @@ export namespace v2 {
     operation: v2.ThreadAttachmentOperation;
   };
 
-  /** `thread/caughtUp`: what follows is new. */
+  /** `thread/caughtUp`: later events are new. */
   export type ThreadCaughtUpNotification = {
     /** The thread. */
     threadId: string;
     /** The log that numbers count in. */
     logId: string;
-    /** The number of the last event that was told. */
+    /** The number of the last event that was sent. */
     seq: number | null;
   };
 
@@ -6173,7 +6159,7 @@ export namespace v2 {
 
   export type ThreadCompactStartResponse = Empty;
 
-  /** News that name a turn and nothing else. */
+  /** Notifications that only name a turn. */
   export type ThreadCompactedNotification = {
     /** The thread. */
     threadId: string;
@@ -6203,7 +6189,7 @@ export namespace v2 {
     threadId?: string;
     /** Its file. */
     path?: string | null;
-    /** The last turn to copy; all if it is left out. */
+    /** The last turn to copy; all if absent. */
     lastTurnId?: string | null;
     /** Whether the client does not want the turns. */
     excludeTurns?: boolean;
@@ -6219,7 +6205,7 @@ export namespace v2 {
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
-    /** Values that go over those of the configuration. */
+    /** Overrides of configuration values. */
     config?: { [key: string]: unknown } | null;
     /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
@@ -6365,7 +6351,7 @@ export namespace v2 {
       id: string;
       /** The summary, one text a part. */
       summary: Array<string>;
-      /** The thoughts themselves, where the model shows them. */
+      /** The raw reasoning, if the model shows it. */
       content: Array<string>;
     }
     /** A command. */
@@ -6449,7 +6435,7 @@ export namespace v2 {
   export type ThreadItemsListCursor =
     /** The cursor of the previous page. */
     | string
-    /** Beside an item of the turn that is named. */
+    /** An item with the turn that it belongs to. */
     | v2.ThreadItemsListAnchor;
 
   /** `thread/items/list`. */
@@ -6470,7 +6456,7 @@ export namespace v2 {
   export type ThreadItemsListResponse = {
     /** The items. */
     data: Array<v2.ThreadItemEntry>;
-    /** The cursor of the next page; none after the last. */
+    /** The cursor of the next page; absent on the last. */
     nextCursor: string | null;
     /** The cursor of a page in the other direction, which includes the first item of this one. */
     backwardsCursor: string | null;
@@ -6482,18 +6468,18 @@ export namespace v2 {
     cursor?: string | null;
     /** The maximum number of entries. */
     limit?: number | null;
-    /** Providers whose threads are wanted; `[]` means all, nothing means the configured one. */
+    /** The providers of the listed threads; `[]` means all, absent means the configured one. */
     modelProviders?: Array<string> | null;
     /** Whether archived ones are wanted, and not the others. */
     archived?: boolean | null;
     /** Only threads of these folders. */
     cwd?: v2.OneOrMany | null;
-    /** Only threads that hold this text. */
+    /** Only threads that contain this text. */
     searchTerm?: string | null;
-    /** Only threads of this section, or with `null` those in none. */
+    /** Only threads of this section, or with `null` those in no section. */
     sectionId?: string | null;
     sortKey?: v2.ThreadSortKey | null;
-    /** In which direction; newest first if unset, and a section from its top. */
+    /** The direction; newest first if unset, and a section from its top. */
     sortDirection?: v2.SortDirection | null;
     /** Only threads of these kinds of programs. */
     sourceKinds?: Array<string> | null;
@@ -6550,7 +6536,7 @@ export namespace v2 {
     threadName: string | null;
   };
 
-  /** News that name a thread and nothing else. */
+  /** Notifications that only name a thread. */
   export type ThreadNamed = {
     /** The thread. */
     threadId: string;
@@ -6584,7 +6570,7 @@ export namespace v2 {
     activePermissionProfile: null;
     /** The reasoning effort. */
     reasoningEffort: ReasoningEffort | null;
-    /** When child agents are started. */
+    /** The policy for starting child agents. */
     multiAgentMode: string;
     /** The collaboration mode. */
     collaborationMode?: v2.CollaborationMode;
@@ -6596,7 +6582,7 @@ export namespace v2 {
     itemsBackwardsCursor?: string | null;
   };
 
-  /** The parameters of methods that name a thread and nothing else. */
+  /** The parameters of methods that only name a thread. */
   export type ThreadParams = {
     /** The thread. */
     threadId: string;
@@ -6620,9 +6606,9 @@ export namespace v2 {
 
   /** The unread part of a thread. */
   export type ThreadReadState = {
-    /** The first unread turn; none if everything was read. */
+    /** The first unread turn; absent if everything was read. */
     firstUnread: v2.ThreadUnreadPosition | null;
-    /** Changes with everything that happens, so that nobody marks as read what they have not seen. */
+    /** Changes with every event, so that nobody marks entries as read that they have not seen. */
     revision: string;
   };
 
@@ -6634,13 +6620,13 @@ export namespace v2 {
     readState: v2.ThreadReadState;
   };
 
-  /** How the user marks a thread. */
+  /** A mark of the user on a thread. */
   export type ThreadReadStateOperation =
-    /** They have read it. */
+    /** Read. */
     | {
       type: "read";
     }
-    /** They want to read it again. */
+    /** Unread. */
     | {
       type: "unread";
     };
@@ -6666,13 +6652,13 @@ export namespace v2 {
     thread: v2.Thread;
   };
 
-  /** `thread/resume`. A history goes before a path, a path before the name. */
+  /** `thread/resume`. A history takes precedence over a path, and a path over the id. */
   export type ThreadResumeParams = {
     /** The thread. */
     threadId?: string;
     /** Its file. */
     path?: string | null;
-    /** A conversation to go on with. */
+    /** A conversation to continue. */
     history?: Array<unknown> | null;
     /** Whether the client does not want the turns. */
     excludeTurns?: boolean;
@@ -6690,7 +6676,7 @@ export namespace v2 {
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
-    /** Values that go over those of the configuration. */
+    /** Overrides of configuration values. */
     config?: { [key: string]: unknown } | null;
     /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
@@ -6702,7 +6688,7 @@ export namespace v2 {
 
   export type ThreadResumeResponse = v2.ThreadOpened;
 
-  /** `thread/revert`: forgets a turn and all after it. */
+  /** `thread/revert`: removes a turn and all later ones. */
   export type ThreadRevertParams = {
     /** The thread. */
     threadId: string;
@@ -6714,7 +6700,7 @@ export namespace v2 {
 
   export type ThreadRevertedNotification = v2.ThreadNamed;
 
-  /** `thread/rollback`: forgets the last turns. */
+  /** `thread/rollback`: removes the last turns. */
   export type ThreadRollbackParams = {
     /** The thread. */
     threadId: string;
@@ -6725,7 +6711,7 @@ export namespace v2 {
 
   /** A section. */
   export type ThreadSection = {
-    /** Its name for programs, which stays. */
+    /** Its id, which never changes. */
     id: string;
     /** Its name for people. */
     name: string;
@@ -6735,17 +6721,17 @@ export namespace v2 {
 
   /** The appearance of a section. */
   export type ThreadSectionAppearance = {
-    /** Its colour, in words of the client's. */
+    /** Its colour, a string chosen by the client. */
     color: string | null;
-    /** Its icon, in words of the client's. */
+    /** Its icon, a string chosen by the client. */
     icon: string | null;
   };
 
   /** The appearance of a section. */
   export type ThreadSectionAppearanceInput = {
-    /** Its colour, in words of the client's. */
+    /** Its colour, a string chosen by the client. */
     color?: string | null;
-    /** Its icon, in words of the client's. */
+    /** Its icon, a string chosen by the client. */
     icon?: string | null;
   };
 
@@ -6782,7 +6768,7 @@ export namespace v2 {
     threadId: string;
     /** The new section; `null` removes it from its section. Required. */
     sectionId: string | null;
-    /** The thread of that section that it goes before; it goes to the end if unset. */
+    /** The thread of that section before which it is inserted; at the end if unset. */
     beforeThreadId?: string | null;
   };
 
@@ -6797,7 +6783,7 @@ export namespace v2 {
   /** `threadSection/update`. */
   export type ThreadSectionUpdateParams = {
     sectionId: string;
-    /** Its name for people from now on. */
+    /** Its new name for people. */
     name: string;
     /** Its new appearance: a missing member is unchanged, and `null` removes it. */
     appearance?: v2.ThreadSectionAppearanceInput | null;
@@ -6805,7 +6791,7 @@ export namespace v2 {
 
   export type ThreadSectionUpdateResponse = v2.ThreadSectionResponse;
 
-  /** `thread/settings/update`: what later turns run under. */
+  /** `thread/settings/update`: changes the settings of later turns. */
   export type ThreadSettingsUpdateParams = {
     /** The thread. */
     threadId: string;
@@ -6829,7 +6815,7 @@ export namespace v2 {
 
   export type ThreadSettingsUpdateResponse = Empty;
 
-  /** `thread/shellCommand`: runs a command of the user's. */
+  /** `thread/shellCommand`: runs a shell command of the user. */
   export type ThreadShellCommandParams = {
     /** The thread. */
     threadId: string;
@@ -6866,7 +6852,7 @@ export namespace v2 {
     approvalsReviewer?: v2.ApprovalsReviewer | null;
     /** The sandbox policy of commands. */
     sandbox?: SandboxMode | null;
-    /** Values that go over those of the configuration. */
+    /** Overrides of configuration values. */
     config?: { [key: string]: unknown } | null;
     /** Replaces the built-in instructions. */
     baseInstructions?: string | null;
@@ -6888,11 +6874,11 @@ export namespace v2 {
 
   /** The activity of a thread. */
   export type ThreadStatus =
-    /** It is on disk alone. */
+    /** It is not loaded. */
     | {
       type: "notLoaded";
     }
-    /** It waits for the user. */
+    /** It is idle. */
     | {
       type: "idle";
     }
@@ -6900,7 +6886,7 @@ export namespace v2 {
     | {
       type: "systemError";
     }
-    /** It works. */
+    /** It is active. */
     | {
       type: "active";
       activeFlags: Array<v2.ThreadActiveFlag>;
@@ -6919,7 +6905,7 @@ export namespace v2 {
     threadId: string;
     /** The `seq` of the last message that the client has seen, if it has seen any. */
     after?: number | null;
-    /** The log that `after` counts in, as the last answer named it. */
+    /** The log that `after` belongs to, as in the last response. */
     logId?: string | null;
   };
 
@@ -6927,11 +6913,14 @@ export namespace v2 {
   export type ThreadSubscribeResponse = {
     /** The thread; with its turns if `reset` is true. */
     thread: v2.Thread;
-    /** The log that numbers count in. They restart whenever a thread is loaded. */
+    /** The log that numbers belong to. They restart whenever a thread is loaded. */
     logId: string;
-    /** The number of the last event so far. `thread/caughtUp` comes when it has been told. */
+    /** The number of the last event so far. `thread/caughtUp` follows when the client has received it. */
     seq: number | null;
-    /** Whether what the client knows is to be replaced by `thread`: it named no event, or not all since is known. */
+    /**
+     * Whether `thread` replaces the state of the client: it named no event, or some events since then are not
+     * available.
+     */
     reset: boolean;
   };
 
@@ -6964,7 +6953,7 @@ export namespace v2 {
     threadId: string;
     /** The cursor of the previous page. */
     cursor?: string | null;
-    /** The requested completeness of each turn's items; a summary if unset. */
+    /** The requested part of each turn's items; a summary if unset. */
     itemsView?: v2.TurnItemsView | null;
     /** The maximum number of turns. */
     limit?: number | null;
@@ -6976,7 +6965,7 @@ export namespace v2 {
   export type ThreadTurnsListResponse = {
     /** The turns. */
     data: Array<v2.Turn>;
-    /** The cursor of the next page; none after the last. */
+    /** The cursor of the next page; absent on the last. */
     nextCursor: string | null;
     /** The cursor of a page in the other direction, which includes the first turn of this one. */
     backwardsCursor: string | null;
@@ -6990,7 +6979,7 @@ export namespace v2 {
 
   /** The start of the unread part. */
   export type ThreadUnreadPosition =
-    /** The user has said that they have not read it. */
+    /** The user has marked it as unread. */
     | {
       type: "threadStart";
     }
@@ -7026,7 +7015,7 @@ export namespace v2 {
     inputTokens: number;
     /** The part of the input that the provider had cached. */
     cachedInputTokens: number;
-    /** The part of the input that the provider has put into its cache, where it says so. */
+    /** The part of the input that the provider added to its cache, if it reports that. */
     cacheWriteInputTokens: number;
     /** Tokens received, reasoning included. */
     outputTokens: number;
@@ -7046,9 +7035,9 @@ export namespace v2 {
   export type Turn = {
     /** Its name. */
     id: string;
-    /** The turn it belongs to in the end: itself. */
+    /** The turn that it belongs to: itself. */
     rootTurnId: string;
-    /** Its items, as far as `items_view` says. */
+    /** Its items, as far as `items_view` includes them. */
     items: Array<v2.ThreadItem>;
     /** The completeness of the items. */
     itemsView: v2.TurnItemsView;
@@ -7068,7 +7057,7 @@ export namespace v2 {
     threadId: string;
     /** The turn. */
     turn: v2.Turn;
-    /** Its name once more, for clients that look for it here. */
+    /** Its id again, for clients that expect it here. */
     turnId: string;
     /** Its result again, for the same clients. */
     status: v2.TurnStatus;
@@ -7090,13 +7079,13 @@ export namespace v2 {
     message: string;
     /** The kind of failure. */
     codexErrorInfo: v2.CodexErrorInfo | null;
-    /** More, for people. */
+    /** Details for people. */
     additionalDetails: string | null;
     /** Never known here. */
     misalignment: null;
   };
 
-  /** `turn/interrupt`: stops a running turn. */
+  /** `turn/interrupt`: interrupts a running turn. */
   export type TurnInterruptParams = {
     /** The thread. */
     threadId: string;
@@ -7137,7 +7126,7 @@ export namespace v2 {
     plan: Array<v2.TurnPlanStep>;
   };
 
-  /** `turn/start`: says something to a thread. */
+  /** `turn/start`: sends input to a thread. */
   export type TurnStartParams = {
     /** The thread. */
     threadId: string;
@@ -7159,7 +7148,7 @@ export namespace v2 {
     summary?: ReasoningSummary | null;
     /** The schema that the last message of this turn follows. */
     outputSchema?: unknown;
-    /** The client's own name for this message; the same name twice starts one turn. */
+    /** The client's id for this message; a repeated id does not start another turn. */
     clientUserMessageId?: string | null;
     /** The collaboration mode from this turn on, which takes precedence over `model` and `effort`. */
     collaborationMode?: v2.CollaborationModeInput | null;
@@ -7183,14 +7172,14 @@ export namespace v2 {
   export type TurnStatus =
     /** The model had nothing more to do. */
     | "completed"
-    /** Someone stopped it. */
+    /** It was interrupted. */
     | "interrupted"
-    /** It could not go on. */
+    /** It failed. */
     | "failed"
-    /** It runs. */
+    /** It is running. */
     | "inProgress";
 
-  /** `turn/steer`: says something to a running turn. */
+  /** `turn/steer`: sends input to a running turn. */
   export type TurnSteerParams = {
     /** The thread. */
     threadId: string;
@@ -7198,7 +7187,7 @@ export namespace v2 {
     expectedTurnId: string;
     /** The user's input. */
     input: Array<v2.UserInputInput>;
-    /** The client's own name for this message. */
+    /** The client's id for this message. */
     clientUserMessageId?: string | null;
   };
 
@@ -7208,13 +7197,13 @@ export namespace v2 {
     turnId: string;
   };
 
-  /** One piece of user input as clients are shown it. */
+  /** One part of user input, in the form for clients. */
   export type UserInput =
     /** Plain text. */
     | {
       type: "text";
       text: string;
-      /** Spans of it that clients show as one piece. */
+      /** Spans of it that clients show as one element. */
       text_elements: Array<v2.TextElement>;
     }
     /** A picture by URL. */
@@ -7245,13 +7234,13 @@ export namespace v2 {
       path: string;
     };
 
-  /** One piece of user input as clients are shown it. */
+  /** One part of user input, in the form for clients. */
   export type UserInputInput =
     /** Plain text. */
     | {
       type: "text";
       text: string;
-      /** Spans of it that clients show as one piece. */
+      /** Spans of it that clients show as one element. */
       text_elements?: Array<v2.TextElementInput>;
     }
     /** A picture by URL. */
@@ -7303,47 +7292,42 @@ export namespace v2 {
   export type WriteStatus =
     /** The value is in force. */
     | "ok"
-    /** The value is written, and a higher layer says otherwise. */
+    /** The value is written, but a higher layer overrides it. */
     | "okOverridden";
 }
 
 export namespace exec {
-  /** How far a command or a call is. */
+  /** The status of a command or a call. */
   export type CommandStatus =
-    /** It runs. */
+    /** It is running. */
     | "in_progress"
-    /** It ended with status 0. */
+    /** It succeeded. */
     | "completed"
-    /** It ended in another way, or was not allowed to run. */
+    /** It failed, or was not allowed to run. */
     | "failed";
 
   /** The kind of a file change. */
   export type FileChangeKind =
-    /** It is new. */
+    /** The file was created. */
     | "add"
-    /** It is gone. */
+    /** The file was deleted. */
     | "delete"
-    /** It is another. */
+    /** The file was modified. */
     | "update";
 
   /** Whether a patch was applied. */
-  export type FileChangeStatus =
-    /** All of it. */
-    | "completed"
-    /** Nothing of it. */
-    | "failed";
+  export type FileChangeStatus = "completed" | "failed";
 
   /** The result of a tool call on an MCP server. */
   export type McpResult = {
     /** The parts, in order. */
     content: Array<unknown>;
-    /** The same as data, from servers that give it. */
+    /** The structured form, from servers that send it. */
     structured_content: unknown;
   };
 
   /** An error. */
   export type ThreadError = {
-    /** In words. */
     message: string;
   };
 
@@ -7352,7 +7336,7 @@ export namespace exec {
     /** The thread is ready; always the first line. */
     | {
       type: "thread.started";
-      /** By this name it can be resumed. */
+      /** The id with which it can be resumed. */
       thread_id: exec.ThreadId;
     }
     /** A turn has started. */
@@ -7368,7 +7352,6 @@ export namespace exec {
     /** A turn has failed. */
     | {
       type: "turn.failed";
-      /** Why not. */
       error: exec.ThreadError;
     }
     /** An item has started. */
@@ -7386,41 +7369,40 @@ export namespace exec {
     /** An item is complete. */
     | {
       type: "item.completed";
-      /** The item. */
       item: exec.ThreadItem;
     }
     /** An approval request. Only sent if the caller chose who answers. */
     | {
       type: "approval.requested";
-      /** By this name it is answered. */
+      /** The id that the answer repeats. */
       id: string;
-      /** Why it is asked, where that is not plain from the policy. */
+      /** The reason for the question, unless it follows from the policy. */
       reason?: string | null;
     } & (
       /** A command. */
       | {
         kind: "command";
-        /** The command as a shell would read it. */
+        /** The command line as a shell would read it. */
         command: string;
-        /** Exactly what would run. */
+        /** The exact command. */
         argv: Array<string>;
-        /** Where it would run. */
+        /** The working directory. */
         cwd: string;
       }
       /** A patch. */
       | {
         kind: "file_change";
-        /** Which files it changes. */
+        /** The changed files. */
         changes: Array<exec.UpdatedFile>;
       }
-      /** A call of a tool of an MCP server. */
+      /** A call of an MCP tool. */
       | {
         kind: "mcp_tool";
         server: string;
         tool: string;
         arguments: unknown;
       }
-      /** Something that an MCP server wants to know. Only a no can be given here. */
+      /** A question of an MCP server. It can only be declined here. */
       | {
         kind: "elicitation";
         server: string;
@@ -7431,18 +7413,17 @@ export namespace exec {
       type: "error";
     } & exec.ThreadError;
 
-  /** The name of a thread, a UUID of version 7 so that names sort by age. Older texts say "conversation id". */
+  /** The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id". */
   export type ThreadId = string;
 
-  /** An item. Its name is unique within the run. */
+  /** An item. Its id is unique within the run. */
   export type ThreadItem = {
-    /** The name. */
     id: string;
   } & (
     /** A message of the model. */
     | {
       type: "agent_message";
-      /** All of it. */
+      /** The complete text. */
       text: string;
     }
     /** Reasoning of the model. */
@@ -7460,33 +7441,27 @@ export namespace exec {
       aggregated_output: string;
       /** Its exit status, once it has one. */
       exit_code: number | null;
-      /** How far it is. */
       status: exec.CommandStatus;
     }
-    /** Files that were changed together. */
+    /** Files that one patch changed. */
     | {
       type: "file_change";
-      /** Which. */
       changes: Array<exec.UpdatedFile>;
-      /** Whether they were. */
+      /** Whether the patch was applied. */
       status: exec.FileChangeStatus;
     }
-    /** A call of a tool of an MCP server. */
+    /** A call of an MCP tool. */
     | {
       type: "mcp_tool_call";
-      /** The server. */
       server: string;
-      /** The tool. */
       tool: string;
       arguments: unknown;
-      /** Its result, once it has one. */
+      /** Its result, once it has ended. */
       result: exec.McpResult | null;
-      /** Why nothing came. */
       error: exec.ThreadError | null;
-      /** How far it is. */
       status: exec.CommandStatus;
     }
-    /** A search of the web. */
+    /** A web search. */
     | {
       type: "web_search";
       /** The search text. */
@@ -7495,10 +7470,9 @@ export namespace exec {
     /** The plan. */
     | {
       type: "todo_list";
-      /** Its steps. */
       items: Array<exec.Todo>;
     }
-    /** Something the user should know; work goes on. */
+    /** A warning for the user; the turn continues. */
     | {
       type: "error";
       message: string;
@@ -7507,13 +7481,12 @@ export namespace exec {
   /** A step of the plan. */
   export type Todo = {
     text: string;
-    /** Whether it is. */
+    /** Whether it is completed. */
     completed: boolean;
   };
 
   /** A file that was changed. */
   export type UpdatedFile = {
-    /** The file. */
     path: string;
     kind: exec.FileChangeKind;
   };
@@ -7524,11 +7497,14 @@ export namespace exec {
     input_tokens: number;
     /** The part of them that the provider had cached. */
     cached_input_tokens: number;
-    /** The part of them that the provider has put into its cache, where it tells; 0.166 always has it, and 0.77 never. */
+    /**
+     * The part of them that the provider added to its cache, if it reports that; 0.166 always has this member, and
+     * 0.77 never.
+     */
     cache_write_input_tokens?: number | null;
     /** Tokens received, reasoning included. */
     output_tokens: number;
-    /** The part of them that was reasoning; 0.77 does not tell it. */
+    /** The part of them that was reasoning; 0.77 does not have this member. */
     reasoning_output_tokens?: number | null;
     /** The cost of the run, if the user has set prices for everything that it used. */
     cost?: number | null;

@@ -72,7 +72,7 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     }));
     // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
-    served.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
+    served.context("the server panicked")?.map(|()| ExitCode::SUCCESS)
 }
 
 fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<Start> {

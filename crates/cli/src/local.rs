@@ -14,7 +14,7 @@ use crate::console;
 use crate::host;
 use crate::proto::ORIGINATOR;
 
-/// How long a server may take to list its models.
+/// The time limit for a server to list its models.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The one server that gets models by itself.

@@ -91,7 +91,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
 
-/// Refuses to go on without a key that the provider needs: nothing that is said would be answered.
+/// Fails without a key that the provider needs: no message would be answered.
 pub(crate) fn require_key(home: &Home, config: &Config, env: &Env) -> anyhow::Result<()> {
     stored(home, config)?.bearer(&config.provider, env)?;
     Ok(())

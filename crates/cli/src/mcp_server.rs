@@ -48,7 +48,7 @@ fn serve(shared: &Shared, has_conversations: bool) -> anyhow::Result<ExitCode> {
     }));
     // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
-    ended.context("the server broke down")?.map(|()| ExitCode::SUCCESS)
+    ended.context("the server panicked")?.map(|()| ExitCode::SUCCESS)
 }
 
 fn start(shared: &Shared) -> anyhow::Result<Start> {

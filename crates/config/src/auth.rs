@@ -142,7 +142,7 @@ impl AuthError {
             Self::NoVariable { variable, .. } => Some(format!("set {variable} to your key")),
             Self::NoLogin { .. } => Some("set OPENAI_API_KEY to your key".to_owned()),
             Self::Syntax { .. } | Self::Member { .. } => {
-                Some("mend the file, or remove it and set OPENAI_API_KEY".to_owned())
+                Some("fix the file, or remove it and set OPENAI_API_KEY".to_owned())
             }
             Self::Read { .. } | Self::Write { .. } | Self::BadKey => None,
         }

@@ -28,7 +28,7 @@ pub struct OfferedMode {
 /// The features with an effect: name, display name, description, default.
 const FEATURES: &[(&str, &str, &str, bool)] = &[
     ("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false),
-    ("goals", "Goals", "Lets a thread go on by itself until a goal is reached.", true),
+    ("goals", "Goals", "Lets a thread continue by itself until a goal is reached.", true),
 ];
 
 /// The features with an effect, and their current state.

@@ -36,7 +36,7 @@ impl KeyCommand {
             return Err(provider.error("auth", node, "the command is missing".to_owned()));
         };
         if provider.node("env_key").is_some() || provider.node("experimental_bearer_token").is_some() {
-            let problem = "a provider has either a key or a command that says it".to_owned();
+            let problem = "a provider has either a key or a command that prints it".to_owned();
             return Err(provider.error("auth", node, problem));
         }
         Ok(Some(Self {
@@ -81,6 +81,6 @@ mod tests {
     fn a_command_excludes_a_key() {
         assert_eq!(read("auth = { args = [] }").unwrap_err(), "/h/c:1: auth: the command is missing");
         let both = read("auth.command = 'say'\nenv_key = 'K'").unwrap_err();
-        assert!(both.ends_with("auth: a provider has either a key or a command that says it"), "{both}");
+        assert!(both.ends_with("auth: a provider has either a key or a command that prints it"), "{both}");
     }
 }

@@ -47,7 +47,7 @@ impl LayerError {
         match self {
             Self::NoEquals { .. } => Some("write the key, `=` and the value, as in -c model=gpt-5".to_owned()),
             Self::OverrideKey { .. } | Self::RequestKey { .. } => Some(
-                "separate segments with dots, and quote one that holds a dot: projects.\"/a.b\".trust_level".into(),
+                "separate segments with dots, and quote one that contains a dot: projects.\"/a.b\".trust_level".into(),
             ),
             Self::Syntax { .. } | Self::TooDeep { .. } => None,
         }

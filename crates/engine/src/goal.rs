@@ -21,7 +21,7 @@ const GO_ON: &str = "<goal>\nThe goal is still active, and nobody has said anyth
                      it. If it is reached, check that, and call `update_goal` with `complete`. If you cannot go on \
                      without the person, call it with `blocked`.\n</goal>";
 
-/// The message for the model when the token budget is used up.
+/// The message for the model when the token budget is exhausted.
 const BUDGET_USED_UP: &str = "<goal>\nThe tokens set aside for the goal are used up. Begin nothing new: say in a few \
                               sentences what is done and what is left.\n</goal>";
 

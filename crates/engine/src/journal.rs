@@ -203,7 +203,6 @@ impl Journal {
     /// Writes the appended events, then publishes them.
     ///
     /// # Errors
-    ///
     /// If they could not be written. The results of the turn are not published then.
     pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
@@ -217,7 +216,6 @@ impl Journal {
     /// Like [`Journal::publish`], but the published events also survive a crash of the machine.
     ///
     /// # Errors
-    ///
     /// The same as for [`Journal::publish`].
     pub(crate) async fn publish_durably(&mut self) -> Result<(), StoreError> {
         let (saved, is_in_file) = match self.commit(true) {

@@ -273,7 +273,7 @@ impl Preamble {
         let skills = skill_list::list(config, home, cwd);
         let known = skills::describe(&skills.skills).or_else(|| setup.profile.without_skills.map(str::to_owned));
         let user: Vec<String> = config.instructions.user.clone().into_iter().chain(found.text).chain(known).collect();
-        let broken = |error: &SkillErrorInfo| format!("{} is no skill: {}", error.path.display(), error.message);
+        let broken = |error: &SkillErrorInfo| format!("{} is not a skill: {}", error.path.display(), error.message);
         Self {
             user: (!user.is_empty()).then(|| user.join("\n\n")),
             sources: found.sources,

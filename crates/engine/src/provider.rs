@@ -45,7 +45,6 @@ pub enum ConnectError {
 /// that a client can start and show the error in its interface.
 ///
 /// # Errors
-///
 /// When the provider's configuration is invalid.
 pub fn connect(
     config: &Config,

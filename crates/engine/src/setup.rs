@@ -44,7 +44,6 @@ impl Setup {
     /// Starts a thread. It is on disk when this returns, unless it is ephemeral.
     ///
     /// # Errors
-    ///
     /// If the working directory does not exist, the history cannot be read, or the thread cannot be saved.
     pub async fn start(self) -> Result<(Thread, Feed), StartError> {
         let (session, thread, feed) = Session::start(self).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
-/// How long a pipe may take between chunks.
+/// The time limit of a pipe between chunks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads a whole file, or the output of a pipe.
@@ -40,7 +40,7 @@ pub fn read_input(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
         let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
         let mut waiting = [PollFd::new(&file, PollFlags::IN)];
         if poll(&mut waiting, Some(&patience)) == Ok(0) {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody writes to it"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it has no writer"));
         }
     }
 }

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// How long a pipe or a terminal may take to accept more data.
+/// The time limit for a pipe or a terminal to accept more data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The reason why a file cannot be written. The caller adds the path.
@@ -27,7 +27,7 @@ pub enum OutputError {
     LeadsOut(PathBuf),
     #[error("it is a folder")]
     Folder,
-    #[error("it is a pipe or a socket that nobody reads")]
+    #[error("it is a pipe or a socket without a reader")]
     NoReader,
     #[error("it is not a writable file")]
     Unfit,
@@ -42,7 +42,7 @@ impl OutputError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Link | Self::LeadsOut(_) => "name the file that is meant itself",
+            Self::Link | Self::LeadsOut(_) => "name its target instead",
             Self::NoReader => "start the reader first",
             Self::Folder | Self::Unfit | Self::Replaced | Self::Io(_) => return None,
         };
@@ -323,7 +323,7 @@ mod tests {
             std::fs::remove_file(place.path("project/last.txt")).unwrap();
             make_fifo(&place.path("project/last.txt"));
         };
-        place.check("project/last.txt", plant, "it is a pipe or a socket that nobody reads");
+        place.check("project/last.txt", plant, "it is a pipe or a socket without a reader");
     }
 
     #[test]
@@ -351,8 +351,8 @@ mod tests {
         for (name, expected) in [
             ("project/link", "it is a link, and links are not followed here"),
             ("project/out/file", "it leads to TEMP/outside, which is outside of the working directory"),
-            ("project/fifo", "it is a pipe or a socket that nobody reads"),
-            ("project/socket", "it is a pipe or a socket that nobody reads"),
+            ("project/fifo", "it is a pipe or a socket without a reader"),
+            ("project/socket", "it is a pipe or a socket without a reader"),
             ("project/sub", "it is a folder"),
             ("project/gone/file", "No such file or directory (os error 2)"),
         ] {

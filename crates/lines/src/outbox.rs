@@ -116,7 +116,6 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     /// Writes until all senders are gone.
     ///
     /// # Errors
-    ///
     /// When the output fails.
     pub async fn run(mut self) -> std::io::Result<()> {
         let mut next = self.queue.recv().await;

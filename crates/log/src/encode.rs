@@ -22,7 +22,6 @@ pub trait LineSink {
     /// Accepts a line with its type and the time of its event, in milliseconds of Unix time.
     ///
     /// # Errors
-    ///
     /// When the line cannot be encoded or stored.
     fn line<P: Serialize + ?Sized>(&mut self, at_ms: i64, kind: &str, payload: &P) -> Result<(), Self::Error>;
 
@@ -30,7 +29,6 @@ pub trait LineSink {
     /// written next to the payload, never into it: the payload has the same form in every release.
     ///
     /// # Errors
-    ///
     /// When the line cannot be encoded or stored.
     fn line_made_by<P: Serialize + ?Sized>(
         &mut self,
@@ -47,7 +45,6 @@ pub trait LineSink {
 /// Appends the lines of an event.
 ///
 /// # Errors
-///
 /// When the sink does not accept one of them.
 pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S::Error> {
     let mut file = Timed { at_ms: event.at_ms, sink };
@@ -109,7 +106,6 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
 /// Appends a line without content, so that later events are numbered by its end.
 ///
 /// # Errors
-///
 /// When the sink does not accept it.
 pub fn encode_mark<S: LineSink + ?Sized>(at_ms: i64, sink: &mut S) -> Result<(), S::Error> {
     sink.line(at_ms, "event_msg", &MarkLine { kind: "log_mark" })

@@ -204,7 +204,6 @@ impl Record {
     /// Encodes an item.
     ///
     /// # Errors
-    ///
     /// Only if an item contained a value that JSON cannot express, which none does.
     pub fn new(item: ResponseItem) -> Result<Self, serde_json::Error> {
         let item = Arc::new(item);
@@ -336,9 +335,9 @@ impl Body {
     #[must_use]
     pub fn unanswered(what: &str, after: Duration) -> Self {
         let why = if after.is_zero() {
-            "nobody can answer any more".to_owned()
+            "no client can answer it any more".to_owned()
         } else {
-            format!("nobody answered within {} s", after.as_secs())
+            format!("no answer arrived within {} s", after.as_secs())
         };
         Self::Warning { message: format!("{why}, so the {what} was denied") }
     }

@@ -299,7 +299,7 @@ impl std::fmt::Display for BadLine {
             Fault::TooLong => "is too long",
             Fault::Torn => "was cut off when it was written",
         };
-        write!(f, "line {} of {} {fault} and is passed over", self.number, self.path.display())
+        write!(f, "line {} of {} {fault} and is skipped", self.number, self.path.display())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::line::{EventHead, ItemHead, Line};
 pub struct TurnMarks {
     /// The turns that were not rolled back.
     turns: Vec<TurnMark>,
-    /// Where the lines begin that may lead to a turn.
+    /// The first of the lines that may lead to a turn.
     lead: Option<u64>,
     /// Whether a turn runs that a line said has started.
     runs: bool,
@@ -20,7 +20,7 @@ pub struct TurnMarks {
 /// A turn.
 #[derive(Debug)]
 struct TurnMark {
-    /// Where it begins.
+    /// The offset of its first line.
     start: u64,
     /// Its name, where the file gives it.
     id: Option<String>,
@@ -89,7 +89,7 @@ impl TurnMarks {
         (self.lead, self.runs) = (None, false);
     }
 
-    /// Where each turn begins.
+    /// The offset of each turn.
     pub fn starts(&self) -> impl Iterator<Item = u64> {
         self.turns.iter().map(|turn| turn.start)
     }

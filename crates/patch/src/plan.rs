@@ -123,7 +123,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The report after applying the patch: the added, modified and deleted files, in the words of the patch. So a file
+    /// The report after applying the patch: the added, modified and deleted files from the perspective of the patch. So a file
     /// that replaces another one counts as added, and one that was moved over another does not count as deleted.
     pub(crate) fn summary(&self) -> String {
         let mut lines: Vec<(u8, usize, String)> = Vec::new();

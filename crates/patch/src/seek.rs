@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::text::Text;
 
-/// How closely lines have to match, strictest first.
+/// The precision with which lines have to match, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Exact,

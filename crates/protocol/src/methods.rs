@@ -190,7 +190,6 @@ macro_rules! methods {
             /// Decodes the parameters of a method. Missing ones count as `{}`.
             ///
             /// # Errors
-            ///
             /// If there is no such method, or its parameters are invalid.
             pub fn read(method: &str, params: Option<&RawValue>) -> Result<Self, ErrorObject> {
                 match method {

@@ -39,7 +39,6 @@ impl<'a> Incoming<'a> {
     /// Parses one line.
     ///
     /// # Errors
-    ///
     /// If it is not a JSON object, or neither request, notification nor response.
     pub fn read(line: &'a [u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]

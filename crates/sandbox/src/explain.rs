@@ -87,9 +87,9 @@ fn on_namespaces(explanation: &mut Explanation, profile: &Profile, abi: u32) {
 
 fn on_landlock(explanation: &mut Explanation, profile: &Profile, layout: &Layout, abi: u32) {
     explanation.level = format!("Landlock {abi} and system call filter; this host allows no user namespaces");
-    explanation
-        .enforced
-        .push("writes only to what is listed; nothing new directly in a folder that holds a protected name".to_owned());
+    explanation.enforced.push(
+        "writes only to what is listed; nothing new directly in a folder that contains a protected name".to_owned(),
+    );
     explanation
         .enforced
         .push("modes, owners and times change in there only, and there are no extended attributes".to_owned());

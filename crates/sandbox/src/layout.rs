@@ -95,7 +95,7 @@ impl Layout {
         self.of_kind(Kind::Closed)
     }
 
-    /// The closed places that need no placeholder for a missing name. Where a new name can only be refused together
+    /// The closed places that need no placeholder for a missing name. If a new name can only be refused together
     /// with all others, a missing `.git` outside of workspaces is not worth a temporary folder.
     #[cfg(target_os = "linux")]
     pub(crate) fn closed_by_rules(&self) -> impl Iterator<Item = &Path> {

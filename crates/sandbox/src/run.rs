@@ -18,9 +18,9 @@ use crate::platform::{Running, clean_up_aside, spawn};
 
 /// The size of the read buffer.
 const READ_SIZE: usize = 32 * 1024;
-/// How long to wait for output after the end, in case a process of another user holds the pipe.
+/// The time to wait for output after the end, in case a process of another user holds the pipe.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the last chunks wait for a slow receiver.
+/// The time that the last chunks wait for a slow receiver.
 const LAST_CHUNKS: Duration = Duration::from_millis(250);
 /// Sent in place of the output beyond the budget.
 const MARKER: &[u8] = "\n… more output, not shown while the command runs …\n".as_bytes();

@@ -27,7 +27,7 @@ const KEPT_BYTES: usize = 1024 * 1024;
 const READ_SIZE: usize = 16 * 1024;
 /// The maximum number of writes queued for a program that does not read.
 const TYPED_AHEAD: usize = 64;
-/// How long to wait for the last output of an ended command.
+/// The time to wait for the last output of an ended command.
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// An error of a terminal operation.

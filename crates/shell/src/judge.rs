@@ -85,7 +85,7 @@ pub fn judge(question: &Question<'_>) -> Answer {
         return approved(question);
     }
     let sandboxed = question.sandbox == SandboxState::Confined;
-    // Where the model says when it wants to leave the sandbox, a person is asked, however harmless the command.
+    // Under `on-request` a person is asked if the model requests to leave the sandbox, however safe the command is.
     let asks_to_leave = question.escalated && question.approval == AskForApproval::OnRequest;
     if is_known_safe(question.argv, question.checkout) && !(asks_to_leave && sandboxed) {
         // It needs nothing from outside the sandbox, whatever the model thinks.

@@ -30,7 +30,7 @@ use crate::threads::{ARCHIVED, RolloutName, SESSIONS};
 const CLAIMS: &str = "run/threads";
 /// The folder of the writing processes' files.
 const WRITERS: &str = "run/writers";
-/// How long to retry a claim while others come and go, or remove the leftovers of a dead process.
+/// The time limit for retrying a claim while others come and go, or for removing the leftovers of a dead process.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// How often the list of locks is read before a lock counts as that of an invisible process.
+/// The number of times that the list of locks is read before a lock counts as that of an invisible process.
 const LOOKS: usize = 4;
 
 /// The process that writes to a file.

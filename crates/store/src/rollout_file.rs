@@ -314,7 +314,7 @@ impl Target for Appending {
             return Ok(expected);
         }
         self.warning = Some(format!(
-            "the thread's file {} was changed by somebody else: it has {found} bytes instead of {expected}",
+            "the thread's file {} was changed by another program: it has {found} bytes instead of {expected}",
             self.path.display()
         ));
         end_last_line(&file)?;

@@ -216,7 +216,7 @@ fn a_closed_file_that_grew_is_reported_and_continued_at_its_end() {
     file.append("event_msg", &json!({"line": 3})).unwrap();
     file.flush().unwrap();
     let warning = file.take_warning().unwrap();
-    assert!(warning.contains(" was changed by somebody else: it has "), "{warning}");
+    assert!(warning.contains(" was changed by another program: it has "), "{warning}");
     let text = std::fs::read_to_string(file.path()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Events of the Responses API in the words of other wires.
+//! Converts events of the Responses API to the streams of other APIs.
 
 use serde_json::{Value, json};
 

@@ -18,7 +18,7 @@ use crate::answer_wire::AnswerWire;
 use crate::http::{RawRequest, Wire};
 use crate::socket;
 
-/// How long to wait for something before a test fails.
+/// The time to wait for something before a test fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The number of bytes of a body that are collected before they are sent; a pause in the script sends them at once.
@@ -49,7 +49,7 @@ pub struct Request {
     /// The headers in order of arrival, with names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The script entry that answers it, starting at 1; `None` if the script was used up.
+    /// The script entry that answers it, starting at 1; `None` if the script was exhausted.
     pub entry: Option<usize>,
     /// The connection it came on, starting at 1.
     pub connection: usize,

@@ -118,7 +118,7 @@ struct Server {
     first: Option<String>,
     /// Whether the tool `extra` is there.
     extra: bool,
-    /// How many requests were cancelled.
+    /// The number of cancelled requests.
     cancelled: u64,
     /// The call that waits for the answer to a question.
     asked: Option<Value>,

@@ -225,7 +225,6 @@ impl Thread {
     /// The tools and resources of the thread's MCP servers. Waits until each has started or failed to start.
     ///
     /// # Errors
-    ///
     /// When the thread has ended.
     pub async fn list_servers(&self) -> Result<McpListToolsResponseEvent, Closed> {
         self.ask(|reply| ThreadRequest::ListServers { reply }).await

@@ -104,7 +104,7 @@ fn read_image(path: &Path, left: &mut u64) -> Result<(&'static str, Vec<u8>), St
         FileError::Io(error) if error.kind() == ErrorKind::IsADirectory => FileError::NotRegular.to_string(),
         other => other.to_string(),
     })?;
-    let kind = image_kind(&bytes).ok_or("it is no PNG, JPEG, GIF or WebP")?;
+    let kind = image_kind(&bytes).ok_or("it is not a PNG, JPEG, GIF or WebP image")?;
     *left -= bytes.len() as u64;
     Ok((kind, bytes))
 }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn invalid_images_become_a_note() {
         let note = note_of(attach("secret.png", b"-----BEGIN KEY-----"));
-        assert!(note.ends_with("it is no PNG, JPEG, GIF or WebP"), "{note}");
+        assert!(note.ends_with("it is not a PNG, JPEG, GIF or WebP image"), "{note}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{Address, Reader, Writer, grpc, tcp, unix};
 /// The maximum length of the response to the token.
 const ANSWER_BYTES: u64 = 4096;
 
-/// How long a server may take to accept us.
+/// The time limit for a server to accept us.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The reason why there is no connection.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-/// How long a new connection keeps its place among the unauthenticated ones. A client with the token has presented it
-/// by then; others wait in the kernel's queue in the meantime.
+/// The time that a new connection keeps its place among the unauthenticated ones. A client with the token has presented
+/// it by then; others wait in the kernel's queue in the meantime.
 const GRACE: Duration = Duration::from_millis(10);
 
 /// The limits of a connection.
@@ -22,9 +22,9 @@ pub struct Limits {
     pub strangers: usize,
     /// The time limit for authentication.
     pub handshake: Duration,
-    /// How long a silent client keeps its place when there is no other left.
+    /// The time that a silent client keeps its place when there is no other left.
     pub quiet: Duration,
-    /// How long a client may read nothing while messages are waiting.
+    /// The time for which a client may read nothing while messages are waiting.
     pub stall: Duration,
     /// The interval of pings, if the protocol has them.
     pub ping: Duration,

@@ -22,7 +22,7 @@ use crate::{Address, Reader, Writer, grpc, tcp, ws};
 
 /// The length of the kernel's accept queue. A client whose first packet finds it full retries only after a second.
 const BACKLOG: u32 = 4096;
-/// How long clients may take to leave when the server ends.
+/// The time limit for clients to disconnect when the server ends.
 const GOODBYES: Duration = Duration::from_secs(5);
 /// The pause before accepting again when the system has no room for another socket.
 const BREATHER: Duration = Duration::from_millis(100);

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 const QUIET: Duration = Duration::from_secs(60);
 const BETWEEN_QUESTIONS: Duration = Duration::from_secs(15);
 const QUESTIONS: u32 = 4;
-/// How long the other side may take to acknowledge data.
+/// The time limit for the other side to acknowledge data.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_MS: u32 = 120_000;
 

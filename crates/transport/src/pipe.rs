@@ -16,7 +16,7 @@ use crate::limits::SlotKeeper;
 /// The buffer size between frames and lines, in each direction.
 pub(crate) const PIPE_BYTES: usize = 64 * 1024;
 
-/// How long one direction of a connection may take to end once the other has ended.
+/// The time limit for one direction of a connection to end once the other has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Writes a message as a line. Line breaks within it can only be white space between its parts, because JSON strings

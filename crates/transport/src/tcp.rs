@@ -19,7 +19,7 @@ const INVALID_REQUEST: i64 = -32600;
 const OVERLOADED: i64 = -32001;
 /// The maximum length of the first line.
 const FIRST_LINE_BYTES: u64 = 4096;
-/// How much is read from a refused client, and for how long.
+/// The number of bytes that are read from a refused client, and the time limit.
 const DRAINED_BYTES: u64 = 64 * 1024;
 const DRAINING: Duration = Duration::from_secs(1);
 /// The method of the first line.
@@ -81,7 +81,7 @@ pub(crate) async fn serve<S: Service>(stream: TcpStream, client: Client, service
         }
     };
     if !matches!(read, Ok(Ok(_))) {
-        return refuse(&mut output, None, Refusal::invalid("no token came in time")).await;
+        return refuse(&mut output, None, Refusal::invalid("no token arrived in time")).await;
     }
     let first = serde_json::from_slice::<First<'_>>(&line).ok().filter(|first| first.method == AUTHENTICATE);
     let id = first.as_ref().and_then(|first| first.id);

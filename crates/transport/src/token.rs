@@ -26,7 +26,7 @@ pub enum TokenError {
     #[error("could not write the token file {path}", path = .path.display())]
     Write { path: PathBuf, source: io::Error },
     /// Others can read or change the file.
-    #[error("the token file {path} belongs to somebody else or can be read by others; chmod 600 it", path = .path.display())]
+    #[error("the token file {path} belongs to another user or can be read by others; run chmod 600 on it", path = .path.display())]
     Exposed { path: PathBuf },
     /// It is too short, too long, or has characters that a header cannot carry.
     #[error("a token has {} to {} visible characters without spaces", LENGTHS.start(), LENGTHS.end())]

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 /// The maximum path length in a socket address.
 const PATH_BYTES: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
-/// How long a server may take to accept the connection that tests whether it is alive.
+/// The time limit for a server to accept the connection that tests whether it is alive.
 const KNOCK: Duration = Duration::from_secs(1);
 /// The number of attempts to take the lock, because a process that looks up the owner holds it for a moment.
 const LOCK_TRIES: u32 = 5;
@@ -123,7 +123,7 @@ fn checked(path: &Path) -> Result<PathBuf, SocketError> {
         return is_unsafe(parent, "it is a symbolic link");
     }
     if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
-        return is_unsafe(parent, "it belongs to somebody else");
+        return is_unsafe(parent, "it belongs to another user");
     }
     let parent = parent.canonicalize().map_err(failed)?;
     for folder in parent.ancestors() {

@@ -36,7 +36,7 @@ use crate::token::Token;
 
 /// The maximum size of a request's headers, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
-/// How long a client may take for the closing handshake.
+/// The time limit of the closing handshake.
 const LEAVE_TAKING: Duration = Duration::from_secs(1);
 
 /// The state of a client before it is admitted.

@@ -15,7 +15,7 @@ use crate::key::Key;
 use crate::pager::Pager;
 use crate::{Ink, Row, Span, Style, visible};
 
-/// How long the keyboard must be idle before the choices are shown.
+/// The time for which the keyboard must be idle before the choices are shown.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// The longest command that a person can be expected to read. A longer one can only be declined.
@@ -304,7 +304,7 @@ impl Question {
                     write(Style::Plain, "\n");
                 }
                 if !self.may_be_allowed {
-                    write(Style::Red, "  the command is too long to be shown whole, so it can only be refused\n");
+                    write(Style::Red, "  the command is too long to be shown in full, so it can only be declined\n");
                 }
                 write(Style::Dim, &format!("  in {}\n", on_one_line(cwd)));
             }
@@ -316,7 +316,7 @@ impl Question {
                     write(Style::Dim, &format!("  for this session: all changes below {root}\n"));
                 }
                 if !self.may_be_allowed {
-                    write(Style::Red, "  the changes are too long to be shown whole, so they can only be refused\n");
+                    write(Style::Red, "  the changes are too long to be shown in full, so they can only be declined\n");
                 }
             }
         }

@@ -69,7 +69,6 @@ impl ConversationItem {
     /// Encodes an item.
     ///
     /// # Errors
-    ///
     /// Only if an item contained a value that JSON cannot express, which none does.
     pub fn new(item: &Arc<ResponseItem>) -> Result<Self, serde_json::Error> {
         if text_bytes(item) < LARGE_BYTES {
@@ -136,7 +135,6 @@ impl ConversationItem {
     /// memory.
     ///
     /// # Errors
-    ///
     /// If the JSON, which may come from a file, is not an item.
     pub fn typed(&self) -> Result<Arc<ResponseItem>, serde_json::Error> {
         match &self.0.form {
@@ -149,7 +147,6 @@ impl ConversationItem {
     /// cached, so requests in that form also begin with the same bytes; other forms are encoded each time.
     ///
     /// # Errors
-    ///
     /// If the JSON, which may come from a file, is not an item.
     pub fn on_wire(
         &self,

@@ -9,8 +9,8 @@ use crate::forms::{same_word, take};
 
 /// The answer to an approval request.
 ///
-/// It is read in the words of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
-/// …}`. It is written in the words of the submission queue.
+/// It is read in the spelling of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
+/// …}`. It is written as in the submission queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

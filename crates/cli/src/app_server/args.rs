@@ -18,7 +18,7 @@ pub(crate) struct AppServerArgs {
     /// Default dialect for clients that do not choose one
     #[arg(long, value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<DialectArg>,
-    /// Where clients come in
+    /// Addresses to listen on
     #[command(flatten)]
     pub(crate) listening: ListenArgs,
     /// Other ways to run it
@@ -84,7 +84,7 @@ impl From<EmulatedRelease> for ProtocolRelease {
     }
 }
 
-/// Where clients come in, and how many.
+/// The addresses of the server, and the limit of its clients.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListenArgs {
     /// Address to listen on; may be repeated

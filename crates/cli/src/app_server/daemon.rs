@@ -19,12 +19,12 @@ use crate::args::Shared;
 use crate::console;
 use crate::failure::ErrorWithHint;
 
-/// How long a server may take to start.
+/// The time limit for a server to start.
 const START: Duration = Duration::from_secs(15);
-/// How long a server may take to stop by itself, and after it is killed.
+/// The time limits for a server to stop by itself, and after it is killed.
 const STOP: Duration = Duration::from_secs(40);
 const KILL: Duration = Duration::from_secs(5);
-/// How long a running server may take to answer.
+/// The time limit for a running server to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 /// The maximum number of bytes shown of a failed server's output.
 const COMPLAINT_BYTES: u64 = 4096;

@@ -18,7 +18,7 @@ use crate::{console, memory, signals};
 
 /// The minimum interval between unloading threads for lack of descriptors.
 const BETWEEN_UNLOADINGS: Duration = Duration::from_millis(200);
-/// How long running turns may take to stop.
+/// The time limit for running turns to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);
 
 /// Serves until a signal arrives, or until standard input closes if that is served too.
@@ -85,7 +85,7 @@ async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::
         let bound = Listener::bind(&with_path(address, start.config.home()), options).await;
         let listener = bound.map_err(|error| match error {
             BindError::Remote { .. } => {
-                let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or say --allow-remote".to_owned();
+                let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or pass --allow-remote".to_owned();
                 anyhow::Error::from(ErrorWithHint { what: error.to_string(), hint })
             }
             error => error.into(),
@@ -135,7 +135,7 @@ async fn free_descriptors(app: &AppServer, shortage: &Shortage) {
         shortage.reported().await;
         let unloaded = app.unload_unsubscribed().await;
         if unloaded > 0 {
-            say(&format!("too many files are open; {unloaded} threads that nobody listens to were unloaded"));
+            say(&format!("too many files are open; {unloaded} threads without subscribers were unloaded"));
         }
         tokio::time::sleep(BETWEEN_UNLOADINGS).await;
     }

@@ -12,7 +12,7 @@ use codex_files::Links;
 
 /// The maximum size of a file. One older file is kept.
 const FILE_BYTES: u64 = 1024 * 1024;
-/// How long to wait for pending output on exit. Child processes may hold standard error open.
+/// The time to wait for pending output on exit. Child processes may hold standard error open.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An open log.

@@ -17,7 +17,7 @@ use super::setup::ChatEnvironment;
 use crate::local;
 use crate::transcript::Style;
 
-/// How long a local server may take to answer.
+/// The time limit for a local server to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const LONGEST_KEY: usize = 4096;

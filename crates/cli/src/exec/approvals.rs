@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::args::Approvals;
 use crate::console;
 
-/// How long the other side of a socket may take to read a request.
+/// The time limit for the other side of a socket to read a request.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// An answer, possibly to a request that was not made yet.
@@ -153,7 +153,7 @@ fn listen(input: impl Read + Send + 'static) -> UnboundedReceiver<Answer> {
                     }
                 }
                 Err(error) => {
-                    console::note(format_args!("warning: this is no answer: {error}"));
+                    console::note(format_args!("warning: not an answer: {error}"));
                 }
             }
         }

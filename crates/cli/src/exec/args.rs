@@ -43,7 +43,6 @@ pub(crate) struct ImageArgs {
     pub(crate) images: Vec<PathBuf>,
 }
 
-/// Which thread.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExecForm {
     /// Resume a thread
@@ -153,10 +152,10 @@ pub(crate) struct ExecOptions {
     /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Who answers approval requests: policy, deny, stdio or unix:PATH
+    /// Source of answers to approval requests: policy, deny, stdio or unix:PATH
     ///
-    /// Without this option nothing is asked: the approval policy is `never`, and what is not allowed fails. With it the
-    /// configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
+    /// Without this option nothing is asked: the approval policy is `never`, and actions that are not allowed fail. With
+    /// it the configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
     /// request. `stdio` prints each request as an event of --json and reads answers from standard input; `unix:PATH`
     /// does both over a socket. An answer looks like {"id":"…","decision":"approved"}. One with "command" instead of
     /// "id" is kept for that exact command; one with neither answers the next request.
@@ -237,7 +236,7 @@ fn amount(text: &str) -> Result<f64, String> {
 
 /// Reads a duration: a number of seconds, or a number with ms, s, m or h.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no duration; write 30, 90s, 5m or 1h");
+    let wrong = || format!("`{text}` is not a duration; write 30, 90s, 5m or 1h");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| wrong())?;

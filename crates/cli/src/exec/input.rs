@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::ErrorWithHint;
 
-/// How long to wait for the first byte of additional input.
+/// The time to wait for the first byte of additional input.
 const FIRST: Duration = Duration::from_millis(50);
 
-/// How long to wait between chunks of it.
+/// The time to wait between chunks of it.
 const NEXT: Duration = Duration::from_secs(2);
 
-/// How long to wait for the end of input that is no longer needed.
+/// The time to wait for the end of input that is no longer needed.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// The total time for that, and the maximum size: some writers never end.

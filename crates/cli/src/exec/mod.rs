@@ -38,7 +38,7 @@ use crate::args::Shared;
 use crate::console::{self, Clean};
 use crate::signals;
 
-/// How long the last lines may take to be read after a timeout.
+/// The time limit for writing the last lines after a timeout.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The largest schema.

@@ -209,7 +209,7 @@ fn revealed(values: &BTreeMap<String, Secret>) -> Option<BTreeMap<&String, &str>
     (!values.is_empty()).then(revealed)
 }
 
-/// How requests to a server are authenticated, for programs and for people.
+/// The authentication of requests to a server, for programs and for people.
 fn auth(server: &McpServer) -> (&'static str, &'static str) {
     match &server.transport {
         McpTransport::Http(address) if address.bearer_token_env_var.is_some() => ("bearer_token", "Bearer token"),

@@ -44,7 +44,7 @@ pub(crate) struct ThreadArg {
     pub(crate) thread: String,
 }
 
-/// Which threads to list.
+/// The filter of a list.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListArgs {
     /// Print JSON

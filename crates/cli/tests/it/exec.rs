@@ -79,7 +79,7 @@ fn a_prompt_on_standard_input_and_data_next_to_one() {
     }
     let run = exec(&scripted(HELLO), &[], " \n");
     assert_eq!(run.code, Some(1));
-    assert_eq!(run.stderr, "error: no prompt: standard input was empty\n");
+    assert_eq!(run.stderr, "error: no prompt: pass one as an argument or on standard input\n");
 }
 
 #[test]

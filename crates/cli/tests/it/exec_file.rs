@@ -29,7 +29,7 @@ fn a_model_cannot_send_it_elsewhere() {
     for (file, script, told) in [
         ("last.txt", "rm -f last.txt; ln -s ../outside/file last.txt", "it is a link"),
         ("last.txt", "rm -f last.txt; ln -s ../outside/new last.txt", "it is a link"),
-        ("last.txt", "rm -f last.txt; mkfifo last.txt", "it is a pipe or a socket that nobody reads"),
+        ("last.txt", "rm -f last.txt; mkfifo last.txt", "it is a pipe or a socket without a reader"),
         ("sub/file", "mv sub sub2; ln -s ../outside sub", "it was moved or replaced in the meantime"),
     ] {
         let place = running(script);
@@ -53,7 +53,7 @@ fn an_unwritable_target_is_reported_before_the_first_request() {
     for (file, why) in [
         ("gone/last.txt", "No such file or directory (os error 2)\n"),
         (".", "it is a folder\n"),
-        ("link", "it is a link, and links are not followed here\nhint: name the file that is meant itself\n"),
+        ("link", "it is a link, and links are not followed here\nhint: name its target instead\n"),
     ] {
         let run = exec(&place, &["-o", file, "hi"], "");
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::shapes;
 
-/// How long to wait for the program before a test fails.
+/// The time to wait for the program before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folders of one run: `home` for `CODEX_HOME`, `user` for `HOME`, `tmp` for `TMPDIR`, `project` to work in.

@@ -18,10 +18,10 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::program::Place;
 
-/// How long to wait for output before a test fails.
+/// The time to wait for output before a test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long the reader waits before it checks whether to stop.
+/// The time after which the reader checks whether to stop.
 const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The program in a terminal. It is killed when dropped.

@@ -19,13 +19,13 @@ fn check(place: &Place, run: &Run, expected: &str) {
 fn a_picture_that_is_none() {
     let place = scripted(HELLO).file("project/notes.txt", "text");
     let args = ["exec", "--skip-git-repo-check", "-i", "notes.txt", "look"];
-    let why = "error: --image: could not read notes.txt: it is no PNG, JPEG, GIF or WebP\n";
+    let why = "error: --image: could not read notes.txt: it is not a PNG, JPEG, GIF or WebP image\n";
     check(&place, &place.run(&args, ""), why);
     let args = ["exec", "--skip-git-repo-check", "-i", ".", "look"];
     check(&place, &place.run(&args, ""), "error: --image: could not read .: it is not a regular file\n");
     let shown = Pty::start(&place.variable("TERM", "xterm"), &["-i", "notes.txt", "look"]).wait();
     assert_eq!(shown.code, Some(1));
-    assert!(shown.text.contains("notes.txt: it is no PNG, JPEG, GIF or WebP"), "{}", shown.text);
+    assert!(shown.text.contains("notes.txt: it is not a PNG, JPEG, GIF or WebP image"), "{}", shown.text);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::chat::{asked_about, place};
 use crate::program::Place;
 
-/// How long to wait for output.
+/// The time to wait for output.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The polling interval.
 const GLANCE: Duration = Duration::from_millis(50);

@@ -129,25 +129,25 @@ fn broken_json_has_line_and_column() {
         "{\n  \"OPENAI_API_KEY\": \"sk-1\n}",
         expect![[r#"
             @/auth.json:2:25: control character (\u0000-\u001F) found while parsing a string
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n  \"OPENAI_API_KEY\": sk-1\n}",
         expect![[r#"
             @/auth.json:2:21: expected value
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "",
         expect![[r#"
             @/auth.json:1:1: EOF while parsing a value
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         b"{\"OPENAI_API_KEY\": \"\xff",
         expect![[r#"
             @/auth.json:1:21: invalid UTF-8
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
 }
 
@@ -157,31 +157,31 @@ fn wrong_members_are_named_but_never_shown() {
         "{\n\n\"OPENAI_API_KEY\": [\"sk-1\"]}",
         expect![[r#"
             @/auth.json:3: OPENAI_API_KEY: expected a string, found an array
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\"tokens\": {\n\"access_token\": 5}}",
         expect![[r#"
             @/auth.json:2: tokens.access_token: expected a string, found a number
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n\"tokens\": {\"id_token\": \"sk-1\"}}",
         expect![[r#"
             @/auth.json:2: tokens.access_token: missing
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "{\n\"tokens\": \"sk-1\"}",
         expect![[r#"
             @/auth.json:2: tokens: expected an object, found a string
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
     check_file(
         "\n\"sk-1\"",
         expect![[r#"
             @/auth.json:2: the file: expected an object, found a string
-            hint: mend the file, or remove it and set OPENAI_API_KEY"#]],
+            hint: fix the file, or remove it and set OPENAI_API_KEY"#]],
     );
 }
 

@@ -219,7 +219,7 @@ fn bad_overrides_are_reported_with_their_key() {
         expect![[r#"
             -c =…: bad key
             caused by: the key is empty
-            hint: separate segments with dots, and quote one that holds a dot: projects."/a.b".trust_level"#]],
+            hint: separate segments with dots, and quote one that contains a dot: projects."/a.b".trust_level"#]],
     );
     check_error(
         "",

@@ -253,21 +253,21 @@ fn broken_overrides_are_named() {
         expect![[r#"
             -c =…: bad key
             caused by: the key is empty
-            hint: separate segments with dots, and quote one that holds a dot: projects."/a.b".trust_level"#]],
+            hint: separate segments with dots, and quote one that contains a dot: projects."/a.b".trust_level"#]],
     );
     check_override(
         "a..b=1",
         expect![[r#"
             -c a..b=…: bad key
             caused by: a segment between the dots of the key is empty
-            hint: separate segments with dots, and quote one that holds a dot: projects."/a.b".trust_level"#]],
+            hint: separate segments with dots, and quote one that contains a dot: projects."/a.b".trust_level"#]],
     );
     check_override(
         "a.\"b=sk-secret",
         expect![[r#"
             -c a."b=…: bad key
             caused by: the quotes in the key are not closed, or not around a whole segment
-            hint: separate segments with dots, and quote one that holds a dot: projects."/a.b".trust_level"#]],
+            hint: separate segments with dots, and quote one that contains a dot: projects."/a.b".trust_level"#]],
     );
     check_override(
         &format!("a={}", "{a=".repeat(99) + "1" + &"}".repeat(99)),
@@ -314,7 +314,7 @@ fn requests_have_dotted_names_and_json_values() {
         expect![[r#"
             config in the request: bad key "a..b"
             caused by: a segment between the dots of the key is empty
-            hint: separate segments with dots, and quote one that holds a dot: projects."/a.b".trust_level"#]],
+            hint: separate segments with dots, and quote one that contains a dot: projects."/a.b".trust_level"#]],
     );
 }
 

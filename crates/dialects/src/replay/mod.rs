@@ -64,7 +64,6 @@ impl Replay {
     /// Opens a thread whose lines can be read more than once.
     ///
     /// # Errors
-    ///
     /// When it cannot be read.
     pub fn open(
         place: &Path,
@@ -84,7 +83,6 @@ impl Replay {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    ///
     /// When the rest of the file cannot be read.
     pub fn next_line(&mut self) -> Result<Option<TimedLine>, StoreError> {
         while self.waiting.is_empty() && !self.is_over {

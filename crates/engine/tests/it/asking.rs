@@ -85,7 +85,10 @@ async fn typing_into_a_command_that_was_only_harmless_is_asked_about() {
     let events = turn(&mut client, ReviewDecision::Denied).await;
     assert_eq!(asked(&events), ["write_stdin --session 1 one\n", "write_stdin --session 1 two\n"]);
     let first = &questions(&events)[0];
-    assert_eq!(first.reason.as_deref(), Some("to type this into `/bin/sh -c cat`, about which nobody was asked"));
+    assert_eq!(
+        first.reason.as_deref(),
+        Some("to type this into `/bin/sh -c cat`, which was started without an approval")
+    );
     assert!(matches!(&first.kind, QuestionKind::Command { amendment: None, .. }), "no rule is about what is typed");
     let told = outputs(&client);
     assert!(told[1].contains("Process running with session ID 1"), "to look is free: {}", told[1]);

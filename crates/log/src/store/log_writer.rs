@@ -22,7 +22,6 @@ pub trait LogWriter: fmt::Debug + Send {
     /// Adds a line with its type and the time of its event, in milliseconds of Unix time, to the waiting ones.
     ///
     /// # Errors
-    ///
     /// When the line cannot be encoded. If a part was already written and that failed, no lines wait any more.
     fn append(&mut self, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), StoreError>;
 
@@ -109,7 +108,6 @@ impl From<serde_json::Error> for LineError {
 /// Writes a line in the canonical form, with its line end.
 ///
 /// # Errors
-///
 /// When the payload cannot be encoded, or the output fails.
 pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<'_>) -> Result<(), LineError> {
     write_numbered_line(out, at_ms, None, kind, payload)
@@ -119,7 +117,6 @@ pub fn write_line(out: &mut dyn Write, at_ms: i64, kind: &str, payload: Payload<
 /// line without one.
 ///
 /// # Errors
-///
 /// When the payload cannot be encoded, or the output fails.
 pub fn write_numbered_line(
     out: &mut dyn Write,

@@ -182,7 +182,6 @@ pub trait LineSource: Debug + Send {
     /// The next line; `None` at the end.
     ///
     /// # Errors
-    ///
     /// When the rest cannot be read.
     fn next_entry(&mut self) -> Result<Option<Entry<'_>>, StoreError>;
 }

@@ -35,7 +35,6 @@ impl ClientInfo {
     /// Checks that requests on the client's behalf can carry its name.
     ///
     /// # Errors
-    ///
     /// If the name is not a valid header value.
     pub fn check_name(&self) -> Result<(), ErrorObject> {
         if self.name.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {

@@ -254,7 +254,7 @@ pub struct ThreadResumeParams {
     /// Its file.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// A conversation to go on with.
+    /// A conversation to continue.
     #[serde(default)]
     pub history: Option<Vec<Value>>,
     /// Whether the client does not want the turns.

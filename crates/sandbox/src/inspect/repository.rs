@@ -54,7 +54,7 @@ impl Inspector<'_> {
         let Some(stamp) = self.is_changed(folder, git, name, all) else { return };
         let (path, name) = (git.join(name), OsStr::new(name));
         if stamp.kind() != EntryKind::File {
-            return self.move_aside(folder, git, name, "a configuration of git that is no file");
+            return self.move_aside(folder, git, name, "a git configuration that is not a file");
         }
         let Some(text) = disarm::read(folder, name) else { return };
         let parsed = config::parse(&text);
@@ -159,10 +159,10 @@ impl Inspector<'_> {
             if self.is_changed(&folder, &at, "strategy", all).is_some()
                 && disarm::read(&folder, "strategy").is_some_and(|text| !sequencer::is_known_strategy(&text))
             {
-                self.move_aside(&folder, &at, OsStr::new("strategy"), "a merge strategy that is no part of git");
+                self.move_aside(&folder, &at, OsStr::new("strategy"), "a merge strategy that is not part of git");
             }
             if self.is_changed(&folder, &at, "opts", all).is_some() && has_foreign_strategy(&folder) {
-                self.move_aside(&folder, &at, OsStr::new("opts"), "a merge strategy that is no part of git");
+                self.move_aside(&folder, &at, OsStr::new("opts"), "a merge strategy that is not part of git");
             }
         }
     }

@@ -74,7 +74,7 @@ fn candidates(program: &OsString, env: &[(OsString, OsString)]) -> Result<Vec<CS
     path.as_bytes().split(|byte| *byte == b':').map(in_folder).collect()
 }
 
-/// How the command is confined.
+/// The confinement of the command.
 pub(super) struct Confined {
     /// The namespaces and mounts, on the first level.
     pub(super) world: Option<NamespacePlan>,

@@ -403,7 +403,7 @@ fn not_initialized() -> ErrorObject {
 fn tracing_line(error: &serde_json::Error) {
     // The error may quote the line, and standard error may be a terminal.
     let error = error.to_string().replace(codex_wire::command_line::is_deceptive, "\u{fffd}");
-    eprintln!("codex: a line that is no message was passed over: {error}");
+    eprintln!("codex: skipped a line that is not a message: {error}");
 }
 
 /// The id of a truncated message, if it precedes every nested value.

@@ -82,7 +82,6 @@ impl AppServer {
     /// A single client owns its threads: they end with it, running turns are interrupted, and everything is written.
     ///
     /// # Errors
-    ///
     /// When input or output fails for another reason than that the client has disconnected.
     pub async fn serve_alone<R, W>(&self, input: R, output: W) -> std::io::Result<()>
     where

@@ -38,7 +38,6 @@ impl AppServer {
     /// same happens when the returned future is dropped.
     ///
     /// # Errors
-    ///
     /// When input or output fails for another reason than that the client has disconnected.
     pub async fn serve<R, W>(&self, input: R, output: W) -> std::io::Result<()>
     where

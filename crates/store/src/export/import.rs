@@ -27,7 +27,7 @@ pub enum ImportError {
     #[error("could not read the bundle")]
     Read(#[source] io::Error),
     /// It is something else.
-    #[error("this is not a bundle of a thread")]
+    #[error("not a thread bundle")]
     NotABundle,
     /// It was written by a later release.
     #[error("unsupported bundle version {version}; the newest supported version is {VERSION}")]

@@ -17,7 +17,7 @@ pub(crate) const INDEX_FILE: &str = "thread-index.sqlite";
 /// Incremented when the tables change: an index of another version is rebuilt.
 const VERSION: i64 = 1;
 
-/// How long another process may write before we continue without writing.
+/// The time to wait for another process to finish writing, before we continue without writing.
 const BUSY: Duration = Duration::from_secs(2);
 
 /// The `statfs` type of NFS, where a write-ahead log in shared memory does not work.

@@ -18,7 +18,8 @@ use crate::threads::{ARCHIVED, FileState, NAMES_FILE, RolloutName, SESSIONS, rea
 /// A folder that changed this recently may change again without a new timestamp, so it is read again next time.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// How long searches trust the known sizes of files that other releases write. Our own writers notify the index.
+/// The time for which searches trust the known sizes of files that other releases write. Our own writers notify the
+/// index.
 const FILES_PAUSE: Duration = Duration::from_secs(5);
 
 /// The depth of day folders below the sessions folder.

@@ -28,7 +28,7 @@ use sectioned::Members;
 /// The time that a search may spend on texts that are not indexed yet.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);
 
-/// How long the background thread reads texts before it lets others write.
+/// The time that the background thread reads texts before it lets others write.
 const BACKGROUND_STEP: Duration = Duration::from_millis(200);
 
 /// The reason why the index could not answer.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::backward::{BackwardLines, Span};
 use super::lines::LONGEST_LINE;
 
-/// How much more is read after the compaction was found, to find earlier settings and token counts.
+/// The number of bytes that are read after the compaction was found, to find earlier settings and token counts.
 const LOOK_BEHIND: u64 = 16 << 20;
 
 /// The maximum number of bytes of user messages that are carried over a compaction that does not record what remains.

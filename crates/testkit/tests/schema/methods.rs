@@ -8,13 +8,18 @@ use serde_json::Value;
 const HEAD: &str = "\
 # Methods and events
 
-Everything that crosses the wire, by dialect. This page is written by a test from the tables that requests are
-dispatched by; `codex app-server generate-json-schema --out DIR` and `generate-ts --out DIR` print the types.
+All methods, notifications and events, by dialect. A test generates this page from the dispatch tables. These commands
+print the types:
 
-*Dialect* is the one of the app-server: v1 speaks of conversations, v2 of threads; a connection may speak both. A dash
-means nothing: no parameters, or an empty answer. *Served* says in which order: `thread` after earlier requests about
-the same thread, `connection` before the next line is read, `process` beside all others. *Since* is the first release
-of the protocol that had the method.
+```sh
+codex app-server generate-json-schema --out protocol-schema
+codex app-server generate-ts --out protocol-ts
+```
+
+*Dialect* is that of the app-server: v1 has conversations, v2 has threads; a connection may use both. A dash stands for
+no parameters or an empty answer. *Served* is the order: `thread` after earlier requests about the same thread,
+`connection` before the next line is read, `process` concurrently with all others. *Since* is the first release of the
+protocol that had the method.
 ";
 
 pub(crate) fn page(bundle: &Value) -> String {

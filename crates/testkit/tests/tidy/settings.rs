@@ -2,7 +2,7 @@
 
 use crate::{no_complaints, sources};
 
-/// How a feature, and a key of the tree, is looked up by name.
+/// The calls that look up a feature, or a key of the tree, by name.
 const ASKED: &[(&str, &str)] = &[("features.get(\"", "features."), ("tree.get(&[\"", "")];
 
 #[test]

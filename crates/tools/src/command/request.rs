@@ -188,7 +188,7 @@ impl CommandRequest {
             is_users_own: false,
             is_escalated: false,
             confinement: Confinement::Usual,
-            justification: Some(format!("to type this into `{into_line}`, about which nobody was asked")),
+            justification: Some(format!("to type this into `{into_line}`, which was started without an approval")),
             terminal: None,
             typed: Some(typed),
         }

@@ -176,11 +176,11 @@ async fn a_question_without_an_answer_is_declined() {
     let mut calls = lifecycle(Arc::new(OpenGate));
     let (_folder, cx) = context(&calls);
     calls.begin(call("a", "ask"), &cx);
-    assert_eq!(shown(&calls.next().await), "nobody answered within 5 s, so the patch was denied; asked a#2");
+    assert_eq!(shown(&calls.next().await), "no answer arrived within 5 s, so the patch was denied; asked a#2");
     calls.expect_no_answers();
     assert_eq!(
         shown(&calls.next().await),
-        "nobody can answer any more, so the patch was denied; ended a: [false, false]"
+        "no client can answer it any more, so the patch was denied; ended a: [false, false]"
     );
 }
 

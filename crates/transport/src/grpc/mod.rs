@@ -29,7 +29,7 @@ use crate::ws::is_own_name;
 pub(crate) const PATH: &str = "/codex.app_server.v1.AppServer/Connect";
 /// The maximum number of concurrent calls on one connection. Each is a client.
 const CALLS: u32 = 8;
-/// How long a connection may stay without a call after one has ended.
+/// The time that a connection may stay without a call after one has ended.
 const BETWEEN_CALLS: Duration = Duration::from_secs(1);
 /// The maximum size of the headers of a call, in bytes.
 const HEAD_BYTES: u32 = 16 * 1024;

@@ -11,10 +11,10 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 
 use crate::world::World;
 
-/// How long to wait for a message before the test fails.
+/// The time to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long finding room may take. Holding a place for longer is a bug.
+/// The time limit for finding a free place. Holding a place for longer is a bug.
 const SOON: Duration = Duration::from_secs(10);
 
 pub(crate) struct Client {

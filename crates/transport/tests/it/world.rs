@@ -109,7 +109,7 @@ impl World {
         let service = move |input, output| {
             let server = server.clone();
             async move {
-                // How a client leaves does not matter.
+                // The way in which a client disconnects does not matter.
                 let _: std::io::Result<()> = server.serve(input, output).await;
             }
         };

@@ -22,10 +22,10 @@ const PIPE_BYTES: usize = 256 * 1024;
 /// The timeout of a request. Opening a long thread takes longest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the background server may take to list its open threads.
+/// The time limit for the background server to list its open threads.
 const DAEMON: Duration = Duration::from_secs(3);
 
-/// How long the server may take to flush everything when the chat is over.
+/// The time limit for the server to flush everything when the chat is over.
 const LAST_WRITES: Duration = Duration::from_secs(30);
 
 /// A message that is not a response.

@@ -15,13 +15,13 @@ pub struct Refused(pub(crate) String);
 pub enum ChatError {
     #[error(transparent)]
     Refused(#[from] Refused),
-    #[error("no answer to {0} came in time")]
+    #[error("the server did not answer {0} in time")]
     Late(String),
     #[error("the server is gone")]
     Gone(#[source] io::Error),
     #[error("the server stopped")]
     Stopped,
-    #[error("the server said something that is no message")]
+    #[error("the server sent a line that is not a message")]
     NoMessage(#[source] serde_json::Error),
     #[error("a message could not be encoded or decoded")]
     Json(#[from] serde_json::Error),

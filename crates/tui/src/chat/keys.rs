@@ -20,10 +20,10 @@ use tokio::time::Instant;
 
 pub use crate::key::Key;
 
-/// How long the reader waits for a key before it checks for other requests.
+/// The time that the reader waits for a key before it checks for other requests.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// How long the rest of a split sequence may take.
+/// The time limit for the rest of a split sequence.
 const ESCAPE: Duration = Duration::from_millis(50);
 
 /// The capacity of the key queue; a terminal that sends more is not read for a while.

@@ -133,7 +133,7 @@ async fn switch(
         if let Some(name) = params.enablement.keys().find(|name| !is_known(name)) {
             let known: Vec<&str> = known.iter().map(|feature| feature.name).collect();
             let known = known.join(", ");
-            return Err(ErrorObject::invalid(format!("there is no feature `{name}` to switch; there are: {known}")));
+            return Err(ErrorObject::invalid(format!("unknown feature `{name}`; known features: {known}")));
         }
         host.start.config.switch(params.enablement.clone());
         Ok(params)

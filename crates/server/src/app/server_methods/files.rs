@@ -165,7 +165,10 @@ async fn remove(connection: &Arc<Connection>, params: FsRemoveParams) -> Result<
     let path = absolute(params.path)?;
     in_place(&connection.host.places.files, disk::LONG, move || {
         if path.file_name().is_none() {
-            return Err(ErrorObject::invalid(format!("{} has no name of its own to be removed by", path.display())));
+            return Err(ErrorObject::invalid(format!(
+                "{} cannot be removed, because its path does not end with a name",
+                path.display()
+            )));
         }
         let removed = match fs::symlink_metadata(&path) {
             Ok(metadata) if !metadata.is_dir() => fs::remove_file(&path),

@@ -71,7 +71,9 @@ impl ThreadSubscriber {
     fn tell_of_loss(&mut self) {
         let lost = self.backlog.take_lost();
         if lost > 0 {
-            let message = format!("{lost} events were not kept while nobody listened; the thread's file has them");
+            let message = format!(
+                "{lost} events were dropped because the conversation had no listener; they are in the thread's file"
+            );
             let event = EventMsg::BackgroundEvent(BackgroundEventEvent { message: message.clone() });
             self.send_event(None, &event, now_ms());
             let warning = Warning { thread_id: Some(self.thread.id().to_string()), message };

@@ -73,7 +73,7 @@ impl Drop for Cutter {
     }
 }
 
-/// Forwards bytes until either side ends or its allowance is used up; then both connections end at once.
+/// Forwards bytes until either side ends or its allowance is exhausted; then both connections end at once.
 async fn pass(
     client: impl AsyncRead + AsyncWrite + Send,
     server: impl AsyncRead + AsyncWrite + Send,

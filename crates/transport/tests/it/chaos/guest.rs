@@ -11,7 +11,7 @@ use super::cutter::{Allowance, Cutter};
 use super::view::View;
 use crate::world::World;
 
-/// How long to wait for a message before the test fails.
+/// The time to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client with its state across connections.
@@ -25,7 +25,7 @@ pub(super) struct Guest {
     /// Input that has arrived: the thread, the client's key, and the turn.
     pub(super) heard: Vec<(String, String, String)>,
     said: usize,
-    /// How often it could resume, and how often it had to start over.
+    /// The number of times that it could resume, and that it had to start over.
     pub(super) went_on: usize,
     pub(super) began_anew: usize,
 }
@@ -98,7 +98,8 @@ impl Guest {
         self.views.values_mut().for_each(View::cut);
     }
 
-    /// Where the next connection is cut: while it is made, early, later, or in one of this client's messages.
+    /// The point where the next connection is cut: during the handshake, early, later, or in one of this client's
+    /// messages.
     fn draw(&mut self) -> Allowance {
         match self.chance.u8(..10) {
             0 | 1 => Allowance { to_client: self.chance.u64(..6_000), ..Allowance::ALL },
