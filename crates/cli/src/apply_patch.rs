@@ -41,7 +41,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
     let Some(text) = text else { return say(2, format_args!("Usage: {NAME} 'PATCH', or the patch on standard input")) };
     match applied(&text) {
         Ok(summary) if console::document().write_all(summary.as_bytes()).is_ok() => ExitCode::SUCCESS,
-        // The files are changed, but the caller cannot be told.
+        // The files are changed, but the result cannot be printed.
         Ok(_) => ExitCode::FAILURE,
         Err(error) => say(1, format_args!("{error:#}")),
     }

@@ -76,8 +76,8 @@ pub(crate) enum Command {
     AppServer(Lazy<AppServerArgs>),
     /// Serve this agent as tools of an MCP client, over stdin and stdout
     ///
-    /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Commands and changes
-    /// that need an approval are asked about with elicitations. The end of the input ends the server.
+    /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Approvals are requested
+    /// with elicitations. The end of the input ends the server.
     McpServer(Lazy<NoArgs>),
     /// List, show, add and remove MCP servers
     ///
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Completion(Lazy<CompletionArgs>),
 }
 
-/// Options of a command that has none of its own.
+/// Options of a command without options.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct NoArgs {}
 

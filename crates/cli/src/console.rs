@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_character_may_come_in_pieces() {
         assert_eq!(cleaned(&[b"\xf0\x9f", b"\xa6", b"\x80!"]), "🦀!");
-        // A control in pieces is still one, and half a character is none.
+        // A control sequence in several chunks is still one, and an incomplete character is none.
         assert_eq!(cleaned(&[b"\xc2", b"\x9b31m"]), "\u{fffd}31m");
         assert_eq!(cleaned(&[b"\xc2", b"x", b"\x9b"]), "\u{fffd}x\u{fffd}");
     }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::{TcpStream, ToSocketAddrs};
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -11,14 +10,13 @@ use codex_config::{
     AuditedKey, Bearer, Config, Env, Home, Layers, ModelTable, Overrides, Programs, TokenSource, Verdict, WireApi,
 };
 use codex_log::store::ListQuery;
-use codex_sandbox::{Confinement, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
+use codex_sandbox::SandboxLevel;
 use codex_store::ThreadIndex;
 use codex_tools::trusted_git::writable_folders;
-use codex_wire::policy::SandboxPolicy;
 use serde::Serialize;
 
 use crate::args::{DoctorArgs, Shared};
-use crate::console;
+use crate::{console, sandbox};
 
 /// The recommended and the minimum free space for the home.
 const ENOUGH_BYTES: u64 = 512 * 1024 * 1024;
@@ -151,7 +149,7 @@ fn look(shared: &Shared, env: &Env) -> Report {
             report.findings.push(Finding::bad("config", State::Error, message, hint));
         }
     }
-    report.findings.extend([sandbox(&home), git(env), index(&home)]);
+    report.findings.extend([attacked_sandbox(&home), git(env), index(&home)]);
     report
 }
 
@@ -274,7 +272,7 @@ fn memory(config: &Config) -> Option<Finding> {
 }
 
 /// Attacks the sandbox: a command in a read-only sandbox tries to write.
-fn sandbox(home: &Home) -> Finding {
+fn attacked_sandbox(home: &Home) -> Finding {
     let level = match codex_sandbox::level() {
         SandboxLevel::Namespaces { landlock_abi } => format!("namespaces and seccomp, Landlock {landlock_abi}"),
         SandboxLevel::Landlock { abi } => format!("Landlock {abi} and seccomp"),
@@ -298,28 +296,10 @@ fn attack(home: &Home) -> anyhow::Result<bool> {
     let folder = tempfile::tempdir()?;
     let target = folder.path().join("written");
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let sandbox_context = SandboxContext::of(home.path(), &env);
-    let profile = Profile::new(&SandboxPolicy::ReadOnly, folder.path(), &sandbox_context);
-    let launch = Launch {
-        argv: ["/bin/sh", "-c", "(: > \"$0\") 2>/dev/null; exit 7"]
-            .map(OsString::from)
-            .into_iter()
-            .chain([target.clone().into()])
-            .collect(),
-        cwd: Path::new("/").to_owned(),
-        env,
-        confinement: Confinement::from(profile),
-        stdio: Stdio::Inherit,
-        most_processes: None,
-        most_memory: None,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let exit = runtime.block_on(async {
-        let mut running = codex_sandbox::spawn(launch)?;
-        anyhow::Ok(running.wait().await)
-    })?;
-    let code = exit.shell_code();
-    anyhow::ensure!(code == 7, "the shell ended with status {code}");
+    let shell = ["/bin/sh", "-c", "(: > \"$0\") 2>/dev/null; exit 7"].map(OsString::from);
+    let argv = shell.into_iter().chain([target.clone().into()]).collect();
+    let code = sandbox::run_read_only(home, env, folder.path(), argv)?;
+    anyhow::ensure!(code == Some(7), "the shell ended with {code:?} instead of status 7");
     Ok(target.exists())
 }
 

@@ -15,7 +15,7 @@ use crate::console;
 use crate::failure::ErrorWithHint;
 use crate::proto::ORIGINATOR;
 
-/// Logs in, or says how requests are authorized.
+/// Logs in, or shows how requests are authenticated.
 pub(crate) fn login(shared: &Shared, args: &LoginArgs) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
@@ -117,7 +117,7 @@ pub(crate) fn hint(error: &AuthError) -> Option<String> {
     }
 }
 
-/// Says how requests are authorised; the exit status tells whether they are.
+/// Shows how requests are authenticated, also as the exit status.
 fn status(shared: &Shared, env: &Env, home: &Home) -> anyhow::Result<ExitCode> {
     let config = Config::load(home, env, &shared.overrides())?;
     let mut out = console::out();
@@ -164,7 +164,7 @@ fn whose(auth: &Auth, config: &Config, env: &Env) -> String {
 pub(crate) fn logout(shared: &Shared) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
-    // A broken configuration must not keep anybody from logging out, unless it may name another place.
+    // A broken configuration must not prevent a logout, unless it may name another place.
     let login = match Config::load(&home, &env, &shared.overrides()) {
         Ok(config) => config.login(),
         Err(error) if cfg!(feature = "keyring") => return Err(error.into()),

@@ -1,17 +1,23 @@
 //! `codex sandbox`: runs a command in the sandbox of the model's commands, or explains what that sandbox enforces.
 
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use codex_config::{Config, Env, Home, Runner};
-use codex_sandbox::{Confinement, Findings, Launch, Names, Profile, SandboxContext, SpawnError, Stdio};
+use codex_sandbox::{Confinement, Exit, Findings, Launch, Names, Profile, SandboxContext, SpawnError, Stdio};
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use crate::args::{ConfinedArgs, SandboxArgs, SandboxForm, Shared};
 use crate::console;
 use crate::failure::{self, ErrorWithHint};
 use crate::proto::working_directory;
+
+/// The time limit of a command that this program runs for itself.
+const READ_ONLY_TIME: Duration = Duration::from_secs(10);
 
 /// Runs the command, or explains.
 pub(crate) fn run(shared: &Shared, args: &SandboxArgs) -> anyhow::Result<ExitCode> {
@@ -31,6 +37,31 @@ pub(crate) fn linux(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<Exit
 /// Runs the command, on macOS.
 pub(crate) fn macos(shared: &Shared, args: &ConfinedArgs) -> anyhow::Result<ExitCode> {
     if cfg!(target_os = "macos") { launch(shared, args) } else { bail!("the macOS sandbox is only available on macOS") }
+}
+
+/// Runs a command of this program in a read-only sandbox. Returns its exit status, or `None` after ten seconds.
+pub(crate) fn run_read_only(
+    home: &Home,
+    env: Vec<(OsString, OsString)>,
+    cwd: &Path,
+    argv: Vec<OsString>,
+) -> anyhow::Result<Option<i32>> {
+    let profile = Profile::new(&SandboxPolicy::ReadOnly, cwd, &SandboxContext::of(home.path(), &env));
+    let launch = Launch {
+        argv,
+        cwd: cwd.to_owned(),
+        env,
+        confinement: Confinement::from(profile),
+        stdio: Stdio::Inherit,
+        most_processes: None,
+        most_memory: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut running = codex_sandbox::spawn(launch)?;
+        let ended = tokio::time::timeout(READ_ONLY_TIME, running.wait()).await;
+        Ok(ended.ok().map(Exit::shell_code))
+    })
 }
 
 /// The restrictions of a command here.

@@ -131,7 +131,7 @@ impl<W: Write> Terminal<W> {
         if self.is_verbose && in_brief(message) != message { self.transcript.line(message) } else { Ok(()) }
     }
 
-    /// Prints a line of our own.
+    /// Prints a line of this program.
     pub(crate) fn line(&mut self, text: &str) -> std::io::Result<()> {
         self.take_back()?;
         self.transcript.line(text)?;

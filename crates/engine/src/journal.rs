@@ -10,7 +10,7 @@ use std::sync::Arc;
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
 use codex_log::store::{Commit, LogWriter, StoreError, StoreErrorKind};
-use codex_log::{Body, Class, Event, Item, LogName, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
+use codex_log::{Body, Class, Event, Item, LogId, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
 
@@ -21,7 +21,7 @@ use crate::drafting::Drafting;
 /// Numbers, saves and publishes the events of one thread.
 pub(crate) struct Journal {
     thread: ThreadId,
-    log: LogName,
+    log: LogId,
     writer: Box<dyn LogWriter>,
     /// Events that wait for the write of their lines. They are numbered when they are published; until then, an event
     /// with lines has the offset at which its lines would end.
@@ -48,7 +48,7 @@ impl Journal {
         let recent = ReplayBuffer::at(writer.position());
         Self {
             thread,
-            log: LogName::new(incarnation, ThreadId::fresh()),
+            log: LogId::new(incarnation, ThreadId::fresh()),
             writer,
             waiting: Vec::new(),
             shift: 0,
@@ -82,7 +82,7 @@ impl Journal {
     }
 
     /// The id of this log.
-    pub(crate) fn log(&self) -> LogName {
+    pub(crate) fn log(&self) -> LogId {
         self.log
     }
 
@@ -261,7 +261,7 @@ impl Journal {
         self.shift = self.writer.position().wrapping_sub(expected);
         if let Some(message) = self.writer.take_warning() {
             // The feeds have not seen the lines of the other process.
-            self.log = LogName::new(ThreadId::fresh(), ThreadId::fresh());
+            self.log = LogId::new(ThreadId::fresh(), ThreadId::fresh());
             let event = self.event(None, Body::Warning { message });
             self.waiting.push(event);
         }

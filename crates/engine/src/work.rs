@@ -21,7 +21,8 @@ pub(crate) enum Work {
     Answer(Answer),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
-    /// The time when the account's allowance is restored. After a suspend of the machine, the clock tells.
+    /// The time when the account's allowance is restored. The clock is checked at intervals, because the machine may
+    /// have been suspended.
     Limit {
         deadline: Instant,
         until: SystemTime,

@@ -66,7 +66,7 @@ impl From<Errno> for OutputError {
 pub struct OutputFile {
     path: PathBuf,
     file: File,
-    /// Its folder and name; `None` for a descriptor without a name of its own.
+    /// Its folder and name; `None` for a descriptor without a name.
     place: Option<(OwnedFd, PathBuf)>,
     /// Whether the file is new, so that it is removed again if nothing is written.
     is_new: bool,
@@ -293,7 +293,7 @@ mod tests {
         assert!(place.path("project/new.txt").exists());
         drop(file);
         assert!(!place.path("project/new.txt").exists());
-        // A file that somebody else has put in its place stays.
+        // A file that another program has put in its place stays.
         let file = place.open("project/new.txt").unwrap();
         std::fs::remove_file(place.path("project/new.txt")).unwrap();
         std::fs::write(place.path("project/new.txt"), "theirs").unwrap();

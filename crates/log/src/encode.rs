@@ -192,7 +192,7 @@ struct ItemLine<'a> {
 
 impl<'a> ItemLine<'a> {
     fn of(event: &'a Event, kind: &'static str, item: &'a Item) -> Self {
-        Self { kind, thread_id: event.thread, names: Names::of(event, Some(item)), item: item.kept() }
+        Self { kind, thread_id: event.thread, names: Names::of(event, Some(item)), item: item.stored_form() }
     }
 }
 

@@ -12,7 +12,6 @@ use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::{McpStartupCompleteEvent, McpStartupUpdateEvent};
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
-use codex_wire::name::Name;
 use codex_wire::plan::UpdatePlanArgs;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::{ReviewOutputEvent, ReviewTarget};
@@ -21,30 +20,12 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::settings::Settings;
+use crate::shared_id::shared_id;
 use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
 
-/// The id of a turn: the id of the submission that started it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct TurnId(Arc<str>);
-
-impl TurnId {
-    /// Creates an id from a client's submission id.
-    #[must_use]
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The id as a shared string.
-    #[must_use]
-    pub fn to_name(&self) -> Name {
-        Arc::clone(&self.0).into()
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+shared_id! {
+    /// The id of a turn: the id of the submission that started it.
+    TurnId
 }
 
 /// One entry of a thread's log.

@@ -24,6 +24,7 @@ mod request_item;
 pub mod review;
 mod seq;
 pub mod settings;
+mod shared_id;
 pub mod state;
 pub mod store;
 pub mod turn_marks;
@@ -40,4 +41,4 @@ pub use item::{
 };
 pub use question::{Answer, Elicitation, ElicitationForm, Question, QuestionId, QuestionKind};
 pub use read_state::{ReadState, Unread};
-pub use seq::{LogName, MOST_WITHOUT_LINE, Seq};
+pub use seq::{LogId, MOST_WITHOUT_LINE, Seq};

@@ -61,7 +61,7 @@ impl<'a> Line<'a> {
         if self.text.as_bytes().as_ptr_range().end as usize == payload.end as usize + 1 {
             return None;
         }
-        serde_json::from_str::<MadeBy>(self.text).ok()?.origin.map(Arc::new)
+        serde_json::from_str::<OriginMember>(self.text).ok()?.origin.map(Arc::new)
     }
 
     /// The time of the write, in milliseconds of Unix time; 0 if the line contains none.
@@ -103,7 +103,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct MadeBy {
+struct OriginMember {
     #[serde(default)]
     origin: Option<ItemOrigin>,
 }

@@ -65,12 +65,12 @@ impl fmt::Display for Seq {
 /// The id of a log. Numbers of one load identify the same events for all subscribers; across loads of one incarnation,
 /// only numbers of events with lines do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogName {
+pub struct LogId {
     incarnation: ThreadId,
     load: ThreadId,
 }
 
-impl LogName {
+impl LogId {
     /// The log of an incarnation as it is currently loaded. A saved thread has one incarnation, its own id.
     #[must_use]
     pub const fn new(incarnation: ThreadId, load: ThreadId) -> Self {
@@ -94,7 +94,7 @@ impl LogName {
     }
 }
 
-impl fmt::Display for LogName {
+impl fmt::Display for LogId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.incarnation, self.load)
     }
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn a_log_knows_its_names() {
         let thread = ThreadId::fresh();
-        let [first, second] = [(); 2].map(|()| LogName::new(thread, ThreadId::fresh()));
+        let [first, second] = [(); 2].map(|()| LogId::new(thread, ThreadId::fresh()));
         assert!(first.is(&first.to_string()) && !first.is(&second.to_string()));
         assert!(first.is_same_incarnation(&second.to_string()));
-        let other = LogName::new(ThreadId::fresh(), thread).to_string();
+        let other = LogId::new(ThreadId::fresh(), thread).to_string();
         assert!(!first.is_same_incarnation(&other) && !first.is(&other));
         for nonsense in ["", ".", &thread.to_string()] {
             assert!(!first.is_same_incarnation(nonsense), "{nonsense}");

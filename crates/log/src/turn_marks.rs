@@ -13,7 +13,7 @@ pub struct TurnMarks {
     turns: Vec<TurnMark>,
     /// The first of the lines that may lead to a turn.
     lead: Option<u64>,
-    /// Whether a turn runs that a line said has started.
+    /// Whether a turn with a recorded start is running.
     runs: bool,
 }
 
@@ -24,7 +24,7 @@ struct TurnMark {
     start: u64,
     /// Its name, where the file gives it.
     id: Option<String>,
-    /// Whether the user said something in it.
+    /// Whether it has input of the user.
     is_said: bool,
 }
 
@@ -75,7 +75,7 @@ impl TurnMarks {
         self.lead = None;
     }
 
-    /// Forgets the last turns: from the one that is named, or so many in which the user said something.
+    /// Removes the last turns: from the one that is named, or this many with input of the user.
     fn take_back(&mut self, event: &EventHead<'_>) {
         let is_named =
             |turn: &TurnMark| turn.id.is_some() && turn.id.as_deref() == event.turn_id.as_ref().map(|id| &*id.0);

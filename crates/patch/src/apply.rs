@@ -223,7 +223,7 @@ impl Transaction {
     }
 }
 
-/// Removes a new file. If somebody else has written there since, it stays.
+/// Removes a new file. If another program has written there since, it stays.
 fn withdraw(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identity>) -> Result<(), Errno> {
     match rename_new(folder, name, aside) {
         Err(Errno::NOENT) => Ok(()),
@@ -232,7 +232,7 @@ fn withdraw(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identit
     }
 }
 
-/// Restores an old file in place of a new one. If somebody else has written there since, it stays.
+/// Restores an old file in place of a new one. If another program has written there since, it stays.
 fn put_back(folder: &OwnedFd, aside: &OsStr, name: &OsStr, wrote: Option<Identity>) -> Result<(), Errno> {
     exchange(folder, aside, name)?;
     if is_same(folder, aside, wrote) { Ok(()) } else { exchange(folder, aside, name) }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 use crate::guard::Refused;
-use crate::nearest::{Misfit, Nearest};
+use crate::nearest::{Mismatch, Nearest};
 use crate::place::Misplaced;
 use crate::snapshot::ReadError;
 
@@ -95,10 +95,10 @@ impl Display for NoMatch {
             None => {
                 write!(f, "\nThe nearest place is line {line}, where '{expected}' is expected but '{found}' found.")
             }
-            Some(Misfit::TooEarly) => {
+            Some(Mismatch::TooEarly) => {
                 write!(f, "\nThey are at line {line}, but that is above an anchor or an earlier hunk.")
             }
-            Some(Misfit::NotAtEnd) => write!(f, "\nThey are at line {line}, but that is not the end of the file."),
+            Some(Mismatch::NotAtEnd) => write!(f, "\nThey are at line {line}, but that is not the end of the file."),
         }
     }
 }

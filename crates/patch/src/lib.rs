@@ -32,7 +32,7 @@ pub use command::{Found, from_command};
 pub use error::{ApplyCause, ApplyError, NoMatch, PlanError};
 pub use grammar::{Chunk, Line, LineKind, Operation, Patch};
 pub use guard::{Guard, Refused};
-pub use nearest::{Misfit, Nearest};
+pub use nearest::{Mismatch, Nearest};
 pub use parse::{ParseError, parse};
 pub use plan::Plan;
 pub use program::{PatchError, apply_patch};

@@ -19,12 +19,12 @@ pub struct Nearest {
     /// The expected line, if there is one.
     pub expected: String,
     /// The reason why the place is wrong although all lines match.
-    pub reason: Option<Misfit>,
+    pub reason: Option<Mismatch>,
 }
 
 /// The reason why a place where all lines match is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
+pub enum Mismatch {
     /// It is above the place of an earlier hunk, or above an anchor.
     TooEarly,
     /// It is not at the end of the file.
@@ -38,11 +38,11 @@ pub(crate) fn find(index: &Index, wanted: &[&str], from: usize, at_end: bool) ->
         return Some(nearest(index, wanted, at + offset, offset, None));
     }
     let ends = at + wanted.len() == index.text.len();
-    let reason = if at_end && !ends { Misfit::NotAtEnd } else { Misfit::TooEarly };
+    let reason = if at_end && !ends { Mismatch::NotAtEnd } else { Mismatch::TooEarly };
     Some(nearest(index, wanted, at, 0, Some(reason)))
 }
 
-fn nearest(index: &Index, wanted: &[&str], line: usize, offset: usize, reason: Option<Misfit>) -> Nearest {
+fn nearest(index: &Index, wanted: &[&str], line: usize, offset: usize, reason: Option<Mismatch>) -> Nearest {
     let found = if line < index.text.len() { shortened(index.text.body(line)) } else { String::new() };
     let expected = wanted.get(offset).map(|line| shortened(line.as_bytes())).unwrap_or_default();
     Nearest { line: line + 1, found, expected, reason }

@@ -13,7 +13,7 @@ pub enum PatchError {
     /// It does not match the files. The message uses the wording that scripts and models know from this program, with
     /// paths relative to the folder.
     #[error("{0}")]
-    Misfit(String),
+    Mismatch(String),
     /// It cannot be applied for another reason.
     #[error(transparent)]
     Plan(PlanError),
@@ -66,5 +66,5 @@ fn misfit(patch: &Patch, error: PlanError, cwd: &Path) -> PatchError {
         }
         _ => return PatchError::Plan(error),
     };
-    PatchError::Misfit(words)
+    PatchError::Mismatch(words)
 }

@@ -33,12 +33,12 @@ const ROUNDS: usize = 3;
 
 /// The messages that a client received.
 #[derive(Clone, Default)]
-struct Told {
+struct Received {
     bytes: Arc<Mutex<Vec<u8>>>,
     more: Arc<Notify>,
 }
 
-impl AsyncWrite for Told {
+impl AsyncWrite for Received {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         self.bytes.lock().expect("nobody panics").extend_from_slice(bytes);
         self.more.notify_one();
@@ -54,7 +54,7 @@ impl AsyncWrite for Told {
     }
 }
 
-impl Told {
+impl Received {
     /// Waits until a message has arrived, checking only the end of the input, and discards everything before it.
     async fn until(&self, what: &str) -> String {
         loop {
@@ -75,13 +75,13 @@ impl Told {
 /// A client that reads everything immediately.
 struct Client {
     input: DuplexStream,
-    told: Told,
+    told: Received,
 }
 
 impl Client {
     async fn new(server: &AppServer) -> Self {
         let (input, read) = duplex(64 * 1024);
-        let told = Told::default();
+        let told = Received::default();
         let (server, output) = (server.clone(), told.clone());
         tokio::spawn(async move { server.serve(read, output).await });
         let mut client = Self { input, told };

@@ -65,7 +65,7 @@ impl Claim {
                         return Ok(None);
                     }
                 }
-                // The file has as many names as it can have, or somebody has removed it.
+                // The file has as many links as it can have, or another process has removed it.
                 Some(Errno::MLINK | Errno::NOENT) if begun.elapsed() < PATIENCE => writer.retire(),
                 _ => return Ok(None),
             }
@@ -124,7 +124,7 @@ fn thread_of(home: &Path, path: &Path) -> Option<ThreadId> {
 enum ClaimState {
     /// Its process is alive.
     Held(Holder),
-    /// Its process is gone, and somebody else is about to remove it.
+    /// Its process is gone, and another process is about to remove it.
     Disputed(Holder),
     /// Its process is gone, and so is the claim.
     Void,

@@ -57,7 +57,7 @@ impl SlotState {
 /// The result of closing a file.
 enum Closing {
     Closed,
-    /// Not now: it is in use, or somebody claims the thread for a moment.
+    /// Not now: it is in use, or another process claims the thread for a moment.
     Busy,
     /// Never: the thread cannot be claimed.
     Impossible,
@@ -113,7 +113,7 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut state = lock(&self.state);
-        // Another thread may be about to close it, and would claim the thread once more.
+        // Another thread may be about to close it, and would claim the thread again.
         state.is_over = true;
         let (file, claim) = (state.file.take(), state.claim.take());
         drop(state);

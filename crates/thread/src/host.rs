@@ -34,7 +34,7 @@ pub trait ThreadHost: Send + Sync + fmt::Debug {
     /// thread.
     fn turn_to_open(&self, id: ThreadId) -> BoxFuture<'_, OpeningTurn>;
 
-    /// Removes a thread from the loaded ones. It runs as long as somebody holds it.
+    /// Removes a thread from the loaded ones. It runs as long as a handle exists.
     fn release(&self, id: ThreadId) -> Option<Thread>;
 
     /// Whether a thread could be unloaded: it has no subscribers, and is idle or only waits for a person.

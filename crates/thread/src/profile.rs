@@ -6,13 +6,14 @@
 pub struct ClientProfile {
     /// The treatment of interrupted and compacted content.
     pub history: HistoryMode,
-    /// Told to the model if there are no skills, so that it does not search for some.
+    /// A message for the model if there are no skills, so that it does not search for some.
     pub without_skills: Option<&'static str>,
     /// Whether token counts of a resumed thread start at zero.
     pub counts_from_zero: bool,
-    /// Whether a turn with open questions goes on when the thread is resumed, and asks them again.
+    /// Whether a waiting turn continues when the thread is resumed: open questions are asked again, and a wait for the
+    /// account's allowance continues.
     pub asks_again: bool,
-    /// Whether the model is told about interrupted turns.
+    /// Whether the model is informed of interrupted turns.
     pub tells_of_interrupts: bool,
     /// Whether images are sent to the model between markers that name them.
     pub marks_images: bool,
@@ -32,7 +33,7 @@ pub enum HistoryMode {
     Full,
 }
 
-/// Told to the model if there are no skills.
+/// The message for the model if there are no skills.
 const NO_SKILLS: &str = "## Skills\nThere are no skills here.";
 
 impl ClientProfile {

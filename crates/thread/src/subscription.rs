@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::{Event, LogName, Question, Seq, TurnId};
+use codex_log::{Event, LogId, Question, Seq, TurnId};
 use codex_wire::tokens::TokenUsageInfo;
 
 use crate::feed::Feed;
@@ -11,7 +11,7 @@ use crate::feed::Feed;
 /// A position in a thread's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// The log, see [`LogName`]. Defaults to the one that is loaded.
+    /// The log, see [`LogId`]. Defaults to the one that is loaded.
     pub log: Option<String>,
     /// The number of the last event that was read.
     pub seq: Seq,
@@ -38,7 +38,7 @@ pub struct Subscription {
 /// The start of a feed in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedStart {
-    pub log: LogName,
+    pub log: LogId,
     /// The number of the last published event.
     pub last: Seq,
     /// Whether the feed starts where the reader stopped. If not, it starts now, and earlier events must be read from

@@ -30,7 +30,7 @@ pub struct ThreadTools {
     roots: ResolvedRoots,
     /// The findings in the folders after commands that were allowed.
     findings: Findings,
-    /// Whether the user was told that nobody can be asked.
+    /// Whether the user was warned that nobody can be asked.
     is_told_of_nobody: AtomicBool,
     /// Whether the model is offered the tool for reporting on a goal.
     offers_goal: AtomicBool,

@@ -55,7 +55,7 @@ fn said(text: impl Into<String>) -> Effect {
     Effect::End(ToolOutput::Text(text.into()))
 }
 
-/// A refused call. The model is told why.
+/// A refused call, with the reason for the model.
 pub(crate) fn refused(why: String) -> Box<dyn Call> {
     Box::new(PlainCall::Over(vec![said(why)]))
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use codex_wire::tool_spec::{CustomTool, Grammar, ToolSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(crate) static UPDATE_PLAN: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
@@ -52,33 +52,38 @@ pub(crate) static UPDATE_GOAL: LazyLock<ToolSpec> = LazyLock::new(|| {
     )
 });
 
+/// The schema of the tools that run a command to its end.
+fn command_schema(command: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": command,
+            "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
+            "timeout_ms": {"type": "number", "description": "How long it may take; 10 seconds by default"},
+            "sandbox_permissions": {
+                "type": "string",
+                "enum": ["use_default", "require_escalated"],
+                "description": "`require_escalated` asks the person to let it run outside the sandbox"
+            },
+            "justification": {
+                "type": "string",
+                "description": "With `require_escalated`: one sentence that tells the person why"
+            }
+        },
+        "required": ["command"],
+        "additionalProperties": false
+    })
+}
+
 pub(crate) static SHELL: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "shell",
         "Runs a command and returns what it prints. Most commands need a shell: [\"bash\", \"-lc\", \"…\"].",
-        json!({
-            "type": "object",
-            "properties": {
-                "command": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "description": "The program and its arguments"
-                },
-                "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
-                "timeout_ms": {"type": "number", "description": "How long it may take; 10 seconds by default"},
-                "sandbox_permissions": {
-                    "type": "string",
-                    "enum": ["use_default", "require_escalated"],
-                    "description": "`require_escalated` asks the person to let it run outside the sandbox"
-                },
-                "justification": {
-                    "type": "string",
-                    "description": "With `require_escalated`: one sentence that tells the person why"
-                }
-            },
-            "required": ["command"],
-            "additionalProperties": false
-        }),
+        command_schema(&json!({
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The program and its arguments"
+        })),
     )
 });
 
@@ -86,25 +91,7 @@ pub(crate) static SHELL_COMMAND: LazyLock<ToolSpec> = LazyLock::new(|| {
     ToolSpec::function(
         "shell_command",
         "Runs a command in the person's shell and returns what it prints.",
-        json!({
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "The command, for a shell"},
-                "workdir": {"type": "string", "description": "Where to run it; the working directory by default"},
-                "timeout_ms": {"type": "number", "description": "How long it may take; 10 seconds by default"},
-                "sandbox_permissions": {
-                    "type": "string",
-                    "enum": ["use_default", "require_escalated"],
-                    "description": "`require_escalated` asks the person to let it run outside the sandbox"
-                },
-                "justification": {
-                    "type": "string",
-                    "description": "With `require_escalated`: one sentence that tells the person why"
-                }
-            },
-            "required": ["command"],
-            "additionalProperties": false
-        }),
+        command_schema(&json!({"type": "string", "description": "The command, for a shell"})),
     )
 });
 

@@ -57,7 +57,7 @@ impl Spare {
         spare
     }
 
-    /// Gives up the descriptor.
+    /// Closes the descriptor.
     pub(crate) fn release(&mut self) {
         self.0 = None;
     }

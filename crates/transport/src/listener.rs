@@ -26,7 +26,7 @@ const BACKLOG: u32 = 4096;
 const GOODBYES: Duration = Duration::from_secs(5);
 /// The pause before accepting again when the system has no room for another socket.
 const BREATHER: Duration = Duration::from_millis(100);
-/// The number of attempts before clients waiting at a Unix socket are told that there is no room.
+/// The number of attempts before clients that wait at a Unix socket receive an error.
 const TRIES: u32 = 20;
 const NO_DESCRIPTORS: &str = "too many files are open (see ulimit -n); retry later";
 
@@ -50,7 +50,7 @@ pub enum BindError {
     /// Other machines could reach it.
     #[error("{address} can be reached from other machines")]
     Remote { address: Address },
-    /// There is no token, so anybody who can reach the port could do anything.
+    /// There is no token, so any process that can reach the port could do anything.
     #[error("{address} needs a token")]
     NoToken { address: Address },
     #[error("{address} is not a socket")]

@@ -27,7 +27,7 @@ pub enum SocketError {
     TooLong { path: PathBuf },
     #[error("could not create or inspect the folder {path}", path = .path.display())]
     Folder { path: PathBuf, source: io::Error },
-    /// Somebody else could put another socket in its place.
+    /// Another user could replace it by another socket.
     #[error("the folder {path} is not safe for a socket: {why}", path = .path.display())]
     Unsafe { path: PathBuf, why: &'static str },
     /// The path exists and is not our socket.

@@ -15,7 +15,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(|c| if is_shown(c) { c } else { '\u{fffd}' }).collect::<String>().into()
 }
 
-/// Escapes everything invisible, because somebody decides by what they see. Only line breaks stay.
+/// Escapes everything invisible, because a person decides by what they see. Only line breaks stay.
 #[must_use]
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -182,7 +182,7 @@ impl<I: Ink> Transcript<I> {
         self.end_line()
     }
 
-    /// Writes a line of our own.
+    /// Writes a line of this program.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.enter(TextKind::Nothing)?;
         self.write(Style::Dim, text)?;

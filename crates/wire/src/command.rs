@@ -59,7 +59,7 @@ pub struct SearchCommand {
     pub path: Option<String>,
 }
 
-/// A command that is none of the others.
+/// Any other command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

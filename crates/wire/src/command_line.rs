@@ -22,13 +22,13 @@ pub fn display(argv: &[String]) -> String {
 
 /// The kinds of quoting that a part of a word allows.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Quoting {
     bare: bool,
     single: bool,
     double: bool,
 }
 
-impl Ways {
+impl Quoting {
     const ALL: Self = Self { bare: true, single: true, double: true };
 
     const fn and(self, other: Self) -> Self {
@@ -59,10 +59,10 @@ fn quoted(word: &str) -> String {
     let mut text = String::with_capacity(word.len() + 2);
     let mut rest = word;
     while !rest.is_empty() {
-        let mut ways = Ways::ALL;
+        let mut ways = Quoting::ALL;
         let mut end = rest.len();
         for (at, c) in rest.char_indices() {
-            let narrower = ways.and(Ways::of(c, at == 0));
+            let narrower = ways.and(Quoting::of(c, at == 0));
             if narrower.none() {
                 end = at;
                 break;
@@ -76,7 +76,7 @@ fn quoted(word: &str) -> String {
     text
 }
 
-fn push_stretch(text: &mut String, stretch: &str, ways: Ways) {
+fn push_stretch(text: &mut String, stretch: &str, ways: Quoting) {
     if ways.bare {
         text.push_str(stretch);
     } else if ways.single {

@@ -26,18 +26,5 @@ impl Serialize for Name {
     }
 }
 
-/// On the wire it is an ordinary string.
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for Name {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        String::json_schema(generator)
-    }
-}
+crate::schema::string_schema!(Name);

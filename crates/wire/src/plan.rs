@@ -11,7 +11,7 @@ spelled! {
     }
 }
 
-/// The whole plan, as the model's `update_plan` call gives it.
+/// The whole plan, as in the model's `update_plan` call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -6,6 +6,27 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+/// Describes a type that is an ordinary string on the wire.
+macro_rules! string_schema {
+    ($name:ident) => {
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                String::schema_name()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
+}
+
+pub(crate) use string_schema;
+
 /// The accepted forms of a type.
 #[must_use]
 pub fn read_form<T: JsonSchema>() -> Value {

@@ -97,21 +97,8 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// On the wire it is an ordinary string.
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for Text {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        String::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        String::json_schema(generator)
-    }
-}
+crate::schema::string_schema!(Text);
 
 #[cfg(feature = "arbitrary")]
 impl proptest::arbitrary::Arbitrary for Text {

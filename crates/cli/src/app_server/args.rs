@@ -96,7 +96,7 @@ pub(crate) struct ListenArgs {
     pub(crate) listen: Vec<Address>,
     /// File with the token that clients on IP addresses must present
     ///
-    /// Without it the variable `CODEX_APP_SERVER_TOKEN` is used, and without that a token is generated and kept.
+    /// Without it the variable `CODEX_APP_SERVER_TOKEN` is used, and without that a token is generated and stored.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Allow listening on addresses that other machines can reach, without encryption
@@ -105,10 +105,10 @@ pub(crate) struct ListenArgs {
     /// Maximum number of connections over Unix sockets, and likewise over IP addresses
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_connections: usize,
-    /// Unload threads that no client has listened to for this long; they stay on disk
+    /// Unload threads without subscribers after this time; they stay on disk
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
     pub(crate) unload_after: Duration,
-    /// Run in the background: in a session of its own, with a log
+    /// Run in the background: in its own session, with a log
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 }

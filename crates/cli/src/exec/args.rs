@@ -171,7 +171,7 @@ pub(crate) enum LocalProvider {
     Ollama,
     /// LM Studio
     Lmstudio,
-    /// The server of llama.cpp
+    /// llama.cpp (llama-server)
     Llamacpp,
     /// vLLM
     Vllm,

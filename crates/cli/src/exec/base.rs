@@ -1,20 +1,17 @@
 //! Checks that the target of a review exists.
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use codex_engine::Setup;
-use codex_sandbox::{Confinement, Exit, Launch, Profile, SandboxContext, SandboxLevel, Stdio};
-use codex_wire::policy::SandboxPolicy;
+use codex_sandbox::SandboxLevel;
 
 use super::args::ReviewArgs;
 use crate::failure::ErrorWithHint;
+use crate::sandbox;
 
 /// The git command: nothing that the repository configures is run, nothing is fetched and nothing is printed.
 const SCRIPT: &str = "exec git -c core.fsmonitor=false -c core.hooksPath=/dev/null rev-parse --verify --quiet \
     --end-of-options \"$0\" >/dev/null 2>&1 </dev/null";
-
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Git's exit statuses for an unknown name.
 const NOT_THERE: &[i32] = &[1, 128];
@@ -41,23 +38,8 @@ fn status(name: &str, setup: &Setup) -> anyhow::Result<i32> {
     }
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     env.extend([("GIT_NO_LAZY_FETCH".into(), "1".into()), ("GIT_OPTIONAL_LOCKS".into(), "0".into())]);
-    let sandbox_context = SandboxContext::of(setup.home.path(), &env);
-    let profile = Profile::new(&SandboxPolicy::ReadOnly, &setup.cwd, &sandbox_context);
     let name = format!("{name}^{{commit}}");
-    let launch = Launch {
-        argv: ["/bin/sh", "-c", SCRIPT, &name].map(OsString::from).to_vec(),
-        cwd: setup.cwd.clone(),
-        env,
-        confinement: Confinement::from(profile),
-        stdio: Stdio::Inherit,
-        most_processes: None,
-        most_memory: None,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut running = codex_sandbox::spawn(launch)?;
-        // After the time limit, the review itself will find out.
-        let ended = tokio::time::timeout(PATIENCE, running.wait()).await;
-        Ok(ended.map_or(0, Exit::shell_code))
-    })
+    let argv = ["/bin/sh", "-c", SCRIPT, &name].map(OsString::from).to_vec();
+    // After the time limit, the review itself will find out.
+    Ok(sandbox::run_read_only(&setup.home, env, &setup.cwd, argv)?.unwrap_or(0))
 }

@@ -38,7 +38,7 @@ pub(crate) fn read_prompt(deadline: Option<Instant>) -> anyhow::Result<String> {
     match read_optional_prompt(deadline)? {
         Some(text) => Ok(text),
         None if std::io::stdin().is_terminal() => bail!(NO_PROMPT),
-        None => bail!("no prompt: standard input was empty"),
+        None => bail!("no prompt: pass one as an argument or on standard input"),
     }
 }
 

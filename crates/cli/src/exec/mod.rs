@@ -5,10 +5,10 @@
 mod approvals;
 pub(crate) mod args;
 mod base;
-mod bill;
 mod drive;
 pub(crate) mod input;
 mod outlet;
+mod price;
 pub(crate) mod setup;
 mod show;
 
@@ -143,7 +143,7 @@ fn picture(path: &Path) -> anyhow::Result<UserInput> {
     Ok(UserInput::LocalImage { path })
 }
 
-/// Refuses an image that could not be sent to the model, which would only be told that there was one.
+/// Refuses an image that could not be sent to the model.
 pub(crate) fn check_picture(path: &Path) -> anyhow::Result<()> {
     let told = |why: String| anyhow::anyhow!("--image: could not read {}: {why}", path.display());
     codex_tools::images::check_image(path).map_err(told)
@@ -180,7 +180,7 @@ impl Prepared {
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let (thread, feed) = setup.start().await?;
         if options.max_cost.is_some() {
-            bill::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
+            price::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
             (RunOutput::lines(Outlet::new(output), release), None)

@@ -10,7 +10,7 @@ const KEY: &str = "sk-canary-0123456789abcdef";
 const TOKEN: &str = "canary-access-token-0123456789";
 const REFRESH: &str = "canary-refresh-token-0123456789";
 
-/// Names an issuer that cannot be reached, so renewing and revoking fail with errors of their own.
+/// Names an issuer that cannot be reached, so renewing and revoking fail with their own errors.
 const ID_TOKEN: &str = "e30.eyJpc3MiOiJodHRwOi8vMTI3LjAuMC4xOjEiLCJhdWQiOiJtaW5lIn0.s";
 
 /// The provider refuses requests and repeats the secret, then has a command print all variables.
@@ -22,7 +22,7 @@ fn script(secret: &str) -> String {
         .to_string()
 }
 
-/// Runs everything that could show a secret, and returns all that was said.
+/// Runs everything that could show a secret, and returns all output.
 fn everything(place: &Place, fails: usize) -> String {
     let exec = ["exec", "--skip-git-repo-check", "hello"];
     let forms: [&[&str]; 4] = [&[], &["--json"], &["-v"], &["--json"]];

@@ -29,7 +29,7 @@ fn open(url: &str) -> String {
     }
 }
 
-/// Everything that lies below a folder, as one text.
+/// All files below a folder, as one text.
 pub(crate) fn everything_below(folder: &std::path::Path) -> String {
     let mut text = String::new();
     for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
@@ -155,7 +155,7 @@ fn a_program_says_the_key_of_a_provider() {
     assert_eq!(model.requests()[0].header("authorization"), Some("Bearer key-of-a-program"));
 }
 
-/// A client of `codex app-server` that has said hello.
+/// An initialized client of `codex app-server`.
 pub(crate) fn app_server(place: &Place) -> Running {
     let mut server = place.start(&["app-server"]);
     let hello = json!({"id": 0, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}});
@@ -175,7 +175,7 @@ pub(crate) fn call(server: &mut Running, method: &str, params: Value) -> Value {
     }
 }
 
-/// Reads up to a notification or request of a method, and gives the whole message.
+/// Reads up to a notification or request of a method, and returns the whole message.
 pub(crate) fn told(server: &mut Running, method: &str) -> Value {
     loop {
         let message = server.message();

@@ -165,7 +165,7 @@ impl Pty {
                 self.raw.extend(piece);
             }
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
-                // The last output is still on its way through the terminal: our marker comes after it.
+                // The last output may still be in the terminal: our marker comes after it.
                 File::from(self.end.try_clone().expect("it can be shared")).write_all(b"\x04END").expect("it writes");
                 while !self.raw.ends_with(b"\x04END") {
                     self.raw.extend(self.output.recv_timeout(PATIENCE).expect("the mark comes"));

@@ -7,7 +7,7 @@ use codex_log::settings::Settings;
 use codex_log::store::{Appearance, Section, ThreadSummary};
 use codex_protocol::v2::section::{ThreadSection, ThreadSectionAppearance};
 use codex_protocol::v2::thread::{
-    Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, Unsaid,
+    Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, UnknownMembers,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
@@ -97,7 +97,7 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
         origin: ThreadOrigin::default(),
         can_accept_direct_input: None,
         place: ThreadPlace::default(),
-        unsaid: Unsaid::default(),
+        unknown_members: UnknownMembers::default(),
         turns: Vec::new(),
     }
 }

@@ -209,12 +209,12 @@ impl Session {
         if let Some(usage) = usage {
             self.conversations.window_used = usage.tokens_in_window();
         }
-        let terms = tokens::Terms {
+        let rules = tokens::CountRules {
             window: self.context_window(),
             price: self.setup.config.price_of(&self.turn_settings().model),
             begins_turn: self.turn.as_ref().is_some_and(|turn| !turn.is_counted),
         };
-        let tokens = tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, &terms);
+        let tokens = tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, &rules);
         if let Some(turn) = &mut self.turn {
             turn.is_counted |= tokens.info.is_some();
         }

@@ -5,7 +5,7 @@ use codex_log::state::Tokens;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage, TokenUsageInfo, add_costs};
 
 /// The rules for counting the tokens of an answer.
-pub(super) struct Terms {
+pub(super) struct CountRules {
     /// The size of the model's window, if known.
     pub(super) window: Option<i64>,
     /// The price of the model, if the user has set one.
@@ -19,20 +19,20 @@ pub(super) fn after_answer(
     mut tokens: Tokens,
     usage: Option<TokenUsage>,
     rate_limits: Option<RateLimitSnapshot>,
-    terms: &Terms,
+    rules: &CountRules,
 ) -> Tokens {
     if let Some(usage) = usage {
         let info = tokens.info.get_or_insert_with(|| TokenUsageInfo {
             turn_cost: Some(0.0),
             thread_cost: Some(0.0),
-            ..TokenUsageInfo::new(terms.window)
+            ..TokenUsageInfo::new(rules.window)
         });
         info.total_token_usage += usage;
         info.last_token_usage = usage;
-        info.model_context_window = terms.window;
+        info.model_context_window = rules.window;
     }
     if let Some(info) = &mut tokens.info {
-        charge(info, usage.as_ref(), terms);
+        charge(info, usage.as_ref(), rules);
     }
     if let Some(limits) = rate_limits {
         tokens.limit(limits);
@@ -41,9 +41,9 @@ pub(super) fn after_answer(
 }
 
 /// Adds the cost of an answer. If a part of the cost is unknown, so is the sum.
-fn charge(info: &mut TokenUsageInfo, usage: Option<&TokenUsage>, terms: &Terms) {
-    let cost = terms.price.map(|price| usage.map_or(0.0, |usage| price.of(usage)));
-    let before = if terms.begins_turn { Some(0.0) } else { info.turn_cost };
+fn charge(info: &mut TokenUsageInfo, usage: Option<&TokenUsage>, rules: &CountRules) {
+    let cost = rules.price.map(|price| usage.map_or(0.0, |usage| price.of(usage)));
+    let before = if rules.begins_turn { Some(0.0) } else { info.turn_cost };
     info.turn_cost = before.zip(cost).map(|(one, other)| add_costs(one, other));
     if usage.is_some() {
         info.thread_cost = info.thread_cost.zip(cost).map(|(one, other)| add_costs(one, other));
@@ -67,7 +67,7 @@ mod tests {
 
     fn count(tokens: Tokens, output_tokens: Option<i64>, price: Option<Price>, begins_turn: bool) -> Tokens {
         let usage = output_tokens.map(|output_tokens| TokenUsage { output_tokens, ..TokenUsage::default() });
-        after_answer(tokens, usage, None, &Terms { window: None, price, begins_turn })
+        after_answer(tokens, usage, None, &CountRules { window: None, price, begins_turn })
     }
 
     fn costs(tokens: &Tokens) -> (Option<f64>, Option<f64>) {

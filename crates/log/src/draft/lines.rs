@@ -88,7 +88,7 @@ impl Draft {
             }
             if !self.is_kept {
                 let turn = self.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
-                append(&BegunLine { turn, position: self.position, item: self.item.kept() }, out);
+                append(&BegunLine { turn, position: self.position, item: self.item.stored_form() }, out);
                 self.is_kept = true;
             }
             let text = String::from_utf8_lossy(more);

@@ -31,8 +31,8 @@ impl AgentMessage {
         Self { id: self.id.clone(), text: text.into() }
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
-        Kept { id: self.id.as_str(), content: [KeptPart::Text { text: &self.text }] }
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
+        StoredForm { id: self.id.as_str(), content: [StoredPart::Text { text: &self.text }] }
     }
 
     pub(super) fn message(&self) -> EventMsg {
@@ -47,14 +47,14 @@ impl From<AgentMessage> for Item {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
-    content: [KeptPart<'a>; 1],
+    content: [StoredPart<'a>; 1],
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type")]
-enum KeptPart<'a> {
+enum StoredPart<'a> {
     Text { text: &'a str },
 }
 

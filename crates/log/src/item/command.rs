@@ -110,9 +110,9 @@ impl CommandItem {
         self.end.as_ref().map_or(0, |end| 2 * end.aggregated.len() + end.formatted.len())
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
         let end = self.end.as_ref().filter(|_| self.status != Status::Declined);
-        Kept {
+        StoredForm {
             id: self.id.as_str(),
             command: &self.argv,
             cwd: &self.cwd,
@@ -135,7 +135,7 @@ impl CommandItem {
 const USER_SHELL: &str = "user_shell";
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     command: &'a [String],
     cwd: &'a Path,

@@ -43,10 +43,10 @@ impl McpCall {
         self.end.as_ref().map_or(0, |end| end.result.as_ref().map_or_else(String::len, texts))
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
         let end = self.end.as_ref();
         let result = end.map(|end| &end.result);
-        Kept {
+        StoredForm {
             id: self.id.as_str(),
             server: &self.invocation.server,
             tool: &self.invocation.tool,
@@ -64,7 +64,7 @@ fn text_length(part: &Value) -> usize {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     server: &'a str,
     tool: &'a str,

@@ -15,12 +15,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_wire::event::EventMsg;
-use codex_wire::name::Name;
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 
 use crate::draft::Run;
 use crate::review;
+use crate::shared_id::shared_id;
 
 pub use agent_message::AgentMessage;
 pub use command::{CommandEnd, CommandItem, CommandStatus};
@@ -30,28 +30,9 @@ pub use reasoning::Reasoning;
 pub use user_message::UserMessage;
 pub use web_search::WebSearch;
 
-/// The id of an item within its thread; for an item of a model's answer, the provider's id.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ItemId(Arc<str>);
-
-impl ItemId {
-    /// Creates an id from text.
-    #[must_use]
-    pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self(id.into())
-    }
-
-    /// The id as a shared string.
-    #[must_use]
-    pub fn to_name(&self) -> Name {
-        Arc::clone(&self.0).into()
-    }
-
-    /// The id as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+shared_id! {
+    /// The id of an item within its thread; for an item of a model's answer, the provider's id.
+    ItemId
 }
 
 /// An item that a client displays.
@@ -299,15 +280,15 @@ impl Item {
     }
 
     /// Its form as a stored item.
-    pub(crate) fn kept(&self) -> KeptItem<'_> {
+    pub(crate) fn stored_form(&self) -> KeptItem<'_> {
         match self {
-            Self::UserMessage(said) => KeptItem::UserMessage(said.kept()),
-            Self::AgentMessage(answer) => KeptItem::AgentMessage(answer.kept()),
-            Self::Reasoning(thought) => KeptItem::Reasoning(thought.kept()),
-            Self::WebSearch(search) => KeptItem::WebSearch(search.kept()),
-            Self::Command(command) => KeptItem::CommandExecution(command.kept()),
-            Self::Patch(patch) => KeptItem::FileChange(patch.kept()),
-            Self::McpCall(call) => KeptItem::McpToolCall(call.kept()),
+            Self::UserMessage(said) => KeptItem::UserMessage(said.stored_form()),
+            Self::AgentMessage(answer) => KeptItem::AgentMessage(answer.stored_form()),
+            Self::Reasoning(thought) => KeptItem::Reasoning(thought.stored_form()),
+            Self::WebSearch(search) => KeptItem::WebSearch(search.stored_form()),
+            Self::Command(command) => KeptItem::CommandExecution(command.stored_form()),
+            Self::Patch(patch) => KeptItem::FileChange(patch.stored_form()),
+            Self::McpCall(call) => KeptItem::McpToolCall(call.stored_form()),
         }
     }
 
@@ -322,13 +303,13 @@ impl Item {
 #[derive(Serialize)]
 #[serde(tag = "type")]
 pub(crate) enum KeptItem<'a> {
-    UserMessage(user_message::Kept<'a>),
-    AgentMessage(agent_message::Kept<'a>),
-    Reasoning(reasoning::Kept<'a>),
-    CommandExecution(command::Kept<'a>),
-    FileChange(patch::Kept<'a>),
-    McpToolCall(mcp_call::Kept<'a>),
-    WebSearch(web_search::Kept<'a>),
+    UserMessage(user_message::StoredForm<'a>),
+    AgentMessage(agent_message::StoredForm<'a>),
+    Reasoning(reasoning::StoredForm<'a>),
+    CommandExecution(command::StoredForm<'a>),
+    FileChange(patch::StoredForm<'a>),
+    McpToolCall(mcp_call::StoredForm<'a>),
+    WebSearch(web_search::StoredForm<'a>),
 }
 
 /// A complete item, as it is decoded. The newest releases also store messages in this form.

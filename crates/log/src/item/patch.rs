@@ -53,13 +53,13 @@ impl PatchItem {
         self.changes.values().map(change).sum()
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
-        Kept { id: self.id.as_str(), changes: &self.changes, status: self.status.word() }
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
+        StoredForm { id: self.id.as_str(), changes: &self.changes, status: self.status.word() }
     }
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     changes: &'a BTreeMap<PathBuf, FileChange>,
     status: &'static str,

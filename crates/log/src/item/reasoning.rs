@@ -34,8 +34,8 @@ impl Reasoning {
         Self { id: self.id.clone(), summary: parts(RunKind::Summary), raw: parts(RunKind::Raw) }
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
-        Kept { id: self.id.as_str(), summary_text: &self.summary, raw_content: &self.raw }
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
+        StoredForm { id: self.id.as_str(), summary_text: &self.summary, raw_content: &self.raw }
     }
 
     /// Each part of the summary as a separate item.
@@ -68,7 +68,7 @@ impl From<Reasoning> for Item {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     summary_text: &'a [String],
     raw_content: &'a [String],

@@ -42,8 +42,8 @@ impl UserMessage {
         EventMsg::UserMessage(UserInput::said(&self.content))
     }
 
-    pub(super) fn kept(&self) -> Kept<'_> {
-        Kept { id: self.id.as_str(), content: &self.content }
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
+        StoredForm { id: self.id.as_str(), content: &self.content }
     }
 
     pub(super) fn title(&self) -> String {
@@ -67,7 +67,7 @@ impl From<UserMessage> for Item {
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     content: &'a [UserInput],
 }

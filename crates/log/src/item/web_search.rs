@@ -13,13 +13,13 @@ pub struct WebSearch {
 }
 
 impl WebSearch {
-    pub(super) fn kept(&self) -> Kept<'_> {
-        Kept { id: self.id.as_str(), query: &self.query }
+    pub(super) fn stored_form(&self) -> StoredForm<'_> {
+        StoredForm { id: self.id.as_str(), query: &self.query }
     }
 }
 
 #[derive(Serialize)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StoredForm<'a> {
     id: &'a str,
     query: &'a str,
 }

@@ -168,7 +168,7 @@ fn two_names_of_one_file_are_one_file() {
     assert_eq!(folder.read("real/f"), b"one\ntwo\n");
 }
 
-/// Somebody keeps writing the file. The latest content is never lost to a patch of something older.
+/// Another thread keeps writing the file. The latest content is never lost to a patch of an older one.
 #[test]
 fn a_writer_at_the_same_time_is_never_undone() {
     let folder = Folder::with(&[("f", "0\n")]);

@@ -228,7 +228,7 @@ fn a_link_that_is_put_in_place_after_planning() {
     }
 }
 
-/// Somebody keeps swapping the folder with a link to the outside while patches are planned and applied.
+/// Another thread keeps swapping the folder with a link to the outside while patches are planned and applied.
 #[test]
 fn a_racing_link_never_leads_outside() {
     let folder = neighbours();

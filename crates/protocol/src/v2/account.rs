@@ -58,7 +58,7 @@ pub struct GetAccountParams {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GetAccountResponse {
-    /// The account, if anybody is logged in.
+    /// The account, if the user is logged in.
     #[serde(default)]
     pub account: Option<Account>,
     /// Whether the provider requires a login.

@@ -236,7 +236,7 @@ pub struct LayerOfProject {
 pub struct ConfigLayerMetadata {
     /// The layer.
     pub name: ConfigLayerSource,
-    /// A hash of what the layer says.
+    /// A hash of the layer's contents.
     pub version: String,
 }
 
@@ -247,7 +247,7 @@ pub struct ConfigLayerMetadata {
 pub struct ConfigLayer {
     /// Its source.
     pub name: ConfigLayerSource,
-    /// A hash of what it says.
+    /// A hash of its contents.
     pub version: String,
     pub config: Hidden<Value>,
     /// The reason why it is ignored.

@@ -53,7 +53,7 @@ pub struct ExperimentalFeature {
     pub announcement: Option<String>,
     /// Whether it is on.
     pub enabled: bool,
-    /// Whether it is on when nobody says otherwise.
+    /// Whether it is enabled by default.
     pub default_enabled: bool,
 }
 

@@ -50,7 +50,7 @@ pub enum ThreadItem {
         id: String,
         /// The text so far.
         text: Text,
-        /// The phase of the answer, if the model tells it.
+        /// The phase of the answer, if the model reports it.
         #[serde(default)]
         phase: Option<String>,
         /// Never known here.
@@ -198,7 +198,7 @@ pub enum CommandSource {
     Agent,
     /// The user.
     UserShell,
-    /// The model, in a terminal of its own.
+    /// The model, in a separate terminal.
     UnifiedExecStartup,
     /// The model, typing into a terminal.
     UnifiedExecInteraction,

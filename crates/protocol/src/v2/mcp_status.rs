@@ -67,7 +67,7 @@ pub struct McpServerStatus {
     /// Its resource templates.
     #[serde(default)]
     pub resource_templates: Vec<ResourceTemplate>,
-    /// Whether somebody is logged in to it.
+    /// The login state.
     pub auth_status: McpAuthStatus,
     /// The state of the connection.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct McpServerStatus {
 }
 
 spelled! {
-    /// Whether somebody is logged in to an MCP server.
+    /// The login state of an MCP server.
     #[cfg_attr(feature = "schema", schemars(rename = "v2_McpAuthStatus"))]
     pub open enum McpAuthStatus {
         "unknown" => Unknown,
@@ -216,7 +216,7 @@ pub struct McpServerToolCallResponse {
     /// The same as data, from servers that give it.
     #[serde(default)]
     pub structured_content: Option<Value>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     #[serde(default)]
     pub is_error: Option<bool>,
     /// Metadata of the result.

@@ -133,7 +133,7 @@ notifications! {
     "warning" => Warning(Warning),
     /// The startup status of an MCP server has changed.
     "mcpServer/startupStatus/updated" => McpServerStartupStatusUpdated(McpServerStatusUpdatedNotification),
-    /// The tool of an MCP server tells how far a call is.
+    /// A tool of an MCP server reports progress.
     "item/mcpToolCall/progress" => McpToolCallProgress(McpToolCallProgressNotification),
     /// A warning about the configuration.
     "configWarning" => ConfigWarning(ConfigWarning),

@@ -59,7 +59,7 @@ pub struct Thread {
     pub place: ThreadPlace,
     /// Members that only other releases fill.
     #[serde(flatten)]
-    pub unsaid: Unsaid,
+    pub unknown_members: UnknownMembers,
     /// Its turns, if they were requested.
     pub turns: Vec<Turn>,
 }
@@ -100,7 +100,7 @@ pub struct ThreadPlace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is always null")]
-pub struct Unsaid {
+pub struct UnknownMembers {
     pub extra: Nothing,
     pub project_id: Nothing,
     pub thread_source: Nothing,

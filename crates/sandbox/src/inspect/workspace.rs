@@ -22,7 +22,7 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// The maximum number of ordinary files in a report.
 const MAX_CHANGED: usize = 100;
 
-/// The names in a git folder. A folder with other names contains somebody's work.
+/// The names in a git folder. A folder with other names contains work of the user.
 const GIT_ENTRIES: &[&str] = &[
     "HEAD",
     "branches",

@@ -249,7 +249,7 @@ fn finish(plan: &Plan, placeholders: &Placeholders, exit: Exit, has_first_proces
     }
     if !placeholders.is_empty() {
         placeholders.remove();
-        // The outcome was reported before; this says that nobody needs to wait any longer.
+        // The outcome was reported before; this reports that nothing needs to wait any longer.
         tell(plan, exit, true);
     }
 }

@@ -156,7 +156,7 @@ fn read(inotify: &OwnedFd, table: &Mutex<Table>) {
 
 impl Entry {
     fn end(&self) {
-        // Before anybody can notice that the command has ended.
+        // Before another task can notice that the command has ended.
         if self.life.replaced.set(self.path.clone()).is_ok() {
             let what = "replaced by another program while a command ran that must not write it; the command was ended, \
                         but may have been quicker: look at the file before you trust it";

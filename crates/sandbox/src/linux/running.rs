@@ -144,7 +144,7 @@ impl Running {
         while self.end().is_none() && !self.is_closed {
             self.hear().await;
         }
-        // Somebody has killed the supervisor itself; the kernel then kills the command.
+        // Another process has killed the supervisor; the kernel then kills the command.
         self.end().map_or(Exit::Signal(libc::SIGKILL), |end| end.exit)
     }
 

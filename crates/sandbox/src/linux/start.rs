@@ -18,7 +18,7 @@ use crate::error::Step;
 /// A new process, and a handle to it.
 pub(super) type Started<E = Failure> = Result<(i32, OwnedFd), E>;
 
-/// The namespaces that every sandbox has of its own.
+/// The namespaces that every sandbox has for itself.
 const NAMESPACES: c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
 /// Starts the first process of the sandbox.

@@ -115,7 +115,7 @@ impl Supervisor {
 
     /// Waits until it has exited, which is soon after its lifeline is dropped.
     pub(super) fn wait(self) {
-        // If somebody else has killed or reaped it, nothing is certain, so the memory is leaked.
+        // If another process has killed or reaped it, nothing is certain, so the memory is leaked.
         if await_end(self.process.as_fd()).is_ok() {
             // SAFETY: the process has exited, and with it everything that shared its memory.
             drop(self.shared.map(|memory| unsafe { Box::from_raw(memory.as_ptr()) }));

@@ -93,16 +93,16 @@ impl<M: Method> Request<M> {
     }
 }
 
-/// Says which function serves each method of a family.
+/// Assigns a function to each method of a family.
 ///
-/// | kind | takes | gives |
+/// | kind | parameters | result |
 /// |---|---|---|
 /// | `sure` | `&Arc<Connection>`, parameters | the answer |
 /// | `plain` | the same | the answer or an error |
 /// | `waits` | the same, and may wait | the answer or an error |
-/// | `tells` | the same, and may wait | also what all clients are told after the answer |
+/// | `tells` | the same, and may wait | also the notifications for all clients after the answer |
 /// | `stored` | the same, in the lane of the thread, which need not be loaded | the answer or an error |
-/// | `stored_tells` | the same | also what all clients are told after the answer |
+/// | `stored_tells` | the same | also the notifications for all clients after the answer |
 /// | `subscribed` | `&mut ThreadSubscriber` of the loaded thread, parameters | the answer or an error |
 macro_rules! serve {
     ($($kind:ident { $($method:ident => $function:expr,)* })*) => {
@@ -261,7 +261,7 @@ async fn in_lane_of_file<M: ServeThread>(path: PathBuf, request: Request<M>, par
     }
 }
 
-/// A request on its way through a lane.
+/// A request that is passed through a lane.
 struct Call<M: ServeThread> {
     request: Request<M>,
     params: M::Params,

@@ -1,9 +1,9 @@
 //! The app-server: JSON-RPC in lines, many threads, and both versions of the protocol.
 //!
 //! ```text
-//! line in → connection → dispatch ─┬─ at once
-//!                                  ├─ beside all others
-//!                                  └─ lane (one for each thread): requests in order; its subscriber tells the log
+//! line in → connection → dispatch ─┬─ immediately
+//!                                  ├─ concurrently
+//!                                  └─ lane (one for each thread): requests in order; its subscriber sends the log
 //!                                                                                         └▶ outbox → line out
 //! ```
 

@@ -330,7 +330,7 @@ async fn fork(connection: &Arc<Connection>, id: ThreadId, params: ThreadForkPara
     let requests = begun.reserve_lane()?;
     let mut answer = describe(connection, &begun.subscriber.thread, Turns::wanted(!exclude_turns)).await?;
     if connection.release() == ProtocolRelease::V0166 {
-        // The copy has no input of its own yet.
+        // The copy has no input yet.
         answer.thread.preview.clear();
     }
     Ok(New { opened: Opened { subscriber: begun.subscriber, answer }, requests, is_announced: true })

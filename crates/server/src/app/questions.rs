@@ -19,12 +19,12 @@ pub(crate) type Questions = HashMap<QuestionId, Vec<PutQuestion>>;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PutQuestion {
     number: i64,
-    wording: Wording,
+    wording: QuestionDialect,
 }
 
 /// The dialect of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wording {
+enum QuestionDialect {
     V1,
     V2,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Repeat {
 impl ThreadSubscriber {
     /// Sends a question to the client, in each dialect that it receives.
     pub(crate) fn ask(&mut self, turn: &str, asked: &Question, at_ms: i64, repeat: Repeat) {
-        let hears = [(self.filter.v1_questions, Wording::V1), (self.filter.v2_questions, Wording::V2)];
+        let hears = [(self.filter.v1_questions, QuestionDialect::V1), (self.filter.v2_questions, QuestionDialect::V2)];
         for wording in hears.into_iter().filter_map(|(is_heard, wording)| is_heard.then_some(wording)) {
             let put = self.questions.entry(asked.id.clone()).or_default();
             if repeat == Repeat::No && put.iter().any(|question| question.wording == wording) {
@@ -92,7 +92,7 @@ impl ThreadSubscriber {
     pub(crate) fn resolve(&mut self, question: &QuestionId, at_ms: i64) {
         for PutQuestion { number, wording } in self.questions.remove(question).unwrap_or_default() {
             self.connection.forget(number);
-            if wording == Wording::V2 {
+            if wording == QuestionDialect::V2 {
                 let (thread_id, request_id) = (self.thread.id().to_string(), RequestId::Integer(number));
                 let resolved = ServerRequestResolved { thread_id, request_id };
                 self.notify(&ServerNotification::ServerRequestResolved(resolved), at_ms);
@@ -105,14 +105,14 @@ impl ThreadSubscriber {
 fn worded(
     connection: &Connection,
     thread: ThreadId,
-    wording: Wording,
+    wording: QuestionDialect,
     turn: &str,
     asked: &Question,
     at_ms: i64,
 ) -> ServerRequest {
     match wording {
-        Wording::V1 => codex_dialects::v1::question(thread, asked),
-        Wording::V2 => codex_dialects::v2::question(connection.release(), thread, turn, asked, at_ms),
+        QuestionDialect::V1 => codex_dialects::v1::question(thread, asked),
+        QuestionDialect::V2 => codex_dialects::v2::question(connection.release(), thread, turn, asked, at_ms),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use codex_log::{LogName, Seq};
+use codex_log::{LogId, Seq};
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::ServerNotification;
@@ -30,14 +30,14 @@ use codex_dialects::v2::project::ProjectionOptions;
 /// The progress of a client that subscribed by event numbers.
 #[derive(Debug)]
 pub(crate) struct EventNumbers {
-    log: LogName,
+    log: LogId,
     /// The event after which the client has caught up; `None` once it has.
     mark: Option<Seq>,
 }
 
 impl EventNumbers {
     /// The progress of a client that has received everything up to `told` when `last` was the last event.
-    fn new(log: LogName, told: Option<Seq>, last: Seq) -> Self {
+    fn new(log: LogId, told: Option<Seq>, last: Seq) -> Self {
         Self { log, mark: Some(last).filter(|last| told.is_none_or(|told| told < *last)) }
     }
 
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_client_has_caught_up_once_it_has_the_last_event() {
         let thread = ThreadId::fresh();
-        let (log, [three, four, five]) = (LogName::new(thread, thread), [3, 4, 5].map(Seq::new));
+        let (log, [three, four, five]) = (LogId::new(thread, thread), [3, 4, 5].map(Seq::new));
         let mut numbering = EventNumbers::new(log, Some(three), five);
         assert!(numbering.caught_up(thread, Some(four)).is_none());
         assert!(numbering.is_behind());

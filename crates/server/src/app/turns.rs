@@ -93,8 +93,8 @@ async fn start(subscriber: &mut ThreadSubscriber, params: TurnStartParams) -> Re
     .under(params.collaboration_mode);
     let key = params.client_user_message_id.map(Into::into);
     let turn = match say(subscriber, TurnInput { content: params.input, change, key }).await? {
-        Taken { turn, is_new: true } => Turn::begun(turn),
-        Taken { turn, is_new: false } => earlier(subscriber, turn).await?,
+        AcceptedInput { turn, is_new: true } => Turn::begun(turn),
+        AcceptedInput { turn, is_new: false } => earlier(subscriber, turn).await?,
     };
     Ok(TurnStartResponse { turn })
 }
@@ -127,7 +127,7 @@ pub(crate) async fn check_turn(
 }
 
 /// The result of accepting input.
-struct Taken {
+struct AcceptedInput {
     /// The turn that receives the input.
     turn: String,
     /// Whether it is new, rather than a repetition of a message that was already accepted.
@@ -135,14 +135,14 @@ struct Taken {
 }
 
 /// Sends input to the thread.
-async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<Taken, ErrorObject> {
+async fn say(subscriber: &ThreadSubscriber, input: TurnInput) -> Result<AcceptedInput, ErrorObject> {
     check_turn(subscriber, &input.change, &input.content).await?;
     let turn = fresh_turn();
     let start = subscriber.thread.say_once(turn.clone(), input).await.map_err(|_| closed(subscriber))?;
     Ok(match start {
-        TurnStart::Started => Taken { turn: turn.as_str().to_owned(), is_new: true },
-        TurnStart::Joined(running) => Taken { turn: running.as_str().to_owned(), is_new: true },
-        TurnStart::Known(before) => Taken { turn: before.as_str().to_owned(), is_new: false },
+        TurnStart::Started => AcceptedInput { turn: turn.as_str().to_owned(), is_new: true },
+        TurnStart::Joined(running) => AcceptedInput { turn: running.as_str().to_owned(), is_new: true },
+        TurnStart::Known(before) => AcceptedInput { turn: before.as_str().to_owned(), is_new: false },
     })
 }
 

@@ -1,5 +1,7 @@
 //! Subscriptions by event number, and input with a key.
 
+use std::io::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::app_client::AppClient;
@@ -75,6 +77,35 @@ async fn a_client_with_an_unknown_position_gets_the_whole_thread() {
         assert_eq!(turns.len(), 2, "{params}");
         assert_eq!(turns[1]["items"][1]["text"], "short");
     }
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_foreign_write_gives_the_log_another_id() {
+    let mut client = scripted("", &json!([text("one"), text("two")])).await;
+    let started = client.ok("thread/start", json!({})).await["thread"].clone();
+    let thread = started["id"].as_str().expect("an id").to_owned();
+    let before = client.ok("thread/subscribe", json!({"threadId": thread})).await["logId"].clone();
+    client.ok("turn/start", said(&thread, "a")).await;
+    let last = numbered(&mut client, "turn/completed").await.last().expect("a number").0;
+    let position = json!({"threadId": thread, "after": last, "logId": before});
+    assert_eq!(client.ok("thread/subscribe", position.clone()).await["reset"], false);
+    client.next_notification("thread/caughtUp").await;
+
+    let line = json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": "unknown", "payload": {}});
+    let mut file =
+        std::fs::File::options().append(true).open(started["path"].as_str().expect("a path")).expect("a file");
+    writeln!(file, "{line}").expect("it can be written");
+    client.ok("turn/start", said(&thread, "b")).await;
+    let warning = client.next_notification("warning").await["message"].clone();
+    assert!(warning.as_str().is_some_and(|text| text.contains("was changed by another program")), "{warning}");
+    client.next_notification("turn/completed").await;
+
+    let answer = client.ok("thread/subscribe", position).await;
+    let log = answer["logId"].as_str().expect("an id");
+    assert_eq!(answer["reset"], true, "the client has not seen the foreign line");
+    assert!(!log.starts_with(&thread), "numbers of the log before mean nothing in this one: {log}");
+    assert_eq!(answer["thread"]["turns"].as_array().map(Vec::len), Some(2));
     client.end_unread().await;
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::ExportError;
 use crate::rollout::RolloutLines;
-use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
+use crate::threads::{beginning, call_text, is_generated, message_text};
 
 /// The maximum number of bytes shown of a command's output.
 const OUTPUT_BYTES: usize = 8 << 10;
@@ -86,7 +86,7 @@ fn item(payload: &str) -> Option<String> {
             let text = message_text(payload).filter(|text| !text.trim().is_empty())?;
             let who = match &*head.role?.0 {
                 "assistant" => "Assistant",
-                "user" if !is_said_by_the_harness(&text) => "User",
+                "user" if !is_generated(&text) => "User",
                 _ => return None,
             };
             Some(format!("## {who}\n\n{}\n\n", text.trim()))

@@ -11,20 +11,20 @@ use rusqlite::{Params, params_from_iter};
 use super::database::Database;
 use super::rows::{self, COLUMNS, Listed};
 use super::sectioned::Members;
-use super::{IndexError, freshen};
+use super::{IndexError, refresh};
 use crate::threads::{FileState, local_time};
 
 /// Lists threads after checking for changes.
 pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members) -> Result<Page, IndexError> {
-    freshen::folders(database)?;
+    refresh::folders(database)?;
     // Later pages keep the order of the first one.
     if query.sort == SortKey::Updated && query.cursor.is_none() {
-        freshen::files(database)?;
+        refresh::files(database)?;
     }
     let mut listed = select_page(database, query, members)?;
     let shown: Vec<(i64, &Path, FileState)> =
         listed.iter().map(|listed| (listed.key, &*listed.summary.path, listed.state)).collect();
-    if freshen::shown(database, &shown)? {
+    if refresh::shown(database, &shown)? {
         listed = select_page(database, query, members)?;
     }
     let more = listed.len() > query.limit;
@@ -43,7 +43,7 @@ pub(crate) fn list(database: &mut Database, query: &ListQuery, members: &Members
 pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
     let condition = "threads.id = ?1 ORDER BY archived LIMIT 1";
     let Some(listed) = select(database, condition, [thread.to_string()])?.pop() else { return Ok(None) };
-    if !freshen::shown(database, &[(listed.key, &listed.summary.path, listed.state)])? {
+    if !refresh::shown(database, &[(listed.key, &listed.summary.path, listed.state)])? {
         return Ok(Some(listed.summary));
     }
     // Once is enough: a thread that is being written has changed again by now.

@@ -4,8 +4,8 @@
 //! another release, stale) is fixed by rebuilding it, and never causes an error for the user.
 
 mod database;
-mod freshen;
 mod listing;
+mod refresh;
 mod rows;
 mod search;
 mod sectioned;
@@ -97,8 +97,8 @@ impl ThreadIndex {
     /// seconds later; recorded files are found at once.
     pub fn search(&self, words: &str, limit: usize) -> Result<SearchResults, IndexError> {
         self.with(|database| {
-            freshen::folders(database)?;
-            freshen::files_now_and_then(database)?;
+            refresh::folders(database)?;
+            refresh::files_now_and_then(database)?;
             let complete = search::catch_up(database, SEARCH_CATCH_UP)?;
             search::search(database, words, limit, complete)
         })
@@ -107,11 +107,11 @@ impl ThreadIndex {
     /// Finds a thread by its id, preferring an active one over an archived one.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
         let mut found = self.with(|database| {
-            freshen::names(database)?;
+            refresh::names(database)?;
             if let Some(found) = listing::find(database, thread)? {
                 return Ok(Some(found));
             }
-            freshen::folders(database)?;
+            refresh::folders(database)?;
             listing::find(database, thread)
         })?;
         let metadata = self.metadata();
@@ -123,14 +123,14 @@ impl ThreadIndex {
 
     /// Updates a rollout that was created or written.
     pub fn record(&self, path: &Path) -> Result<(), IndexError> {
-        self.with(|database| freshen::file(database, path))
+        self.with(|database| refresh::file(database, path))
     }
 
     /// Compares the whole index with the files.
     pub fn refresh(&self) -> Result<(), IndexError> {
         self.with(|database| {
-            freshen::folders(database)?;
-            freshen::files(database)
+            refresh::folders(database)?;
+            refresh::files(database)
         })
     }
 

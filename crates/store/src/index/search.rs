@@ -13,7 +13,7 @@ use super::IndexError;
 use super::database::{Database, is_busy};
 use super::listing;
 use crate::rollout::RolloutLines;
-use crate::threads::{beginning, call_text, is_said_by_the_harness, message_text};
+use crate::threads::{beginning, call_text, is_generated, message_text};
 
 /// The maximum size of the text in one row.
 const PASSAGE_BYTES: usize = 32 << 10;
@@ -198,7 +198,7 @@ fn searchable(body: &Body) -> Option<String> {
     let head: ItemHead<'_> = serde_json::from_str(&json).ok()?;
     match &*head.kind {
         "message" if head.is_message_of("assistant") => message_text(&json),
-        "message" if head.is_message_of("user") => message_text(&json).filter(|text| !is_said_by_the_harness(text)),
+        "message" if head.is_message_of("user") => message_text(&json).filter(|text| !is_generated(text)),
         "function_call" | "custom_tool_call" | "local_shell_call" => call_text(&json),
         _ => None,
     }

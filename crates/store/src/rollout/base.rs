@@ -140,19 +140,19 @@ fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
 /// The user message of an event.
 fn user_text(line: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Said {
+    struct MessageLine {
         message: Option<String>,
-        item: Option<SaidItem>,
+        item: Option<MessageItem>,
     }
     #[derive(Deserialize)]
-    struct SaidItem {
+    struct MessageItem {
         content: Vec<Part>,
     }
     #[derive(Deserialize)]
     struct Part {
         text: Option<String>,
     }
-    let said: Said = Line::parse(line).ok()?.payload_as()?;
+    let said: MessageLine = Line::parse(line).ok()?.payload_as()?;
     said.message.or_else(|| {
         let texts: Vec<String> = said.item?.content.into_iter().filter_map(|part| part.text).collect();
         Some(texts.join("\n"))

@@ -130,10 +130,10 @@ impl RolloutLines {
             };
             self.number += 1;
             match whole {
-                Whole::TooLong => break (start, Some(Fault::TooLong)),
-                Whole::Ended if self.buffer.is_empty() => {}
-                Whole::Ended => break (start, None),
-                Whole::Unended => break (start, (!is_line(&self.buffer)).then_some(Fault::Torn)),
+                LineFill::TooLong => break (start, Some(Fault::TooLong)),
+                LineFill::Ended if self.buffer.is_empty() => {}
+                LineFill::Ended => break (start, None),
+                LineFill::Unended => break (start, (!is_line(&self.buffer)).then_some(Fault::Torn)),
             }
         };
         let text = if fault.is_none() { std::str::from_utf8(&self.buffer).ok() } else { None };
@@ -145,7 +145,7 @@ impl RolloutLines {
     }
 
     /// Reads up to the next line break into the buffer.
-    fn fill(&mut self) -> io::Result<Option<Whole>> {
+    fn fill(&mut self) -> io::Result<Option<LineFill>> {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
         let limit = LONGEST_LINE as u64 + 1;
@@ -157,13 +157,13 @@ impl RolloutLines {
                 if self.buffer.last() == Some(&b'\r') {
                     self.buffer.pop();
                 }
-                Whole::Ended
+                LineFill::Ended
             }
             Some(_) if read == limit => {
                 read += self.reader.skip_until(b'\n')? as u64;
-                Whole::TooLong
+                LineFill::TooLong
             }
-            Some(_) => Whole::Unended,
+            Some(_) => LineFill::Unended,
         };
         self.offset += read;
         Ok(Some(whole))
@@ -176,7 +176,7 @@ impl LineSource for RolloutLines {
     }
 }
 
-enum Whole {
+enum LineFill {
     Ended,
     Unended,
     TooLong,

@@ -11,8 +11,8 @@ use codex_log::line::{ItemHead, Line};
 use codex_log::store::{Entry, ThreadSummary};
 use codex_wire::rollout::SessionMeta;
 
+use super::message_text::{beginning, is_generated, message_text};
 use super::places::RolloutName;
-use super::said::{beginning, is_said_by_the_harness, message_text};
 use crate::rollout::{LostMeta, ReadError, RolloutLines};
 
 /// The number of lines that are searched for the first user message.
@@ -113,7 +113,7 @@ fn said_in_item(line: &Line<'_>) -> Option<String> {
 }
 
 fn is_said(text: &str) -> bool {
-    !text.trim().is_empty() && !is_said_by_the_harness(text)
+    !text.trim().is_empty() && !is_generated(text)
 }
 
 fn shorten(text: &str) -> String {

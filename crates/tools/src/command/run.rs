@@ -26,7 +26,7 @@ use crate::plain::refused;
 use crate::registry::{Offer, Tool};
 use crate::specs;
 
-/// Told to the model when it asks to leave the sandbox although nobody may be asked.
+/// The message for the model when it asks to leave the sandbox although nobody may be asked.
 const NO_ESCALATION: &str = "approval policy is Never; reject command — you should not ask for escalated permissions if \
                              the approval policy is Never";
 

@@ -125,10 +125,10 @@ impl PollOutput {
 }
 
 /// A poll in progress.
-pub(crate) type Looking = Pin<Box<dyn Future<Output = Result<PollOutput, TerminalError>> + Send>>;
+pub(crate) type PollFuture = Pin<Box<dyn Future<Output = Result<PollOutput, TerminalError>> + Send>>;
 
 /// Polls a terminal.
-pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> Looking {
+pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll) -> PollFuture {
     Box::pin(async move {
         let since = Instant::now();
         let glance = terminals.poll(terminal, look.patience, look.limit).await?;
@@ -140,7 +140,7 @@ pub(crate) fn look(terminals: Arc<Terminals>, terminal: u64, look: TerminalPoll)
 pub(crate) struct Starting {
     terminals: Arc<Terminals>,
     pub(super) terminal: Result<u64, Option<TerminalError>>,
-    looking: Option<Looking>,
+    looking: Option<PollFuture>,
 }
 
 impl Starting {

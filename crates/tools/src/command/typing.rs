@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::request::Typed;
 use super::run::CommandRun;
-use super::terminal::{Looking, TerminalPoll, WriteRequest, look};
+use super::terminal::{PollFuture, TerminalPoll, WriteRequest, look};
 use super::{CommandRequest, OpenTerminal};
 use crate::call::{Concurrency, ToolCall, ToolInput};
 use crate::context::ToolContext;
@@ -79,7 +79,7 @@ fn judge(open: &OpenTerminal, text: &str, cx: &ToolContext) -> Option<Judgement>
 /// A poll of a terminal that the model waits for.
 pub(super) struct Polling {
     at: TerminalPoll,
-    looking: Looking,
+    looking: PollFuture,
 }
 
 impl Polling {

@@ -131,7 +131,7 @@ impl View {
         self.write(|transcript| transcript.note(style, what, message));
     }
 
-    /// Writes a line of our own in a style.
+    /// Writes a line of this program in a style.
     pub(crate) fn remark(&mut self, style: Style, text: &str) {
         self.write(|transcript| {
             transcript.enter(TextKind::Nothing)?;
@@ -140,7 +140,7 @@ impl View {
         });
     }
 
-    /// Writes a line of our own.
+    /// Writes a line of this program.
     pub(crate) fn line(&mut self, text: &str) {
         self.write(|transcript| transcript.line(text));
     }

@@ -48,19 +48,19 @@ pub struct Session {
 struct Shared {
     /// Increases with each query, so that the worker notices without a lock.
     newest: AtomicU64,
-    wish: Mutex<Wish>,
+    wish: Mutex<PendingQuery>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Wish {
+struct PendingQuery {
     /// The latest query and its number, until the worker takes it.
     query: Option<(u64, String)>,
     stopped: bool,
 }
 
 impl Shared {
-    fn wish(&self) -> MutexGuard<'_, Wish> {
+    fn wish(&self) -> MutexGuard<'_, PendingQuery> {
         self.wish.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -53,16 +53,16 @@ serve! {
 }
 
 /// The result of a change of the login, and the notifications for all clients after the response.
-type Told<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
+type Announced<T> = Result<(T, Vec<ServerNotification>), ErrorObject>;
 
 /// The notifications that report the end of a login.
 #[derive(Clone, Copy)]
-enum Wording {
+enum LoginDialect {
     V1,
     V2,
 }
 
-async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -> Told<LoginAccountResponse> {
+async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -> Announced<LoginAccountResponse> {
     let kind = match params {
         LoginAccountParams::ApiKey(login) => {
             store_key(connection, login.api_key.0).await?;
@@ -83,7 +83,7 @@ async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -
         LoginAccountParams::Other(_) => return Err(ErrorObject::invalid("there is no login of this kind")),
     };
     let BegunLogin { id: login_id, url, user_code, end } = begin(connection, kind).await?;
-    go_on(connection, Wording::V2, login_id.clone(), end);
+    go_on(connection, LoginDialect::V2, login_id.clone(), end);
     let answer = match user_code {
         Some(user_code) => {
             LoginAccountResponse::ChatgptDeviceCode(DeviceCodeLogin { login_id, verification_url: url, user_code })
@@ -95,7 +95,7 @@ async fn start_login(connection: &Arc<Connection>, params: LoginAccountParams) -
 
 async fn log_in_with_chatgpt(connection: &Arc<Connection>, _: Empty) -> Result<LoginChatGptResponse, ErrorObject> {
     let BegunLogin { id: login_id, url: auth_url, end, .. } = begin(connection, LoginKind::Browser).await?;
-    go_on(connection, Wording::V1, login_id.clone(), end);
+    go_on(connection, LoginDialect::V1, login_id.clone(), end);
     Ok(LoginChatGptResponse { login_id, auth_url })
 }
 
@@ -116,7 +116,12 @@ async fn chatgpt_config(connection: &Arc<Connection>) -> Result<Arc<Config>, Err
 }
 
 /// Notifies all clients when a login ends.
-fn go_on(connection: &Arc<Connection>, wording: Wording, id: String, end: Pending<'static, Result<(), AccountError>>) {
+fn go_on(
+    connection: &Arc<Connection>,
+    wording: LoginDialect,
+    id: String,
+    end: Pending<'static, Result<(), AccountError>>,
+) {
     let connection = Arc::clone(connection);
     tokio::spawn(async move {
         let ended = end.await;
@@ -125,11 +130,11 @@ fn go_on(connection: &Arc<Connection>, wording: Wording, id: String, end: Pendin
         // The names that clients of other releases know.
         let error = ended.err().map(|error| format!("Login server error: {error}"));
         let (first, second) = match wording {
-            Wording::V1 => {
+            LoginDialect::V1 => {
                 let ended = LoginChatGptCompleteNotification { login_id: id, success: is_done, error };
                 (ServerNotification::LoginChatGptComplete(ended), changed(Some(AuthMode::Chatgpt)))
             }
-            Wording::V2 => (completed(Some(id), error), updated(&connection).await),
+            LoginDialect::V2 => (completed(Some(id), error), updated(&connection).await),
         };
         tell_all(&connection, &first).await;
         if is_done {
@@ -138,16 +143,16 @@ fn go_on(connection: &Arc<Connection>, wording: Wording, id: String, end: Pendin
     });
 }
 
-async fn end_login(connection: &Arc<Connection>, _: Empty) -> Told<Empty> {
+async fn end_login(connection: &Arc<Connection>, _: Empty) -> Announced<Empty> {
     let done = log_out(connection).await?;
     Ok((done, vec![updated(connection).await]))
 }
 
-async fn log_in_with_key(connection: &Arc<Connection>, params: LoginApiKeyParams) -> Told<Empty> {
+async fn log_in_with_key(connection: &Arc<Connection>, params: LoginApiKeyParams) -> Announced<Empty> {
     Ok((store_key(connection, params.api_key.0).await?, vec![changed(Some(AuthMode::ApiKey))]))
 }
 
-async fn log_out_of_chatgpt(connection: &Arc<Connection>, _: Empty) -> Told<Empty> {
+async fn log_out_of_chatgpt(connection: &Arc<Connection>, _: Empty) -> Announced<Empty> {
     Ok((log_out(connection).await?, vec![changed(None)]))
 }
 

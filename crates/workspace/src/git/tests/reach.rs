@@ -1,4 +1,4 @@
-//! Files that somebody else can write affect neither the runs of `git` nor the reader of files.
+//! Files that others can write affect neither the runs of `git` nor the reader of files.
 
 use std::os::unix::fs::symlink;
 

@@ -18,7 +18,7 @@ const HARNESS_MARKS: &[&str] = &[
 ];
 
 /// Whether a message of the role `user` was written by the program around the model, not by a person.
-pub(crate) fn is_said_by_the_harness(text: &str) -> bool {
+pub(crate) fn is_generated(text: &str) -> bool {
     let text = text.trim_start();
     HARNESS_MARKS.iter().any(|mark| text.starts_with(mark))
 }
