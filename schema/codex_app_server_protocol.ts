@@ -3036,7 +3036,7 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
-  /** The tool of an MCP server tells how far a call is. */
+  /** A tool of an MCP server reports progress. */
   | {
     method: "item/mcpToolCall/progress";
     params: v2.McpToolCallProgressNotification;
@@ -3648,13 +3648,13 @@ export type UndoStartedEvent = {
   message: string | null;
 };
 
-/** A command that is none of the others. */
+/** Any other command. */
 export type UnknownCommand = {
   /** The command. */
   cmd: string;
 };
 
-/** The whole plan, as the model's `update_plan` call gives it. */
+/** The whole plan, as in the model's `update_plan` call. */
 export type UpdatePlanArgs = {
   /** The reason for the change. */
   explanation: string | null;
@@ -4360,7 +4360,7 @@ export namespace v2 {
     | "agent"
     /** The user. */
     | "userShell"
-    /** The model, in a terminal of its own. */
+    /** The model, in a separate terminal. */
     | "unifiedExecStartup"
     /** The model, typing into a terminal. */
     | "unifiedExecInteraction";
@@ -4437,7 +4437,7 @@ export namespace v2 {
   export type ConfigLayer = {
     /** Its source. */
     name: v2.ConfigLayerSource;
-    /** A hash of what it says. */
+    /** A hash of its contents. */
     version: string;
     config: unknown;
     /** The reason why it is ignored. */
@@ -4448,7 +4448,7 @@ export namespace v2 {
   export type ConfigLayerMetadata = {
     /** The layer. */
     name: v2.ConfigLayerSource;
-    /** A hash of what the layer says. */
+    /** A hash of the layer's contents. */
     version: string;
   };
 
@@ -4689,7 +4689,7 @@ export namespace v2 {
     announcement: string | null;
     /** Whether it is on. */
     enabled: boolean;
-    /** Whether it is on when nobody says otherwise. */
+    /** Whether it is enabled by default. */
     defaultEnabled: boolean;
   };
 
@@ -5037,7 +5037,7 @@ export namespace v2 {
 
   /** The answer of `account/read`. */
   export type GetAccountResponse = {
-    /** The account, if anybody is logged in. */
+    /** The account, if the user is logged in. */
     account: v2.Account | null;
     /** Whether the provider requires a login. */
     requiresOpenaiAuth: boolean;
@@ -5297,7 +5297,7 @@ export namespace v2 {
       type: "amazonBedrock";
     };
 
-  /** Whether somebody is logged in to an MCP server. */
+  /** The login state of an MCP server. */
   export type McpAuthStatus =
     | "unknown" | "unsupported" | "notLoggedIn" | "bearerToken" | "oAuth"
     /** A word that this release does not know, passed through. */
@@ -5374,7 +5374,7 @@ export namespace v2 {
     resources: Array<Resource>;
     /** Its resource templates. */
     resourceTemplates: Array<ResourceTemplate>;
-    /** Whether somebody is logged in to it. */
+    /** The login state. */
     authStatus: v2.McpAuthStatus;
     /** The state of the connection. */
     runtimeStatus: v2.McpServerConnectionStatus | null;
@@ -5421,7 +5421,7 @@ export namespace v2 {
     content: Array<unknown>;
     /** The same as data, from servers that give it. */
     structuredContent: unknown;
-    /** Whether the tool says that it failed. */
+    /** Whether the tool reports a failure. */
     isError: boolean | null;
     /** Metadata of the result. */
     _meta: unknown;
@@ -6335,7 +6335,7 @@ export namespace v2 {
       id: string;
       /** The text so far. */
       text: string;
-      /** The phase of the answer, if the model tells it. */
+      /** The phase of the answer, if the model reports it. */
       phase: string | null;
       /** Never known here. */
       memoryCitation: null;
