@@ -152,7 +152,7 @@ pub(crate) struct ExecOptions {
     /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Source of answers to approval requests: policy, deny, stdio or unix:PATH
+    /// Who answers approval requests: policy, deny, stdio or unix:PATH
     ///
     /// Without this option nothing is asked: the approval policy is `never`, and actions that are not allowed fail. With
     /// it the configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
