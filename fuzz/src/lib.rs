@@ -22,7 +22,7 @@ fn each_event(bytes: &[u8], size: u8, mut decode: impl FnMut(&str)) {
     }
 }
 
-fn maker() -> ItemOrigin {
+fn origin() -> ItemOrigin {
     ItemOrigin { provider: "fuzz".to_owned(), account: None, opaque: None }
 }
 
@@ -37,20 +37,20 @@ pub fn sse(bytes: &[u8], size: u8) {
 
 /// No bytes make the decoder of the Responses API panic, however they are cut.
 pub fn responses(bytes: &[u8], size: u8) {
-    let (mut decoder, mut events) = (ResponsesDecoder::new(maker(), true), VecDeque::new());
+    let (mut decoder, mut events) = (ResponsesDecoder::new(origin(), true), VecDeque::new());
     each_event(bytes, size, |event| drop(decoder.decode(event, &mut events)));
 }
 
 /// No bytes make the decoder of Chat Completions panic, however they are cut.
 pub fn chat(bytes: &[u8], size: u8) {
-    let (mut decoder, mut events) = (ChatDecoder::new(maker(), tools(), Thoughts::Raw, true), VecDeque::new());
+    let (mut decoder, mut events) = (ChatDecoder::new(origin(), tools(), Thoughts::Raw, true), VecDeque::new());
     each_event(bytes, size, |event| drop(decoder.decode(event, &mut events)));
     let _ = decoder.end(&mut events);
 }
 
 /// No bytes make the decoder of the Messages API panic, however they are cut.
 pub fn anthropic(bytes: &[u8], size: u8) {
-    let (mut decoder, mut events) = (AnthropicDecoder::new(maker(), tools(), Thoughts::Summary), VecDeque::new());
+    let (mut decoder, mut events) = (AnthropicDecoder::new(origin(), tools(), Thoughts::Summary), VecDeque::new());
     each_event(bytes, size, |event| drop(decoder.decode(event, &mut events)));
     let _ = decoder.end(&mut events);
 }

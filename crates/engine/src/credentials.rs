@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use codex_config::{Config, ProviderConfig};
-use codex_model::{FixedKey, SharedCredentials};
+use codex_model::{SharedCredentials, StaticKey};
 
 /// Returns the credentials of a provider in a configuration.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ impl CredentialsSource {
     /// A source without any credentials.
     #[must_use]
     pub fn none() -> Self {
-        Self::new(|_, _| SharedCredentials::new(FixedKey::default()))
+        Self::new(|_, _| SharedCredentials::new(StaticKey::default()))
     }
 
     /// The credentials of a provider.

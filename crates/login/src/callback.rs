@@ -1,4 +1,4 @@
-//! The port of this machine that a browser comes back to: a little HTTP, bounded in every way.
+//! The loopback port that a browser is redirected to: minimal HTTP with limits on size, time and connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The number of connections that are served at once.
 const MOST_VISITORS: usize = 16;
 
-/// Somebody who waits for an answer.
+/// A connection that waits for its response.
 pub(crate) struct Visitor {
     pub(crate) visit: Visit,
     stream: TcpStream,
 }
 
-/// Takes the first of these ports that is free, on this machine alone.
+/// Listens on the first of these ports that is free, on the loopback interface.
 pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError> {
     for port in ports {
         if let Ok(listener) = TcpListener::bind(("127.0.0.1", *port)).await
@@ -36,7 +36,7 @@ pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError
     Err(LoginError::Ports { ports: ports.to_vec() })
 }
 
-/// Hears visitors until nobody wants to know of them any more.
+/// Accepts connections until the receiver is dropped.
 pub(crate) async fn receive(listener: TcpListener, visitors: mpsc::Sender<Visitor>) {
     let seats = Arc::new(Semaphore::new(MOST_VISITORS));
     while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
@@ -44,12 +44,12 @@ pub(crate) async fn receive(listener: TcpListener, visitors: mpsc::Sender<Visito
             accepted = listener.accept() => accepted,
             () = visitors.closed() => return,
         };
-        // A visitor who has left already is none.
+        // The client may have disconnected already.
         let Ok((stream, _)) = accepted else { continue };
         let visitors = visitors.clone();
         tokio::spawn(async move {
             if let Ok(Some(visitor)) = timeout(PATIENCE, Visitor::meet(stream)).await {
-                // Nobody is there to hear it when the login is over.
+                // The receiver is dropped when the login is over.
                 let _ = visitors.send(visitor).await;
             }
             drop(seat);

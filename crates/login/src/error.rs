@@ -25,7 +25,7 @@ pub enum LoginError {
         /// The time limit.
         after: Duration,
     },
-    /// The user or the issuer said no.
+    /// The user or the issuer denied the login.
     #[error("the login was refused: {code}")]
     Denied { code: String },
     /// Somebody cancelled it.
@@ -48,7 +48,7 @@ pub enum LoginError {
         /// The code in the answer.
         code: Option<String>,
     },
-    /// The answer is not what it should be.
+    /// The response is malformed.
     #[error("unexpected response from the login service: {what}")]
     Malformed { what: &'static str },
     /// The issuer could not be reached.
@@ -90,7 +90,7 @@ pub enum LoginError {
         provider: String,
         why: String,
     },
-    /// The system could not do what a login needs.
+    /// A call of the operating system failed.
     #[error("could not {what}")]
     System { what: &'static str, source: std::io::Error },
 }

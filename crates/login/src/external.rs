@@ -37,7 +37,7 @@ impl External {
 }
 
 impl Accounts {
-    /// Uses the tokens of a client from now on, until it logs out or somebody logs in.
+    /// Uses the tokens of a client from now on, until the next logout or login.
     pub fn use_external(&self, tokens: ExternalTokens, refresher: Arc<dyn TokenRefresher>) {
         *self.external() = Some(External::new(tokens, refresher));
     }

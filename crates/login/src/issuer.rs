@@ -47,7 +47,7 @@ impl Issuer {
         &self.url
     }
 
-    /// As whom this program asks.
+    /// The id of this program.
     #[must_use]
     pub fn client_id(&self) -> &str {
         &self.client_id
@@ -113,7 +113,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) workspaces: &'a [String],
 }
 
-/// Whether a token may be sent to an address: nobody on the way can read it.
+/// Whether a token may be sent to an address: over TLS, or within this machine.
 fn is_safe(url: &str) -> bool {
     let is_at = |host: &str| {
         let rest = url.strip_prefix("http://").and_then(|rest| rest.strip_prefix(host));

@@ -1,4 +1,4 @@
-//! Keys that a program says: `[model_providers.<id>.auth]`.
+//! Keys that a program prints: `[model_providers.<id>.auth]`.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,12 +14,12 @@ use crate::LoginError;
 /// The longest key.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// A program that is asked for a key, once for all who need it.
+/// A program that prints a key. Concurrent requests share one run.
 pub(crate) struct KeyProgram {
     provider: String,
     command: KeyCommand,
     env: Env,
-    /// The last key, and when it was said.
+    /// The last key, and the time when it was printed.
     known: Mutex<Option<(Secret, Instant)>>,
 }
 

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::LoginError;
 
-/// A word that only this login knows, and what the issuer is told of it.
+/// The secret of a login, and the challenge that the issuer gets.
 #[derive(Debug)]
 pub(crate) struct Pkce {
     pub(crate) verifier: Secret,
@@ -24,7 +24,7 @@ impl Pkce {
     }
 }
 
-/// A word of so many random bytes that nobody can guess.
+/// A random secret of this many bytes, as text.
 pub(crate) fn random<const BYTES: usize>() -> Result<Secret, LoginError> {
     let mut bytes = [0; BYTES];
     let source = rustls::crypto::ring::default_provider().secure_random;

@@ -18,7 +18,7 @@ const FINAL: &[&str] = &[
 /// The longest code of an issuer that is shown.
 const LONGEST_CODE: usize = 64;
 
-/// A code that a login was granted with, and what proves whose it is.
+/// An authorization code, with the proof that it belongs to this login.
 pub(crate) struct Grant {
     pub(crate) code: Secret,
     pub(crate) verifier: Secret,

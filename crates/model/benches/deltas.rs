@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-fn maker() -> ItemOrigin {
+fn origin() -> ItemOrigin {
     ItemOrigin { provider: "bench".to_owned(), account: None, opaque: None }
 }
 
@@ -53,7 +53,7 @@ fn responses(bencher: Bencher<'_, '_>) {
         )
     });
     bencher.bench(|| {
-        let mut decoder = ResponsesDecoder::new(maker(), false);
+        let mut decoder = ResponsesDecoder::new(origin(), false);
         read(&stream, |data, events| decoder.decode(data, events))
     });
 }
@@ -111,7 +111,7 @@ fn chat(bencher: Bencher<'_, '_>, chunks: Chunks) {
     let begin = r#"{"id":"chatcmpl-0123456789abcdef","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#;
     let stream = stream(begin, |number| chunks.chunk(number));
     bencher.bench(|| {
-        let mut decoder = ChatDecoder::new(maker(), tools(), Thoughts::Raw, true);
+        let mut decoder = ChatDecoder::new(origin(), tools(), Thoughts::Raw, true);
         read(&stream, |data, events| decoder.decode(data, events))
     });
 }
@@ -123,7 +123,7 @@ fn anthropic(bencher: Bencher<'_, '_>) {
         format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"word{number} "}}}}"#)
     });
     bencher.bench(|| {
-        let mut decoder = AnthropicDecoder::new(maker(), tools(), Thoughts::Raw);
+        let mut decoder = AnthropicDecoder::new(origin(), tools(), Thoughts::Raw);
         read(&stream, |data, events| decoder.decode(data, events))
     });
 }

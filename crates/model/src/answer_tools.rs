@@ -1,4 +1,4 @@
-//! From a call on the wire to the call that was meant.
+//! Calls as the API has them, translated back to calls of the tools in the request.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::ModelError;
 use crate::encoding::FREE_TEXT;
-use crate::names::accepted;
-use crate::refusal::shorten;
+use crate::error_response::shorten;
+use crate::tool_names::accepted_name;
 
-/// The tools of a request whose calls do not look like what they mean: those that take free text, and those whose names
-/// the provider does not take.
+/// The tools of a request that the provider knows in another form: those that take free text, and those whose names it
+/// does not accept.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerTools {
     free_text: Vec<String>,
@@ -26,14 +26,15 @@ impl AnswerTools {
     pub fn new(tools: &ToolList, traits: &ProviderTraits) -> Self {
         let specs = tools.specs();
         let free_text = specs.iter().filter(|spec| matches!(spec, ToolSpec::Custom(_)));
-        let renamed = specs.iter().map(|spec| (accepted(spec.name(), traits).into_owned(), spec.name().to_owned()));
+        let renamed =
+            specs.iter().map(|spec| (accepted_name(spec.name(), traits).into_owned(), spec.name().to_owned()));
         Self {
             free_text: free_text.map(|spec| spec.name().to_owned()).collect(),
             renamed: renamed.filter(|(accepted, name)| accepted != name).collect(),
         }
     }
 
-    /// A call that is whole. One that ends in the middle of its arguments is an error, since to run a part of it may do
+    /// A complete call. One that ends in the middle of its arguments is an error, since to run a part of it may do
     /// harm; the tool rejects invalid arguments, so that the error is reported to the model.
     pub(crate) fn call(&self, call_id: String, name: &str, arguments: String) -> Result<ResponseItem, ModelError> {
         let name = self.renamed.get(name).map_or(name, String::as_str).to_owned();
@@ -42,7 +43,9 @@ impl AnswerTools {
             Ok(Value::Object(members)) if self.free_text.contains(&name) => {
                 Ok(free_text(call_id, name, members, arguments))
             }
-            Err(error) if error.is_eof() => Err(broken(format!("the call of {} never closes", shorten(&name, 80)))),
+            Err(error) if error.is_eof() => {
+                Err(invalid_answer(format!("the call of {} never closes", shorten(&name, 80))))
+            }
             Ok(_) | Err(_) => {
                 Ok(ResponseItem::FunctionCall(FunctionCall { id: None, name, namespace: None, arguments, call_id }))
             }
@@ -60,6 +63,6 @@ fn free_text(call_id: String, name: String, mut members: Map<String, Value>, arg
 }
 
 /// An invalid answer.
-pub(crate) fn broken(message: String) -> ModelError {
+pub(crate) fn invalid_answer(message: String) -> ModelError {
     ModelError::Failed { code: String::new(), message, after: None }
 }

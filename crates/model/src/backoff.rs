@@ -5,8 +5,8 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Delays that double from 200 ms up to 30 s, each up to a tenth longer or shorter so that clients do not march in
-/// step.
+/// Delays that double from 200 ms up to 30 s, each up to a tenth longer or shorter, so that clients do not retry at
+/// the same time.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     rng: fastrand::Rng,

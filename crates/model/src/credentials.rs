@@ -14,7 +14,7 @@ pub trait Credentials: Send + Sync {
     /// The authorization of the next request.
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>>;
 
-    /// Called when the provider has refused what was used. Returns whether there is something else now, and the request
+    /// Called when the provider has rejected an authorization. Returns whether there is another one now, so that the request
     /// is worth sending again.
     fn refused<'a>(&'a self, used: &'a Authorization) -> BoxFuture<'a, bool>;
 }
@@ -40,9 +40,9 @@ impl Authorization {
 
 /// A key that never changes, or none.
 #[derive(Debug, Clone, Default)]
-pub struct FixedKey(Option<Secret>);
+pub struct StaticKey(Option<Secret>);
 
-impl FixedKey {
+impl StaticKey {
     /// Credentials that always give this key.
     #[must_use]
     pub fn new(key: impl Into<Secret>) -> Self {
@@ -50,7 +50,7 @@ impl FixedKey {
     }
 }
 
-impl Credentials for FixedKey {
+impl Credentials for StaticKey {
     fn authorize(&self) -> BoxFuture<'_, Result<Authorization, ModelError>> {
         Box::pin(ready(Ok(Authorization { bearer: self.0.clone(), ..Authorization::default() })))
     }

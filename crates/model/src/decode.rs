@@ -14,7 +14,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     ModelError, ModelEvent,
-    refusal::{failure, shorten},
+    error_response::{error_of_code, shorten},
 };
 
 /// Reads one event; `None` if it says nothing to us.
@@ -43,7 +43,7 @@ pub fn decode(data: &str) -> Result<Option<ModelEvent>, ModelError> {
     Ok(Some(event))
 }
 
-/// The members that matter, unread: what they hold depends on the type, and in unknown events on nobody knows what.
+/// The members that matter, still encoded: their types depend on the type of the event.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -92,7 +92,7 @@ impl Envelope<'_> {
         self.item_id.map_or_else(|| Ok(String::new()), |raw| serde_json::from_str(raw.get()))
     }
 
-    /// An item that has just begun may lack what it will have in the end; it is then kept as it came.
+    /// An item that has just begun may lack members that it will have in the end; it is then kept unchanged.
     fn preview(&self) -> Result<ResponseItem, serde_json::Error> {
         read("item", self.item).or_else(|_| read("item", self.item).map(ResponseItem::Other))
     }
@@ -117,7 +117,7 @@ impl Envelope<'_> {
 
     fn failed(&self) -> ModelError {
         let response = loose(self.response);
-        failure(text(&response["error"]["code"]), text(&response["error"]["message"]))
+        error_of_code(text(&response["error"]["code"]), text(&response["error"]["message"]))
     }
 
     fn incomplete(&self) -> ModelError {
@@ -132,7 +132,7 @@ impl Envelope<'_> {
     fn error_event(&self) -> ModelError {
         let (code, message, error) = (loose(self.code), loose(self.message), loose(self.error));
         let pick = |outer: &Value, inner: &str| [text(outer), text(&error[inner])].concat();
-        failure(&pick(&code, "code"), &pick(&message, "message"))
+        error_of_code(&pick(&code, "code"), &pick(&message, "message"))
     }
 }
 

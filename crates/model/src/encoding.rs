@@ -10,20 +10,20 @@ use codex_wire::tool_spec::{CustomTool, ToolSpec};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::names::accepted;
 use crate::schema::{is_simple, simplified};
+use crate::tool_names::accepted_name;
 
 /// The one argument of a function that stands for a tool with free text.
 pub(crate) const FREE_TEXT: &str = "input";
 
 /// The parameters of an encoding besides the prompt.
 #[derive(Debug, Clone)]
-pub(crate) struct Form<'a> {
+pub(crate) struct RequestFormat<'a> {
     /// Tells forms of items apart that differ.
     pub(crate) name: Arc<str>,
     pub(crate) traits: &'a ProviderTraits,
     /// The provider of the request: opaque data of other providers is left out.
-    pub(crate) maker: ItemOrigin,
+    pub(crate) origin: ItemOrigin,
     /// Which schemas the provider takes, as far as is known by now.
     pub(crate) schemas: SchemaForm,
     /// The stored answer that the request continues, if there is one.
@@ -41,16 +41,16 @@ pub(crate) struct StoredAnswer {
     pub(crate) items: usize,
 }
 
-impl<'a> Form<'a> {
+impl<'a> RequestFormat<'a> {
     pub(crate) fn new(wire: &str, provider: &str, account: Option<&str>, traits: &'a ProviderTraits) -> Self {
         let name = format!("{wire}/{provider}/{}", account.unwrap_or_default());
-        let maker = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
-        Self { name: name.into(), traits, maker, schemas: traits.schemas, follows: None, is_message: false }
+        let origin = ItemOrigin { provider: provider.to_owned(), account: account.map(str::to_owned), opaque: None };
+        Self { name: name.into(), traits, origin, schemas: traits.schemas, follows: None, is_message: false }
     }
 
     /// Whether an item holds something that only another provider reads.
     pub(crate) fn is_foreign(&self, item: &ConversationItem) -> bool {
-        item.origin().is_some_and(|origin| !origin.is_same_maker(&self.maker))
+        item.origin().is_some_and(|origin| !origin.is_same_provider(&self.origin))
     }
 
     /// Whether an item consists only of data that another provider reads. Any other item, such as a call that came with a
@@ -62,7 +62,7 @@ impl<'a> Form<'a> {
 
     /// The opaque data of an item, if it is this provider's.
     pub(crate) fn opaque<'i>(&self, item: &'i ConversationItem) -> Option<&'i Value> {
-        item.origin().filter(|origin| origin.is_same_maker(&self.maker)).and_then(|origin| origin.opaque.as_ref())
+        item.origin().filter(|origin| origin.is_same_provider(&self.origin)).and_then(|origin| origin.opaque.as_ref())
     }
 
     /// A schema as the provider takes it.
@@ -89,16 +89,16 @@ pub(crate) struct Function<'a> {
 
 impl<'a> Function<'a> {
     /// A tool as a function; none where only a provider with such a tool of its own could run it.
-    pub(crate) fn of(spec: &'a ToolSpec, form: &Form<'_>) -> Option<Self> {
+    pub(crate) fn of(spec: &'a ToolSpec, format: &RequestFormat<'_>) -> Option<Self> {
         Some(match spec {
             ToolSpec::Function(tool) => Self {
-                name: accepted(&tool.name, form.traits),
+                name: accepted_name(&tool.name, format.traits),
                 description: Cow::Borrowed(&tool.description),
-                strict: tool.strict && form.schemas == SchemaForm::Strict,
-                parameters: form.schema(&tool.parameters),
+                strict: tool.strict && format.schemas == SchemaForm::Strict,
+                parameters: format.schema(&tool.parameters),
             },
             ToolSpec::Custom(tool) => Self {
-                name: accepted(&tool.name, form.traits),
+                name: accepted_name(&tool.name, format.traits),
                 description: described(tool),
                 strict: false,
                 parameters: Cow::Owned(json!({
@@ -152,7 +152,7 @@ fn local_shell(call: &LocalShellCall) -> Option<(Cow<'_, str>, Cow<'_, str>, Cow
     Some((Cow::Borrowed(id), Cow::Borrowed("shell"), Cow::Owned(arguments.to_string())))
 }
 
-/// The output of a call: the call's id and what it gave.
+/// The id of a call, and its output.
 pub(crate) fn output_parts(item: &ResponseItem) -> Option<(&str, &FunctionCallOutputPayload)> {
     match item {
         ResponseItem::FunctionCallOutput(output) => Some((&output.call_id, &output.output)),
@@ -166,7 +166,7 @@ pub(crate) fn schema_instruction(schema: &Value) -> String {
     format!("Your last message has to be JSON, and nothing else, that follows this schema: {schema}")
 }
 
-/// Encodes what cannot fail to encode: strings, numbers, and maps with string keys.
+/// Encodes a value that always has an encoding: strings, numbers, and maps with string keys.
 pub(crate) fn json_of(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::{error::Error, time::Duration};
 
 use codex_wire::{error_info::CodexErrorInfo, tokens::RateLimitSnapshot};
 
-use crate::{sse::SseError, wait::spell};
+use crate::{retry_delay::format_duration, sse::SseError};
 
 /// The prefix of the error about an answer that broke off. Clients match it.
 const DISCONNECTED: &str = "stream disconnected before completion";
@@ -15,7 +15,7 @@ pub enum ModelError {
     /// The model cannot be asked at all, for a reason that was known before the request.
     #[error("{message}")]
     Unavailable {
-        /// Why, and what to do about it.
+        /// The reason, and a remedy.
         message: String,
     },
     /// A scripted model has played everything it had for such a request.
@@ -81,7 +81,7 @@ pub enum ModelError {
         plan: Option<String>,
         /// When the allowance comes back.
         resets_in: Option<Duration>,
-        /// The rate limits of the account, if the refusal contains them.
+        /// The rate limits of the account, if the response contains them.
         rate_limits: Option<Box<RateLimitSnapshot>>,
     },
     /// The conversation no longer fits the model's window.
@@ -92,12 +92,12 @@ pub enum ModelError {
     },
     /// The stream ended before the answer did.
     #[error("{DISCONNECTED}: stream closed before response.completed")]
-    Cut {
+    Disconnected {
         /// The cause, unless the stream ended in good order.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
     /// The provider fell silent.
-    #[error("{DISCONNECTED}: the model sent nothing for {}", spell(*after))]
+    #[error("{DISCONNECTED}: the model sent nothing for {}", format_duration(*after))]
     Idle {
         /// The time of silence.
         after: Duration,
@@ -112,7 +112,7 @@ pub enum ModelError {
         /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
-    /// The model stopped before its answer was whole.
+    /// The model stopped before its answer was complete.
     #[error("{DISCONNECTED}: Incomplete response returned, reason: {reason}")]
     Incomplete {
         /// The provider's reason, such as `max_output_tokens`.
@@ -121,7 +121,7 @@ pub enum ModelError {
     /// An event could not be read, so the answer would have a hole.
     #[error("{DISCONNECTED}: could not read the event {event}")]
     Malformed {
-        /// The event's type, or the beginning of what came instead.
+        /// The type of the event, or the beginning of its data.
         event: String,
         /// The cause.
         source: serde_json::Error,
@@ -160,7 +160,7 @@ impl ModelError {
             | Self::Header { .. }
             | Self::Tls { .. }
             | Self::BadRequest { .. }
-            | Self::Cut { .. }
+            | Self::Disconnected { .. }
             | Self::Idle { .. }
             | Self::Failed { .. }
             | Self::Incomplete { .. }
@@ -200,7 +200,7 @@ impl ModelError {
             | Self::ContextWindow { .. } => Retry::Never,
             Self::Incomplete { reason } if reason == "content_filter" => Retry::Never,
             Self::Failed { after, .. } => Retry::Stream { after: *after },
-            Self::Cut { .. }
+            Self::Disconnected { .. }
             | Self::Idle { .. }
             | Self::Incomplete { .. }
             | Self::Malformed { .. }
@@ -230,7 +230,7 @@ impl ModelError {
             | Self::Status { .. }
             | Self::BadRequest { .. }
             | Self::UsageLimit { .. }
-            | Self::Cut { .. }
+            | Self::Disconnected { .. }
             | Self::Idle { .. }
             | Self::Failed { .. }
             | Self::Incomplete { .. }
@@ -239,7 +239,7 @@ impl ModelError {
         }
     }
 
-    /// The rate limits in a refusal, to be reported before the refusal itself.
+    /// The rate limits in an error response, to be reported before the error.
     pub(crate) fn rate_limits(&self) -> Option<RateLimitSnapshot> {
         match self {
             Self::UsageLimit { rate_limits, .. } => rate_limits.as_deref().cloned(),
@@ -247,7 +247,7 @@ impl ModelError {
         }
     }
 
-    /// The same refusal, with what helps to find the request.
+    /// The same error, with details that help to find the request.
     pub(crate) fn with_details(mut self, details: &[String]) -> Self {
         if let Self::Status { message, .. }
         | Self::Unauthorized { message, .. }
@@ -290,5 +290,5 @@ fn status_line(status: u16) -> String {
 }
 
 fn resets(span: Option<Duration>) -> String {
-    span.map_or_else(String::new, |span| format!("; it resets in {}", spell(span)))
+    span.map_or_else(String::new, |span| format!("; it resets in {}", format_duration(span)))
 }

@@ -11,7 +11,7 @@ use codex_wire::{
 /// One event of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// The provider has taken the request; what it says follows.
+    /// The provider has accepted the request; its answer follows.
     Opened {
         /// The rate limits of the account. The Responses API always has some, which are empty if the provider sent
         /// none.
@@ -48,11 +48,11 @@ pub enum ModelEvent {
         index: i64,
         delta: String,
     },
-    /// An item is complete. It has an origin if it holds something that only its maker reads.
+    /// An item is complete. It has an origin if it contains data that only its provider can read.
     ItemDone(ResponseItem, Option<Arc<ItemOrigin>>),
     /// Something that the user should know.
     Notice(String),
-    /// The answer is whole; nothing follows.
+    /// The answer is complete; nothing follows.
     Completed {
         /// The provider's name for the answer; empty when it gave none.
         response_id: String,

@@ -17,25 +17,25 @@ mod credentials;
 pub mod decode;
 mod encoding;
 mod error;
+mod error_response;
 mod event;
 mod http;
 mod limits;
-mod names;
 pub mod ollama;
 mod prompt;
 mod provider;
+mod reasoning_item;
 mod recorded;
 mod redact;
-mod refusal;
 mod responses;
 mod retry;
+mod retry_delay;
 mod schema;
 pub mod scripted;
 pub mod sse;
 #[cfg(test)]
 mod testing;
-mod thinking;
-mod wait;
+mod tool_names;
 mod zstd;
 
 use std::{pin::Pin, time::Duration};
@@ -47,7 +47,7 @@ pub use answer_tools::AnswerTools;
 pub use anthropic::AnthropicDecoder;
 pub use backoff::Backoff;
 pub use chat::ChatDecoder;
-pub use credentials::{Authorization, Credentials, FixedKey, SharedCredentials};
+pub use credentials::{Authorization, Credentials, SharedCredentials, StaticKey};
 pub use error::{ModelError, Retry};
 pub use event::ModelEvent;
 pub use futures_util::{Stream, StreamExt};
@@ -61,7 +61,7 @@ pub use scripted::{ScriptError, ScriptedModel};
 /// The answer of a model to one prompt, event by event.
 ///
 /// Nothing is sent before the first poll. The stream ends after [`ModelEvent::Completed`] or after its first error.
-/// Dropping it cancels the request and closes what it had opened.
+/// Dropping it cancels the request and closes its connection.
 pub type Answer = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
 /// Something that answers prompts.
@@ -69,7 +69,7 @@ pub trait Model: Send + Sync {
     /// Asks once. The answer owns all it needs, so it may outlive the model.
     fn ask(&self, prompt: Prompt) -> Answer;
 
-    /// The names of the models that can be asked, as far as somebody says so within this time.
+    /// The names of the models that the provider lists within this time.
     fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
         let _ = within;
         Box::pin(std::future::ready(Ok(Vec::new())))

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::DateTime;
 use codex_wire::tokens::{CreditsSnapshot, RateLimitSnapshot, RateLimitWindow};
 
-use crate::wait::{span, until};
+use crate::retry_delay::{parse_duration, until};
 
-/// Reads the rate-limit headers; what is missing or unreadable stays empty.
+/// Reads the rate-limit headers. Missing and unreadable ones stay empty.
 pub(crate) fn rate_limits<'h>(header: impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> RateLimitSnapshot {
     let own = RateLimitSnapshot {
         primary: window(&header, "primary", now),
@@ -47,7 +47,7 @@ fn counted<'h>(header: &impl Fn(&str) -> Option<&'h str>, what: &str, now: Syste
     let (limit, left) = (number::<f64>(read("limit"))?, number::<f64>(read("remaining"))?);
     let used_percent = (100.0 * (limit - left) / limit).clamp(0.0, 100.0);
     let reset = read("reset").map(str::trim).unwrap_or_default();
-    let resets_in_seconds = span(reset).and_then(|span| i64::try_from(span.as_secs()).ok());
+    let resets_in_seconds = parse_duration(reset).and_then(|span| i64::try_from(span.as_secs()).ok());
     let resets_at = DateTime::parse_from_rfc3339(reset).ok().map(|time| time.timestamp());
     Some(RateLimitWindow {
         used_percent: if used_percent.is_finite() { used_percent } else { return None },

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use reqwest::Url;
 use serde::Deserialize;
 
-use crate::refusal::shorten;
+use crate::error_response::shorten;
 use crate::{ModelError, http_client};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -72,7 +72,7 @@ pub async fn pull(
             return Ok(());
         }
     }
-    if download.read(b"\n", model, &mut tell)? { Ok(()) } else { Err(ModelError::Cut { source: None }) }
+    if download.read(b"\n", model, &mut tell)? { Ok(()) } else { Err(ModelError::Disconnected { source: None }) }
 }
 
 /// The progress of a download.

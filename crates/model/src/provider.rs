@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use codex_wire::provider_traits::ProviderTraits;
 
-use crate::{FixedKey, SharedCredentials};
+use crate::{SharedCredentials, StaticKey};
 
 /// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Provider {
             traits: ProviderTraits::responses(),
             base_url: base_url.into(),
             supports_websockets: false,
-            credentials: SharedCredentials::new(FixedKey::default()),
+            credentials: SharedCredentials::new(StaticKey::default()),
             headers: Vec::new(),
             query: Vec::new(),
             request_max_retries: 4,
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn debug_text_shows_no_key() {
         let mut provider = Provider::new("mock", "http://127.0.0.1/v1");
-        provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
+        provider.credentials = SharedCredentials::new(StaticKey::new("sk-secret"));
         provider.headers = vec![("api-key".to_owned(), "sk-secret".to_owned())];
         provider.query = vec![("key".to_owned(), "sk-secret".to_owned())];
         let text = format!("{provider:?}");

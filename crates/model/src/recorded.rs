@@ -31,7 +31,7 @@ impl Model for RecordedModel {
                 return Box::pin(futures_util::stream::iter(events));
             }
         }
-        events.push(Err(ModelError::Cut { source: None }));
+        events.push(Err(ModelError::Disconnected { source: None }));
         Box::pin(futures_util::stream::iter(events))
     }
 }

@@ -1,4 +1,4 @@
-//! Keys in what a provider says. Some providers repeat the key that they were sent, and errors are shown and logged.
+//! Keys in messages of providers. Some providers repeat the key of a request, and errors are shown and logged.
 
 use serde::de::Error as _;
 
@@ -67,14 +67,14 @@ impl ModelError {
                     *source = serde_json::Error::custom(redacted);
                 }
             }
-            // Nothing that a provider says is in these.
+            // These contain no text of a provider.
             Self::Unavailable { .. }
             | Self::ScriptExhausted
             | Self::Url { .. }
             | Self::Header { .. }
             | Self::Tls { .. }
             | Self::Connect { .. }
-            | Self::Cut { .. }
+            | Self::Disconnected { .. }
             | Self::Idle { .. }
             | Self::Stream(_) => {}
         }

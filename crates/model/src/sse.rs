@@ -26,7 +26,7 @@ pub enum SseError {
         /// The most bytes it may have.
         limit: usize,
     },
-    /// An event is no text. It is not patched up, for what the model wrote may be a command.
+    /// An event is no text. It is not repaired, because it may contain a command.
     #[error("an event of the stream is not UTF-8")]
     NotUtf8(#[from] Utf8Error),
 }
@@ -112,7 +112,7 @@ impl Parser {
     }
 
     /// Forgets the event that the caller has got, and with it the room that a large one has taken up.
-    pub fn shed(&mut self) {
+    pub fn release_capacity(&mut self) {
         if self.event == Event::HandedOut {
             self.forget();
         }
@@ -129,7 +129,7 @@ impl Parser {
         self.event = Event::None;
     }
 
-    /// Takes the rest of the current line; says whether the whole of it is blank.
+    /// Takes the rest of the current line. Returns whether the line is blank.
     fn end_line(&mut self, rest: &[u8]) -> Result<bool, SseError> {
         if self.line.is_empty() {
             return self.take_line(rest);
@@ -279,7 +279,7 @@ mod tests {
         for mut piece in stream.chunks(5000) {
             while let Some(data) = parser.next(&mut piece).unwrap() {
                 events.push(data.len());
-                parser.shed();
+                parser.release_capacity();
                 assert!(parser.line.capacity() + parser.data.capacity() <= 2 * KEPT_BYTES);
             }
         }

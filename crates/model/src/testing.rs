@@ -76,11 +76,11 @@ pub(crate) fn tools() -> Arc<ToolList> {
     ToolList::of(vec![ToolSpec::function("shell", "Runs.", schema), ToolSpec::Custom(Arc::new(custom))])
 }
 
-pub(crate) fn maker() -> ItemOrigin {
+pub(crate) fn origin() -> ItemOrigin {
     ItemOrigin { provider: "mock".to_owned(), account: None, opaque: None }
 }
 
-/// Reads events one after the other and writes down what comes of them, up to the first error or the end of the answer.
+/// Decodes events one after the other into text, up to the first error or the end of the answer.
 pub(crate) fn show(
     data: &[&str],
     mut decode: impl FnMut(Option<&str>, &mut VecDeque<ModelEvent>) -> Result<(), ModelError>,
@@ -101,7 +101,7 @@ pub(crate) fn show(
     shown
 }
 
-/// Reads a stream in pieces and writes down what comes of it.
+/// Decodes a stream in pieces into text.
 pub(crate) fn split_anywhere(
     pieces: &[Vec<u8>],
     mut decode: impl FnMut(&str, &mut VecDeque<ModelEvent>) -> Result<(), ModelError>,

@@ -47,7 +47,7 @@ pub struct ItemOrigin {
 impl ItemOrigin {
     /// Whether both come from one provider and account.
     #[must_use]
-    pub fn is_same_maker(&self, other: &Self) -> bool {
+    pub fn is_same_provider(&self, other: &Self) -> bool {
         self.provider == other.provider && self.account == other.account
     }
 }
@@ -255,7 +255,9 @@ mod tests {
         let made = item.clone().made_by(Some(Arc::new(maker(None))));
         assert_eq!(made.json(), item.json());
         assert_eq!((item.origin(), made.origin().map(|origin| &**origin)), (None, Some(&maker(None))));
-        assert!(maker(Some("a")).is_same_maker(&maker(Some("a"))) && !maker(Some("a")).is_same_maker(&maker(None)));
+        assert!(
+            maker(Some("a")).is_same_provider(&maker(Some("a"))) && !maker(Some("a")).is_same_provider(&maker(None))
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use codex_wire::reasoning::ReasoningEffort;
 use serde_json::{Map, Value, json};
 
 use super::messages;
-use crate::encoding::{Form, Function, json_of, schema_instruction, write_string};
+use crate::encoding::{Function, RequestFormat, json_of, schema_instruction, write_string};
 use crate::{Prompt, ReasoningRequest};
 
 /// The maximum length of an answer of an unknown model. The API requires a number.
@@ -19,23 +19,23 @@ const NO_TOOLS: &str =
     r#"[{"name":"none","description":"Not to be called.","input_schema":{"type":"object","properties":{}}}]"#;
 
 /// Encodes a request. Parts that were encoded for the previous one are copied byte for byte, except for cache marks.
-pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
-    let is_marked = form.traits.cache == CacheForm::Marks;
+pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u8> {
+    let is_marked = format.traits.cache == CacheForm::Marks;
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);
     body.extend_from_slice(br#"{"model":"#);
     write_string(&mut body, &prompt.model);
     body.extend_from_slice(br#","system":[{"type":"text","text":"#);
-    write_string(&mut body, &instructions(prompt, form));
-    // It stands behind the tools in what the provider keeps, so it covers them too.
+    write_string(&mut body, &instructions(prompt, format));
+    // The provider caches the tools before it, so it covers them too.
     body.extend_from_slice(if is_marked { br#","cache_control":{"type":"ephemeral"}}]"# } else { b"}]" });
     body.extend_from_slice(br#","messages":["#);
-    let written = messages::write(&mut body, &prompt.input, form, is_marked);
+    let written = messages::write(&mut body, &prompt.input, format, is_marked);
     body.push(b']');
-    let tools = prompt.tools.on_wire(&form.tools_name(), |specs| {
-        let functions = specs.iter().filter_map(|spec| Function::of(spec, form));
+    let tools = prompt.tools.on_wire(&format.tools_name(), |specs| {
+        let functions = specs.iter().filter_map(|spec| Function::of(spec, format));
         json_of(&functions.map(|function| tool(&function)).collect::<Vec<_>>())
     });
-    let mut tail = tail(prompt, form);
+    let mut tail = tail(prompt, format);
     if tools != "[]" || written.has_calls {
         body.extend_from_slice(br#","tools":"#);
         body.extend_from_slice(if tools == "[]" { NO_TOOLS } else { &tools }.as_bytes());
@@ -48,9 +48,9 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
 }
 
 /// The instructions, with the schema if the provider cannot enforce it.
-fn instructions(prompt: &Prompt, form: &Form<'_>) -> String {
+fn instructions(prompt: &Prompt, format: &RequestFormat<'_>) -> String {
     match &prompt.output_schema {
-        Some(schema) if form.schemas != SchemaForm::Strict => {
+        Some(schema) if format.schemas != SchemaForm::Strict => {
             format!("{}\n\n{}", prompt.instructions, schema_instruction(schema))
         }
         _ => prompt.instructions.to_string(),
@@ -74,13 +74,13 @@ fn choice(prompt: &Prompt, has_none: bool) -> Value {
     }
 }
 
-fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
+fn tail(prompt: &Prompt, format: &RequestFormat<'_>) -> Map<String, Value> {
     let most = prompt.max_output_tokens.unwrap_or(MOST_TOKENS);
     let mut tail = Map::new();
     tail.insert("max_tokens".to_owned(), most.into());
     tail.insert("stream".to_owned(), true.into());
     let mut output = Map::new();
-    let asked = prompt.reasoning.as_ref().filter(|_| form.traits.reasoning != ReasoningField::None);
+    let asked = prompt.reasoning.as_ref().filter(|_| format.traits.reasoning != ReasoningField::None);
     if let Some(ReasoningRequest { effort, thinking, .. }) = asked
         && *effort != Some(ReasoningEffort::None)
     {
@@ -96,7 +96,7 @@ fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
             }
         }
     }
-    if let Some(schema) = prompt.output_schema.as_ref().filter(|_| form.schemas == SchemaForm::Strict) {
+    if let Some(schema) = prompt.output_schema.as_ref().filter(|_| format.schemas == SchemaForm::Strict) {
         output.insert("format".to_owned(), json!({"type": "json_schema", "schema": schema}));
     }
     if !output.is_empty() {
@@ -113,7 +113,7 @@ fn effort_word(effort: &ReasoningEffort) -> &str {
     }
 }
 
-/// A part of what an answer may have: the rest is for the answer itself.
+/// A part of the tokens of an answer: the rest is for the answer itself.
 fn budget(effort: &ReasoningEffort, most: u32) -> u32 {
     let eighths = match effort {
         ReasoningEffort::None | ReasoningEffort::Minimal | ReasoningEffort::Low => 1,

@@ -17,9 +17,9 @@ use codex_wire::tokens::TokenUsage;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::answer_tools::{AnswerTools, broken};
-use crate::refusal::{failure, shorten};
-use crate::thinking::Thinking;
+use crate::answer_tools::{AnswerTools, invalid_answer};
+use crate::error_response::{error_of_code, shorten};
+use crate::reasoning_item::ReasoningItem;
 use crate::{ModelError, ModelEvent};
 
 /// The most bytes that the arguments of one call may have.
@@ -28,7 +28,7 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// Reads one answer of the Messages API.
 #[derive(Debug)]
 pub struct AnthropicDecoder {
-    maker: ItemOrigin,
+    origin: ItemOrigin,
     tools: AnswerTools,
     thoughts: Thoughts,
     id: String,
@@ -39,12 +39,12 @@ pub struct AnthropicDecoder {
     usage: Option<Usage>,
 }
 
-/// A block that grows.
+/// A block that is not complete yet.
 #[derive(Debug)]
 enum Block {
     Text(String),
     Thinking {
-        thinking: Thinking,
+        thinking: ReasoningItem,
         signature: String,
     },
     Redacted(String),
@@ -61,9 +61,9 @@ enum Block {
 impl AnthropicDecoder {
     /// A decoder for the answer to a request with these tools.
     #[must_use]
-    pub fn new(maker: ItemOrigin, tools: AnswerTools, thoughts: Thoughts) -> Self {
+    pub fn new(origin: ItemOrigin, tools: AnswerTools, thoughts: Thoughts) -> Self {
         let (id, calls) = (String::new(), Vec::new());
-        Self { maker, tools, thoughts, id, block: None, calls, stop_reason: None, usage: None }
+        Self { origin, tools, thoughts, id, block: None, calls, stop_reason: None, usage: None }
     }
 
     /// Reads one event.
@@ -79,7 +79,7 @@ impl AnthropicDecoder {
             .map_err(|source| ModelError::Malformed { event: format!("{:?}", shorten(data, 80)), source })?;
         let malformed = |source| ModelError::Malformed { event: event.kind.clone().into_owned(), source };
         match &*event.kind {
-            "content_block_delta" => self.grow(&event, read(event.delta).map_err(malformed)?, events),
+            "content_block_delta" => self.append(&event, read(event.delta).map_err(malformed)?, events),
             "content_block_start" => self.begin(&event, read(event.content_block).map_err(malformed)?, events),
             "content_block_stop" => self.stop(&event, events),
             "message_start" => {
@@ -103,16 +103,16 @@ impl AnthropicDecoder {
     /// The stream is over.
     ///
     /// # Errors
-    /// When the answer is not whole.
+    /// When the answer is not complete.
     pub fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let Some(reason) = self.stop_reason.take() else { return Err(ModelError::Cut { source: None }) };
+        let Some(reason) = self.stop_reason.take() else { return Err(ModelError::Disconnected { source: None }) };
         if let Some((_, block)) = self.block.take() {
-            return Err(broken(format!("{} never closes", block.name())));
+            return Err(invalid_answer(format!("{} never closes", block.name())));
         }
         match reason.as_str() {
             "max_tokens" => return Err(ModelError::Incomplete { reason: "max_output_tokens".to_owned() }),
             "refusal" => return Err(ModelError::Incomplete { reason: "content_filter".to_owned() }),
-            "model_context_window_exceeded" => return Err(failure("context_length_exceeded", &reason)),
+            "model_context_window_exceeded" => return Err(error_of_code("context_length_exceeded", &reason)),
             "pause_turn" => return Err(ModelError::Incomplete { reason }),
             _ => {}
         }
@@ -123,7 +123,7 @@ impl AnthropicDecoder {
 
     fn begin(&mut self, event: &Event<'_>, block: Start, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         if let Some((_, open)) = &self.block {
-            return Err(broken(format!("{} never closes", open.name())));
+            return Err(invalid_answer(format!("{} never closes", open.name())));
         }
         let begun = match block.kind.as_deref() {
             Some("text") => {
@@ -131,14 +131,17 @@ impl AnthropicDecoder {
                 Block::Text(String::new())
             }
             Some("thinking") => {
-                let thinking = Thinking::begin(self.thoughts, events);
+                let thinking = ReasoningItem::begin(self.thoughts, events);
                 Block::Thinking { thinking, signature: block.signature.unwrap_or_default() }
             }
             Some("redacted_thinking") => Block::Redacted(block.data.unwrap_or_default()),
             Some("tool_use") => {
-                let id = block.id.filter(|id| !id.is_empty()).ok_or_else(|| broken("a call has no id".to_owned()))?;
+                let id = block
+                    .id
+                    .filter(|id| !id.is_empty())
+                    .ok_or_else(|| invalid_answer("a call has no id".to_owned()))?;
                 if self.calls.contains(&id) {
-                    return Err(broken(format!("the id {:?} is used for two calls", shorten(&id, 80))));
+                    return Err(invalid_answer(format!("the id {:?} is used for two calls", shorten(&id, 80))));
                 }
                 self.calls.push(id.clone());
                 Block::Call { id, name: block.name.unwrap_or_default(), given: block.input, arguments: String::new() }
@@ -149,20 +152,20 @@ impl AnthropicDecoder {
         // A block may begin with some of its text.
         for (kind, text) in [("text_delta", block.text), ("thinking_delta", block.thinking)] {
             if let Some(text) = text.filter(|text| !text.is_empty()) {
-                self.grow(event, Delta::of(kind, text), events)?;
+                self.append(event, Delta::of(kind, text), events)?;
             }
         }
         Ok(())
     }
 
-    fn grow(
+    fn append(
         &mut self,
         event: &Event<'_>,
         delta: Delta<'_>,
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelError> {
         let Some((_, block)) = self.block.as_mut().filter(|(index, _)| *index == event.index) else {
-            return Err(broken(format!("a piece of block {} came, which has not begun", event.index)));
+            return Err(invalid_answer(format!("a piece of block {} came, which has not begun", event.index)));
         };
         match (block, &*delta.kind) {
             (Block::Text(text), "text_delta") => {
@@ -171,7 +174,7 @@ impl AnthropicDecoder {
                 events.push_back(ModelEvent::TextDelta { item_id: String::new(), delta });
             }
             (Block::Thinking { thinking, .. }, "thinking_delta") => {
-                thinking.grow(delta.thinking.unwrap_or_default(), events);
+                thinking.append(delta.thinking.unwrap_or_default(), events);
             }
             (Block::Thinking { signature, .. }, "signature_delta") => {
                 signature.push_str(delta.signature.as_deref().unwrap_or_default());
@@ -179,7 +182,7 @@ impl AnthropicDecoder {
             (Block::Call { name, arguments, .. }, "input_json_delta") => {
                 arguments.push_str(delta.partial_json.as_deref().unwrap_or_default());
                 if arguments.len() > MOST_BYTES {
-                    return Err(broken(format!(
+                    return Err(invalid_answer(format!(
                         "the call of {name} never closes: it has more than {MOST_BYTES} bytes"
                     )));
                 }
@@ -191,14 +194,14 @@ impl AnthropicDecoder {
 
     fn stop(&mut self, event: &Event<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let Some((_, block)) = self.block.take_if(|(index, _)| *index == event.index) else {
-            return Err(broken(format!("block {} ends, which has not begun", event.index)));
+            return Err(invalid_answer(format!("block {} ends, which has not begun", event.index)));
         };
-        let origin = |opaque| Some(Arc::new(ItemOrigin { opaque: Some(opaque), ..self.maker.clone() }));
+        let origin = |opaque| Some(Arc::new(ItemOrigin { opaque: Some(opaque), ..self.origin.clone() }));
         let (item, origin) = match block {
             Block::Text(text) => (message(vec![ContentItem::OutputText { text: text.into() }]), None),
             Block::Thinking { thinking, signature } => (thinking.end(), origin(json!({"signature": signature}))),
             Block::Redacted(data) => {
-                let thinking = Thinking::begin(self.thoughts, &mut VecDeque::new());
+                let thinking = ReasoningItem::begin(self.thoughts, &mut VecDeque::new());
                 (thinking.end(), origin(json!({"redacted": data})))
             }
             Block::Call { id, name, given, arguments } => {
@@ -213,7 +216,7 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    /// Counts tokens: each event has what changed since the one before.
+    /// Counts tokens. Each event has the numbers that changed since the one before.
     fn count(&mut self, usage: Option<&RawValue>) {
         let Some(newer) = usage.and_then(|raw| serde_json::from_str::<Usage>(raw.get()).ok()) else { return };
         let known = self.usage.get_or_insert_default();
@@ -244,7 +247,7 @@ fn message(content: Vec<ContentItem>) -> ResponseItem {
 fn failed(error: Option<&RawValue>) -> ModelError {
     let error: Value = error.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let text = |name: &str| error[name].as_str().unwrap_or_default();
-    failure(text("type"), text("message"))
+    error_of_code(text("type"), text("message"))
 }
 
 fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, serde_json::Error> {

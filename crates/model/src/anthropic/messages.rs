@@ -10,8 +10,8 @@ use codex_wire::response::{
 };
 use serde_json::{Value, json};
 
-use crate::encoding::{Form, call_parts, output_parts};
-use crate::names::{accepted, accepted_as};
+use crate::encoding::{RequestFormat, call_parts, output_parts};
+use crate::tool_names::{accepted_name, restricted_name};
 
 /// Blocks of the user, among them the outputs of calls.
 const USER: u8 = b'u';
@@ -41,11 +41,16 @@ pub(super) struct Written {
 ///
 /// Marks stand where the conversation stays as it is: behind what the thread began with, and behind the last two
 /// messages of the user's side, the second of which the next request finds again where this one has left it.
-pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], form: &Form<'_>, is_marked: bool) -> Written {
+pub(super) fn write(
+    body: &mut Vec<u8>,
+    items: &[ConversationItem],
+    format: &RequestFormat<'_>,
+    is_marked: bool,
+) -> Written {
     let mut joined = Joined { body, side: None, ends: Vec::new(), written: Written::default() };
     for item in items {
         // A line of a file may be no valid item; it is left out.
-        let Ok(fragment) = item.on_wire(&form.name, |typed| fragment(item, typed, form)) else { continue };
+        let Ok(fragment) = item.on_wire(&format.name, |typed| fragment(item, typed, format)) else { continue };
         joined.add(&fragment);
     }
     joined.finish();
@@ -117,18 +122,18 @@ fn mark(body: &mut Vec<u8>, ends: &[usize]) {
     }
 }
 
-fn fragment(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> String {
-    let (side, blocks) = blocks(item, typed, form).unwrap_or((USER, Vec::new()));
+fn fragment(item: &ConversationItem, typed: &ResponseItem, format: &RequestFormat<'_>) -> String {
+    let (side, blocks) = blocks(item, typed, format).unwrap_or((USER, Vec::new()));
     let blocks: Vec<String> = blocks.iter().map(Value::to_string).collect();
     format!("{}{}", char::from(side), blocks.join(","))
 }
 
-fn blocks(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> Option<(u8, Vec<Value>)> {
+fn blocks(item: &ConversationItem, typed: &ResponseItem, format: &RequestFormat<'_>) -> Option<(u8, Vec<Value>)> {
     if let Some((id, name, arguments)) = call_parts(typed) {
-        // The wire wants an object; what the model wrote may be none.
+        // The API requires an object, and the arguments of the model may be none.
         let input = serde_json::from_str::<Value>(&arguments).ok().filter(Value::is_object);
         let input = input.unwrap_or_else(|| json!({"arguments": arguments}));
-        let name = accepted(&name, form.traits);
+        let name = accepted_name(&name, format.traits);
         return Some((MODEL, vec![json!({"type": "tool_use", "id": call_id(&id), "name": name, "input": input})]));
     }
     if let Some((id, output)) = output_parts(typed) {
@@ -147,13 +152,13 @@ fn blocks(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> Opt
     }
     match typed {
         ResponseItem::Message(message) => Some(message_blocks(message)),
-        ResponseItem::Reasoning(reasoning) => Some((MODEL, vec![thought(reasoning, form.opaque(item)?)?])),
+        ResponseItem::Reasoning(reasoning) => Some((MODEL, vec![thought(reasoning, format.opaque(item)?)?])),
         _ => None,
     }
 }
 
 fn call_id(id: &str) -> String {
-    accepted_as(id, CALL_ID_LENGTH, "_-").into_owned()
+    restricted_name(id, CALL_ID_LENGTH, "_-").into_owned()
 }
 
 fn message_blocks(message: &Message) -> (u8, Vec<Value>) {

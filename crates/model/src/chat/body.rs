@@ -5,20 +5,20 @@ use serde_json::{Map, Value, json};
 
 use super::messages;
 use crate::Prompt;
-use crate::encoding::{Form, Function, json_of, write_string};
+use crate::encoding::{Function, RequestFormat, json_of, write_string};
 
 /// Encodes a request. Parts that were encoded for the previous one are copied byte for byte.
-pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
+pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u8> {
     let mut body = Vec::with_capacity(prompt.instructions.len() + 4096);
     body.extend_from_slice(br#"{"model":"#);
     write_string(&mut body, &prompt.model);
     body.extend_from_slice(br#","messages":[{"role":"system","content":"#);
     write_string(&mut body, &prompt.instructions);
     body.push(b'}');
-    messages::write(&mut body, &prompt.input, form);
+    messages::write(&mut body, &prompt.input, format);
     body.push(b']');
-    let tools = prompt.tools.on_wire(&form.tools_name(), |specs| {
-        let functions = specs.iter().filter_map(|spec| Function::of(spec, form));
+    let tools = prompt.tools.on_wire(&format.tools_name(), |specs| {
+        let functions = specs.iter().filter_map(|spec| Function::of(spec, format));
         json_of(&functions.map(|function| tool(&function)).collect::<Vec<_>>())
     });
     // Not every server takes an empty list.
@@ -26,7 +26,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
         body.extend_from_slice(br#","tools":"#);
         body.extend_from_slice(tools.as_bytes());
     }
-    let tail = Value::Object(tail(prompt, form)).to_string();
+    let tail = Value::Object(tail(prompt, format)).to_string();
     body.push(b',');
     body.extend_from_slice(tail.strip_prefix('{').unwrap_or_default().as_bytes());
     body
@@ -42,8 +42,8 @@ fn tool(function: &Function<'_>) -> Value {
 }
 
 /// The members after the tools. Members that a provider is not known to accept are left out.
-fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
-    let traits = form.traits;
+fn tail(prompt: &Prompt, format: &RequestFormat<'_>) -> Map<String, Value> {
+    let traits = format.traits;
     let mut tail = Map::new();
     tail.insert("stream".to_owned(), true.into());
     if traits.stream_usage {
@@ -66,8 +66,8 @@ fn tail(prompt: &Prompt, form: &Form<'_>) -> Map<String, Value> {
         tail.insert("verbosity".to_owned(), verbosity.as_str().into());
     }
     if let Some(schema) = &prompt.output_schema {
-        let strict = form.schemas == SchemaForm::Strict;
-        let schema = json!({"name": "codex_output_schema", "strict": strict, "schema": form.schema(schema)});
+        let strict = format.schemas == SchemaForm::Strict;
+        let schema = json!({"name": "codex_output_schema", "strict": strict, "schema": format.schema(schema)});
         tail.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
     }
     if traits.cache == CacheForm::Key {

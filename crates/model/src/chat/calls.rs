@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::ModelError;
-use crate::answer_tools::{AnswerTools, broken};
-use crate::refusal::shorten;
+use crate::answer_tools::{AnswerTools, invalid_answer};
+use crate::error_response::shorten;
 
 /// The most calls of one answer.
 const MOST_CALLS: usize = 512;
@@ -57,7 +57,7 @@ impl Calls {
         let place = match self.place(piece.index, id.as_deref())? {
             Some(place) => place,
             None if self.0.len() == MOST_CALLS => {
-                return Err(broken(format!("the model made more than {MOST_CALLS} calls at once")));
+                return Err(invalid_answer(format!("the model made more than {MOST_CALLS} calls at once")));
             }
             None => {
                 self.0.push(Call { index: piece.index, ..Call::default() });
@@ -87,7 +87,10 @@ impl Calls {
             Some(object) => call.arguments.push_str(object),
         }
         if call.arguments.len() > MOST_BYTES {
-            return Err(broken(format!("the call of {} never closes: it has more than {MOST_BYTES} bytes", call.name)));
+            return Err(invalid_answer(format!(
+                "the call of {} never closes: it has more than {MOST_BYTES} bytes",
+                call.name
+            )));
         }
         Ok(())
     }
@@ -108,7 +111,7 @@ impl Calls {
         }
     }
 
-    /// The calls, whole. A tool that takes free text is called as one that does.
+    /// The complete calls. The call of a tool that takes free text becomes one with free text.
     pub(super) fn finish(&mut self, tools: &AnswerTools) -> Result<Vec<(ResponseItem, Option<Value>)>, ModelError> {
         let mut calls = std::mem::take(&mut self.0);
         calls.sort_by_key(|call| call.index);
@@ -118,12 +121,12 @@ impl Calls {
 
 fn finished(call: &Call, tools: &AnswerTools) -> Result<ResponseItem, ModelError> {
     if call.name.is_empty() {
-        return Err(broken("a call has no name".to_owned()));
+        return Err(invalid_answer("a call has no name".to_owned()));
     }
     let id = if call.id.is_empty() { format!("call_{:016x}", fastrand::u64(..)) } else { call.id.clone() };
     tools.call(id, &call.name, call.arguments.clone())
 }
 
 fn twice(id: &str) -> ModelError {
-    broken(format!("the id {:?} is used for two calls", shorten(id, 80)))
+    invalid_answer(format!("the id {:?} is used for two calls", shorten(id, 80)))
 }

@@ -1,7 +1,6 @@
 //! Chunks of an answer: the data of one server-sent event in, [`ModelEvent`]s out.
 //!
-//! The wire knows no items, so they are made here: what the model thinks, says and calls becomes one item after the
-//! other. A chunk that cannot be read is an error, because an answer with a hole in it may run the wrong command.
+//! The API has no items, so they are made here: reasoning, text and calls become one item after the other. A chunk that cannot be read is an error, because an answer with a hole in it may run the wrong command.
 //!
 //! Invariant: a piece of text costs one pass over its bytes and no tree of JSON values.
 
@@ -18,24 +17,23 @@ use serde_json::{Value, json, value::RawValue};
 use super::calls::{Calls, Piece};
 use super::frame::{Frame, Framed};
 use crate::answer_tools::AnswerTools;
-use crate::refusal::{failure, shorten};
-use crate::thinking::Thinking;
+use crate::error_response::{error_of_code, shorten};
+use crate::reasoning_item::ReasoningItem;
 use crate::{ModelError, ModelEvent};
 
 /// Reads one answer of the Chat Completions API.
 #[derive(Debug)]
 pub struct ChatDecoder {
-    maker: ItemOrigin,
+    origin: ItemOrigin,
     tools: AnswerTools,
     thoughts: Thoughts,
-    /// Whether tokens are counted: what was not asked for is not believed, since some servers send odd sums by
-    /// themselves.
+    /// Whether tokens are counted. A count that was not requested is ignored, because some servers send wrong ones.
     counts: bool,
     id: String,
     frame: Frame,
     /// The member that the frame was learnt for.
     framed: TextMember,
-    growing: Growing,
+    open_item: OpenItem,
     calls: Calls,
     refusal: String,
     is_finished: bool,
@@ -51,28 +49,28 @@ enum TextMember {
     Reasoning,
 }
 
-/// The item that grows.
+/// The item that is not complete yet.
 #[derive(Debug, Default)]
-enum Growing {
+enum OpenItem {
     #[default]
     Nothing,
     Text(String),
-    Thought(Thinking),
+    Reasoning(ReasoningItem),
 }
 
 impl ChatDecoder {
     /// A decoder for the answer to a request with these tools.
     #[must_use]
-    pub fn new(maker: ItemOrigin, tools: AnswerTools, thoughts: Thoughts, counts: bool) -> Self {
+    pub fn new(origin: ItemOrigin, tools: AnswerTools, thoughts: Thoughts, counts: bool) -> Self {
         Self {
-            maker,
+            origin,
             tools,
             thoughts,
             counts,
             id: String::new(),
             frame: Frame::default(),
             framed: TextMember::default(),
-            growing: Growing::Nothing,
+            open_item: OpenItem::Nothing,
             calls: Calls::default(),
             refusal: String::new(),
             is_finished: false,
@@ -95,8 +93,8 @@ impl ChatDecoder {
         }
         if let Some(Framed { text, usage }) = self.frame.read(data) {
             match self.framed {
-                TextMember::Content => self.say(text, events),
-                TextMember::Reasoning => self.think(text, events),
+                TextMember::Content => self.append_text(text, events),
+                TextMember::Reasoning => self.append_reasoning(text, events),
             }
             self.count(usage);
             return Ok(());
@@ -114,7 +112,7 @@ impl ChatDecoder {
         let only_text = chunk.only_text();
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(delta) = choice.delta.or(choice.message) {
-                self.grow(delta, events).map_err(|error| error.unwrap_or_else(malformed))?;
+                self.append(delta, events).map_err(|error| error.unwrap_or_else(malformed))?;
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 self.finish(&reason)?;
@@ -138,16 +136,16 @@ impl ChatDecoder {
     /// The stream is over.
     ///
     /// # Errors
-    /// When the answer is not whole.
+    /// When the answer is not complete.
     pub fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         if !self.is_finished {
-            return Err(ModelError::Cut { source: None });
+            return Err(ModelError::Disconnected { source: None });
         }
         self.close(events);
         for (item, extra) in self.calls.finish(&self.tools)? {
             let origin = extra.map(|extra| {
                 let opaque = Some(json!({"extra_content": extra}));
-                Arc::new(ItemOrigin { opaque, ..self.maker.clone() })
+                Arc::new(ItemOrigin { opaque, ..self.origin.clone() })
             });
             events.push_back(ModelEvent::ItemDone(item, origin));
         }
@@ -158,12 +156,12 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn grow(&mut self, delta: Delta<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), Broken> {
+    fn append(&mut self, delta: Delta<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), PieceError> {
         for thought in [delta.reasoning_content, delta.reasoning].into_iter().flatten() {
-            self.think(text(thought)?, events);
+            self.append_reasoning(text(thought)?, events);
         }
         if let Some(content) = delta.content {
-            self.say(text(content)?, events);
+            self.append_text(text(content)?, events);
         }
         if let Some(refusal) = delta.refusal {
             self.refusal.push_str(&text(refusal)?);
@@ -172,47 +170,47 @@ impl ChatDecoder {
             if self.calls.is_empty() {
                 self.close(events);
             }
-            self.calls.add(piece).map_err(Broken::Answer)?;
+            self.calls.add(piece).map_err(PieceError::Answer)?;
         }
         Ok(())
     }
 
-    fn say(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
+    fn append_text(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
         if delta.is_empty() {
             return;
         }
-        if let Growing::Text(text) = &mut self.growing {
+        if let OpenItem::Text(text) = &mut self.open_item {
             text.push_str(&delta);
         } else {
             self.close(events);
-            self.growing = Growing::Text(delta.clone());
+            self.open_item = OpenItem::Text(delta.clone());
             events.push_back(ModelEvent::ItemAdded(message(Vec::new())));
         }
         events.push_back(ModelEvent::TextDelta { item_id: String::new(), delta });
     }
 
-    fn think(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
+    fn append_reasoning(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
         if delta.is_empty() {
             return;
         }
-        if !matches!(self.growing, Growing::Thought(_)) {
+        if !matches!(self.open_item, OpenItem::Reasoning(_)) {
             self.close(events);
-            self.growing = Growing::Thought(Thinking::begin(self.thoughts, events));
+            self.open_item = OpenItem::Reasoning(ReasoningItem::begin(self.thoughts, events));
         }
-        if let Growing::Thought(thinking) = &mut self.growing {
-            thinking.grow(delta, events);
+        if let OpenItem::Reasoning(thinking) = &mut self.open_item {
+            thinking.append(delta, events);
         }
     }
 
-    /// Completes the item that grows.
+    /// Completes the open item.
     fn close(&mut self, events: &mut VecDeque<ModelEvent>) {
-        match std::mem::take(&mut self.growing) {
-            Growing::Nothing => {}
-            Growing::Text(text) => {
+        match std::mem::take(&mut self.open_item) {
+            OpenItem::Nothing => {}
+            OpenItem::Text(text) => {
                 let content = vec![ContentItem::OutputText { text: text.into() }];
                 events.push_back(ModelEvent::ItemDone(message(content), None));
             }
-            Growing::Thought(thinking) => events.push_back(ModelEvent::ItemDone(thinking.end(), None)),
+            OpenItem::Reasoning(thinking) => events.push_back(ModelEvent::ItemDone(thinking.end(), None)),
         }
         if !self.refusal.is_empty() && self.is_finished {
             let content = vec![ContentItem::Refusal { refusal: std::mem::take(&mut self.refusal).into() }];
@@ -224,7 +222,7 @@ impl ChatDecoder {
         match reason {
             "length" => Err(ModelError::Incomplete { reason: "max_output_tokens".to_owned() }),
             "content_filter" => Err(ModelError::Incomplete { reason: reason.to_owned() }),
-            "error" => Err(failure("", "")),
+            "error" => Err(error_of_code("", "")),
             _ => {
                 self.is_finished = true;
                 Ok(())
@@ -234,12 +232,12 @@ impl ChatDecoder {
 }
 
 /// The reason why a piece is invalid.
-enum Broken {
+enum PieceError {
     Text(serde_json::Error),
     Answer(ModelError),
 }
 
-impl Broken {
+impl PieceError {
     fn unwrap_or_else(self, malformed: impl FnOnce(serde_json::Error) -> ModelError) -> ModelError {
         match self {
             Self::Text(error) => malformed(error),
@@ -253,11 +251,11 @@ fn message(content: Vec<ContentItem>) -> ResponseItem {
 }
 
 /// A text, or the texts of a list of parts.
-fn text(raw: &RawValue) -> Result<String, Broken> {
+fn text(raw: &RawValue) -> Result<String, PieceError> {
     match raw.get().as_bytes().first() {
-        Some(b'"') => serde_json::from_str(raw.get()).map_err(Broken::Text),
+        Some(b'"') => serde_json::from_str(raw.get()).map_err(PieceError::Text),
         Some(b'[') => {
-            let parts: Vec<Value> = serde_json::from_str(raw.get()).map_err(Broken::Text)?;
+            let parts: Vec<Value> = serde_json::from_str(raw.get()).map_err(PieceError::Text)?;
             Ok(parts.iter().filter_map(|part| part["text"].as_str()).collect())
         }
         _ => Ok(String::new()),
@@ -269,7 +267,7 @@ fn failed(error: &RawValue) -> ModelError {
     let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
     let code = [&error["code"], &error["type"]].into_iter().find_map(Value::as_str).unwrap_or_default();
     let message = [&error["message"], &error].into_iter().find_map(Value::as_str).unwrap_or_default();
-    failure(code, message)
+    error_of_code(code, message)
 }
 
 #[derive(Deserialize)]
@@ -312,7 +310,7 @@ struct Choice<'a> {
     index: Option<i64>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
-    /// Some servers end with the whole message in place of a piece.
+    /// Some servers end with the complete message in place of a delta.
     #[serde(borrow)]
     message: Option<Delta<'a>>,
     finish_reason: Option<String>,

@@ -1,8 +1,8 @@
 //! The conversation as messages.
 //!
-//! Each item is encoded once, as a fragment: a letter that says what it is, and JSON. Fragments are joined for each
-//! request, since what the model said, thought and called at once has to be one message. How an item is joined depends
-//! on those before it alone, so a request begins with the bytes of the one before.
+//! Each item is encoded once, as a fragment: a letter for its kind, and JSON. Fragments are joined for each request,
+//! because text, reasoning and calls of one answer have to be one message. An item is joined according to those before it
+//! alone, so a request begins with the bytes of the one before.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{ContentItem, FunctionCallOutputPayload, Message, ReasoningSummaryText, ResponseItem};
 use serde_json::{Value, json};
 
-use crate::encoding::{Form, call_parts, json_of, output_parts};
-use crate::names::{accepted, accepted_as};
+use crate::encoding::{RequestFormat, call_parts, json_of, output_parts};
+use crate::tool_names::{accepted_name, restricted_name};
 
-/// A whole message.
+/// A complete message.
 const MESSAGE: u8 = b'm';
 /// The output of a call, and after [`PICTURES`] a message with its pictures.
 const OUTPUT: u8 = b'o';
@@ -23,7 +23,7 @@ const SAID: u8 = b's';
 const CALL: u8 = b'c';
 /// A thought of the model as a JSON string.
 const THOUGHT: u8 = b't';
-/// Nothing that this wire has a word for.
+/// An item that the API cannot express.
 const NOTHING: u8 = b'-';
 
 /// Stands between the output of a call and its pictures; no JSON has it.
@@ -33,11 +33,11 @@ const PICTURES: char = '\u{1}';
 const CALL_ID_LENGTH: usize = 64;
 
 /// Adds the conversation to a request.
-pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], form: &Form<'_>) {
+pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], format: &RequestFormat<'_>) {
     let mut joined = Joined { body, turn: None, pictures: Vec::new() };
     for item in items {
         // A line of a file may be no valid item; it is left out.
-        let Ok(fragment) = item.on_wire(&form.name, |typed| fragment(item, typed, form)) else { continue };
+        let Ok(fragment) = item.on_wire(&format.name, |typed| fragment(item, typed, format)) else { continue };
         joined.add(&fragment);
     }
     joined.finish();
@@ -96,7 +96,7 @@ impl Joined<'_> {
         let Some(turn) = &mut self.turn else { return };
         let before: &[u8] = match (turn.calls, turn.has_text) {
             (0, true) => br#","tool_calls":["#,
-            // Some servers want the member even where nothing was said.
+            // Some servers require the member even without a text.
             (0, false) => br#","content":null,"tool_calls":["#,
             _ => b",",
         };
@@ -142,16 +142,16 @@ impl Joined<'_> {
     }
 }
 
-fn fragment(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> String {
-    let (kind, json) = piece(item, typed, form).unwrap_or((NOTHING, String::new()));
+fn fragment(item: &ConversationItem, typed: &ResponseItem, format: &RequestFormat<'_>) -> String {
+    let (kind, json) = piece(item, typed, format).unwrap_or((NOTHING, String::new()));
     format!("{}{json}", char::from(kind))
 }
 
-fn piece(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> Option<(u8, String)> {
+fn piece(item: &ConversationItem, typed: &ResponseItem, format: &RequestFormat<'_>) -> Option<(u8, String)> {
     if let Some((id, name, arguments)) = call_parts(typed) {
-        let function = json!({"name": accepted(&name, form.traits), "arguments": arguments});
+        let function = json!({"name": accepted_name(&name, format.traits), "arguments": arguments});
         let mut call = json!({"id": call_id(&id), "type": "function", "function": function});
-        if let Some(extra) = form.opaque(item).and_then(|opaque| opaque.get("extra_content")) {
+        if let Some(extra) = format.opaque(item).and_then(|opaque| opaque.get("extra_content")) {
             call["extra_content"] = extra.clone();
         }
         return Some((CALL, call.to_string()));
@@ -168,7 +168,7 @@ fn piece(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> Opti
             let role = if message.role == "user" { "user" } else { "system" };
             Some((MESSAGE, json!({"role": role, "content": content(message)}).to_string()))
         }
-        ResponseItem::Reasoning(reasoning) if form.traits.returns_thoughts && !form.is_foreign(item) => {
+        ResponseItem::Reasoning(reasoning) if format.traits.returns_thoughts && !format.is_foreign(item) => {
             let raw = reasoning.content.iter().flatten().map(codex_wire::response::ReasoningContent::text);
             let summary = reasoning.summary.iter().map(|ReasoningSummaryText::SummaryText { text }| text.as_str());
             let thought: String = raw.chain(summary).collect();
@@ -179,7 +179,7 @@ fn piece(item: &ConversationItem, typed: &ResponseItem, form: &Form<'_>) -> Opti
 }
 
 fn call_id(id: &str) -> Cow<'_, str> {
-    accepted_as(id, CALL_ID_LENGTH, "_-")
+    restricted_name(id, CALL_ID_LENGTH, "_-")
 }
 
 /// Text alone is a string, since not every server takes parts.

@@ -8,7 +8,7 @@ use reqwest::header::CONTENT_ENCODING;
 use reqwest::{Response, Version};
 use tokio::task::coop::consume_budget;
 
-use super::link::{header_text, without_url};
+use super::request_sender::{header_text, without_url};
 use crate::zstd::Decoder;
 
 /// The compressions that responses may have.

@@ -10,7 +10,7 @@ use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::ids::ThreadId;
 
 use crate::ModelEvent;
-use crate::encoding::{Form, StoredAnswer};
+use crate::encoding::{RequestFormat, StoredAnswer};
 
 /// The number of threads that are remembered.
 const MOST_THREADS: usize = 256;
@@ -64,14 +64,14 @@ impl Chains {
         &self,
         thread: ThreadId,
         input: &[ConversationItem],
-        form: &Form<'_>,
+        format: &RequestFormat<'_>,
     ) -> Option<StoredAnswer> {
-        let is_ours = |(of, chain): &&(ThreadId, Chain)| *of == thread && chain.account == form.maker.account;
+        let is_ours = |(of, chain): &&(ThreadId, Chain)| *of == thread && chain.account == format.origin.account;
         let chain = self.change(|chains| chains.iter().find(is_ours).map(|(_, chain)| chain.clone()))?;
         let begin = input.get(..chain.input.items)?;
         let items = chain.input.items + chain.outputs.len();
         let outputs = input.get(chain.input.items..items)?;
-        let id = |item| form.opaque(item).and_then(|opaque| opaque["id"].as_str());
+        let id = |item| format.opaque(item).and_then(|opaque| opaque["id"].as_str());
         let has_outputs = outputs.iter().zip(&chain.outputs).all(|(item, output)| id(item) == Some(output));
         let is_continued = has_outputs && items < input.len() && Fingerprint::of(begin) == chain.input;
         is_continued.then_some(StoredAnswer { response_id: chain.response_id, items })
@@ -107,8 +107,8 @@ pub(super) struct StreamingAnswer {
 }
 
 impl StreamingAnswer {
-    pub(super) fn new(thread: ThreadId, input: &[ConversationItem], maker: &ItemOrigin) -> Self {
-        let (input, account) = (Fingerprint::of(input), maker.account.clone());
+    pub(super) fn new(thread: ThreadId, input: &[ConversationItem], origin: &ItemOrigin) -> Self {
+        let (input, account) = (Fingerprint::of(input), origin.account.clone());
         let chain = Chain { response_id: String::new(), account, input, outputs: Vec::new() };
         Self { thread, chain, is_nameless: false }
     }

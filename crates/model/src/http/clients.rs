@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Certificate, Client, Url};
 
-use super::link::without_url;
+use super::request_sender::without_url;
 use crate::ModelError;
 
 /// The largest file of certificates.
@@ -132,7 +132,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
     Ok(certificates)
 }
 
-/// Redirects are followed on the same host only: elsewhere the key would go to a stranger.
+/// Redirects are followed on the same host only, because the key must not be sent to another.
 fn redirect(attempt: Attempt<'_>) -> Action {
     let is_same_host = attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
     if is_same_host && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }

@@ -3,8 +3,8 @@
 mod body;
 mod chains;
 mod clients;
-mod link;
-mod listing;
+mod model_list;
+mod request_sender;
 mod sockets;
 mod stream;
 
@@ -19,8 +19,8 @@ use futures_util::stream::try_unfold;
 use tokio::sync::OnceCell;
 
 pub use self::clients::http_client;
-use self::{chains::Chains, link::Link, sockets::Sockets, stream::Stage};
-use crate::encoding::Form;
+use self::{chains::Chains, request_sender::RequestSender, sockets::Sockets, stream::Stage};
+use crate::encoding::RequestFormat;
 use crate::{
     Answer, AnswerTools, AnthropicDecoder, ChatDecoder, Model, ModelError, ModelEvent, Prompt, Provider,
     ResponsesDecoder, WireKind,
@@ -38,7 +38,7 @@ pub struct HttpModel {
 #[derive(Debug)]
 struct Shared {
     provider: Provider,
-    link: OnceCell<Link>,
+    sender: OnceCell<RequestSender>,
     /// Whether the provider has refused a schema, so that it is given simpler ones from then on.
     refuses_schemas: AtomicBool,
     /// The answers that the provider stores.
@@ -55,7 +55,7 @@ impl HttpModel {
         Self {
             shared: Arc::new(Shared {
                 provider,
-                link: OnceCell::new(),
+                sender: OnceCell::new(),
                 refuses_schemas: AtomicBool::new(false),
                 chains: Chains::default(),
                 refuses_chains: AtomicBool::new(false),
@@ -74,8 +74,8 @@ impl Model for HttpModel {
     fn list_models(&self, within: Duration) -> BoxFuture<'_, Result<Vec<String>, ModelError>> {
         let provider = &self.shared.provider;
         let listed = async move {
-            let link = self.shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
-            link.list_models(provider).await
+            let sender = self.shared.sender.get_or_try_init(|| async { RequestSender::new(provider) }).await?;
+            sender.list_models(provider).await
         };
         Box::pin(async move {
             let listed = tokio::time::timeout(within, listed).await.unwrap_or(Err(ModelError::Idle { after: within }));
@@ -86,13 +86,13 @@ impl Model for HttpModel {
 
 impl Shared {
     /// The format of requests for an account.
-    fn form(&self, account: Option<&str>) -> Form<'_> {
+    fn format(&self, account: Option<&str>) -> RequestFormat<'_> {
         let Provider { id, wire, traits, .. } = &self.provider;
-        let mut form = Form::new(wire.name(), id, account, traits);
+        let mut format = RequestFormat::new(wire.name(), id, account, traits);
         if self.refuses_schemas.load(Ordering::Relaxed) {
-            form.schemas = SchemaForm::Simple;
+            format.schemas = SchemaForm::Simple;
         }
-        form
+        format
     }
 }
 
@@ -129,11 +129,11 @@ impl WireKind {
         }
     }
 
-    fn encode(self, prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
+    fn encode(self, prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u8> {
         match self {
-            Self::Responses => crate::responses::request_body(prompt, form),
-            Self::Chat => crate::chat::request_body(prompt, form),
-            Self::Anthropic => crate::anthropic::request_body(prompt, form),
+            Self::Responses => crate::responses::request_body(prompt, format),
+            Self::Chat => crate::chat::request_body(prompt, format),
+            Self::Anthropic => crate::anthropic::request_body(prompt, format),
         }
     }
 }
@@ -141,7 +141,7 @@ impl WireKind {
 /// The body of a request as it would be sent to a provider without an account.
 #[must_use]
 pub fn request_body(prompt: &Prompt, wire: WireKind, provider: &str, traits: &ProviderTraits) -> Vec<u8> {
-    wire.encode(prompt, &Form::new(wire.name(), provider, None, traits))
+    wire.encode(prompt, &RequestFormat::new(wire.name(), provider, None, traits))
 }
 
 /// Reads an answer on whichever wire it comes.
@@ -153,17 +153,17 @@ enum Decoder {
 }
 
 impl Decoder {
-    fn new(wire: WireKind, prompt: &Prompt, form: &Form<'_>) -> Self {
-        let (maker, traits) = (form.maker.clone(), form.traits);
+    fn new(wire: WireKind, prompt: &Prompt, format: &RequestFormat<'_>) -> Self {
+        let (origin, traits) = (format.origin.clone(), format.traits);
         // The ids of items tell which answer a later request continues.
-        let keeps_ids = traits.store || form.is_message;
+        let keeps_ids = traits.store || format.is_message;
         let tools = || AnswerTools::new(&prompt.tools, traits);
         match wire {
-            WireKind::Responses => Self::Responses(ResponsesDecoder::new(maker, keeps_ids)),
+            WireKind::Responses => Self::Responses(ResponsesDecoder::new(origin, keeps_ids)),
             WireKind::Chat => {
-                Self::Chat(Box::new(ChatDecoder::new(maker, tools(), traits.thoughts, traits.stream_usage)))
+                Self::Chat(Box::new(ChatDecoder::new(origin, tools(), traits.thoughts, traits.stream_usage)))
             }
-            WireKind::Anthropic => Self::Anthropic(Box::new(AnthropicDecoder::new(maker, tools(), traits.thoughts))),
+            WireKind::Anthropic => Self::Anthropic(Box::new(AnthropicDecoder::new(origin, tools(), traits.thoughts))),
         }
     }
 
@@ -178,7 +178,7 @@ impl Decoder {
     /// The stream is over without a last event.
     fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         match self {
-            Self::Responses(_) => Err(ModelError::Cut { source: None }),
+            Self::Responses(_) => Err(ModelError::Disconnected { source: None }),
             Self::Chat(decoder) => decoder.end(events),
             Self::Anthropic(decoder) => decoder.end(events),
         }

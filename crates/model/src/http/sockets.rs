@@ -25,7 +25,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::Shared;
 use super::chains::Chains;
-use super::link::{Link, authorize, header_text, thread_headers, without_url};
+use super::request_sender::{RequestSender, authorize, header_text, thread_headers, without_url};
 use crate::limits::rate_limits;
 use crate::sse::EVENT_LIMIT;
 use crate::{Authorization, ModelError, Prompt, Provider, WireKind};
@@ -73,7 +73,7 @@ pub(super) struct Socket {
     pub(super) chains: Chains,
     used: Authorization,
     opened: Instant,
-    /// The limits of the account, which the provider told when the connection was opened.
+    /// The rate limits that the provider sent when the connection was opened.
     rate_limits: RateLimitSnapshot,
 }
 
@@ -155,7 +155,7 @@ fn lock(resting: &Mutex<RestingSockets>) -> MutexGuard<'_, RestingSockets> {
 }
 
 /// Sends a request over a WebSocket. None if HTTP has to answer it.
-pub(super) async fn open(shared: &Shared, link: &Link, prompt: &Prompt) -> Option<SocketAnswer> {
+pub(super) async fn open(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> Option<SocketAnswer> {
     // HTTP reports the error if there is no authorization.
     let used = shared.provider.credentials.authorize().await.ok()?;
     if let Some(socket) = shared.sockets.take(prompt.thread, &used) {
@@ -164,7 +164,7 @@ pub(super) async fn open(shared: &Shared, link: &Link, prompt: &Prompt) -> Optio
             return Some(answer);
         }
     }
-    let failure = match connect(shared, link, prompt.thread, used).await {
+    let failure = match connect(shared, sender, prompt.thread, used).await {
         Ok(socket) => match begin(shared, socket, prompt).await {
             Ok(answer) => return Some(answer),
             Err(failure) => failure,
@@ -179,13 +179,18 @@ pub(super) async fn open(shared: &Shared, link: &Link, prompt: &Prompt) -> Optio
 }
 
 /// Opens a connection.
-async fn connect(shared: &Shared, link: &Link, thread: ThreadId, used: Authorization) -> Result<Socket, Failure> {
+async fn connect(
+    shared: &Shared,
+    sender: &RequestSender,
+    thread: ThreadId,
+    used: Authorization,
+) -> Result<Socket, Failure> {
     let provider = &shared.provider;
     let failed = |error: ModelError| Failure::Connection(error.into());
-    let endpoint = link.endpoint(provider, &used).map_err(failed)?;
+    let endpoint = sender.endpoint(provider, &used).map_err(failed)?;
     let client = endpoint.upgradable_client(provider).map_err(failed)?;
     let mut headers =
-        authorize(&thread_headers(&link.headers, thread).map_err(failed)?, &used, provider).map_err(failed)?;
+        authorize(&thread_headers(&sender.headers, thread).map_err(failed)?, &used, provider).map_err(failed)?;
     let key = generate_key();
     for name in [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING] {
         headers.remove(name);
@@ -224,10 +229,10 @@ async fn connect(shared: &Shared, link: &Link, thread: ThreadId, used: Authoriza
 /// Sends a request, and waits for the first event of its answer.
 async fn begin(shared: &Shared, mut socket: Socket, prompt: &Prompt) -> Result<SocketAnswer, Failure> {
     let idle = shared.provider.stream_idle_timeout;
-    let mut form = shared.form(socket.used.account.as_deref());
-    form.is_message = true;
-    form.follows = socket.chains.followed(prompt.thread, &prompt.input, &form);
-    let body = String::from_utf8(shared.provider.wire.encode(prompt, &form));
+    let mut format = shared.format(socket.used.account.as_deref());
+    format.is_message = true;
+    format.follows = socket.chains.followed(prompt.thread, &prompt.input, &format);
+    let body = String::from_utf8(shared.provider.wire.encode(prompt, &format));
     let body = body.map_err(|error| Failure::Connection(error.into()))?;
     match timeout(idle, socket.stream.send(Message::text(body))).await {
         Ok(Ok(())) => {}
@@ -262,10 +267,10 @@ impl Socket {
                     Some(Ok(Message::Text(text))) => return Ok(text),
                     Some(Ok(Message::Close(_)) | Err(WebSocketError::Protocol(ResetWithoutClosingHandshake)))
                     | None => {
-                        return Err(ModelError::Cut { source: None });
+                        return Err(ModelError::Disconnected { source: None });
                     }
                     Some(Ok(_)) => {}
-                    Some(Err(error)) => return Err(ModelError::Cut { source: Some(error.into()) }),
+                    Some(Err(error)) => return Err(ModelError::Disconnected { source: Some(error.into()) }),
                 }
             }
         };

@@ -15,11 +15,12 @@ use super::{
     Decoder, Shared,
     body::ResponseBody,
     chains::StreamingAnswer,
-    link::{Link, header_text},
+    request_sender::{RequestSender, header_text},
     sockets::{self, Socket, SocketAnswer},
 };
 use crate::{
-    ModelError, ModelEvent, Prompt, WireKind, encoding::Form, limits::rate_limits, redact::Secrets, sse::Parser,
+    ModelError, ModelEvent, Prompt, WireKind, encoding::RequestFormat, limits::rate_limits, redact::Secrets,
+    sse::Parser,
 };
 
 /// The time that the last event is held back for the end of the body, which nearly always arrives with it.
@@ -35,7 +36,7 @@ const SIMPLIFIED: &str = "the provider refused a schema of the tools, so it is g
 pub(super) enum Stage {
     Asked(Box<Prompt>),
     Streaming(Box<Incoming>),
-    /// Refused, after what the refusal said of the account's limits was told.
+    /// The request was rejected, and the limits in the response have been reported.
     Refused(Box<ModelError>),
     Ended,
 }
@@ -77,13 +78,13 @@ pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<
 /// Asks, over a WebSocket if the provider has one that works.
 async fn open(shared: &Shared, prompt: Prompt) -> Result<(ModelEvent, Incoming), ModelError> {
     let provider = &shared.provider;
-    let link = shared.link.get_or_try_init(|| async { Link::new(provider) }).await?;
+    let sender = shared.sender.get_or_try_init(|| async { RequestSender::new(provider) }).await?;
     if shared.sockets.are_used(provider)
-        && let Some(answer) = sockets::open(shared, link, &prompt).await
+        && let Some(answer) = sockets::open(shared, sender, &prompt).await
     {
         return Ok(over_socket(shared, &prompt, answer));
     }
-    let Opened { response, decoder, notice, streaming, secrets } = open_http(shared, link, &prompt).await?;
+    let Opened { response, decoder, notice, streaming, secrets } = open_http(shared, sender, &prompt).await?;
     let told = rate_limits(|name| header_text(response.headers(), name), SystemTime::now());
     let is_told = provider.wire == WireKind::Responses || told != RateLimitSnapshot::default();
     let source = Source::Http { body: ResponseBody::new(response), parser: Parser::new(), chunk: Bytes::new() };
@@ -97,44 +98,44 @@ async fn open(shared: &Shared, prompt: Prompt) -> Result<(ModelEvent, Incoming),
 fn over_socket(shared: &Shared, prompt: &Prompt, answer: SocketAnswer) -> (ModelEvent, Incoming) {
     let SocketAnswer { socket, used, first, rate_limits } = answer;
     let provider = &shared.provider;
-    let form = Form { is_message: true, ..shared.form(used.account.as_deref()) };
-    let decoder = Decoder::new(provider.wire, prompt, &form);
+    let format = RequestFormat { is_message: true, ..shared.format(used.account.as_deref()) };
+    let decoder = Decoder::new(provider.wire, prompt, &format);
     let source = Source::Socket { thread: prompt.thread, socket: Box::new(socket) };
     let mut incoming = Incoming::new(source, provider.stream_idle_timeout, decoder, Secrets::of(provider, &used));
-    incoming.streaming = Some(StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
+    incoming.streaming = Some(StreamingAnswer::new(prompt.thread, &prompt.input, &format.origin));
     incoming.failed = incoming.decoder.decode(&first, &mut incoming.events).err();
     (ModelEvent::Opened { rate_limits: Some(rate_limits) }, incoming)
 }
 
 /// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
-async fn open_http(shared: &Shared, link: &Link, prompt: &Prompt) -> Result<Opened, ModelError> {
+async fn open_http(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> Result<Opened, ModelError> {
     let provider = &shared.provider;
     let encoded = |schemas: Option<SchemaForm>| {
         move |account: Option<&str>| {
-            let form = shared.form(account);
-            let schemas = schemas.unwrap_or(form.schemas);
-            let follows = || shared.chains.followed(prompt.thread, &prompt.input, &form);
+            let format = shared.format(account);
+            let schemas = schemas.unwrap_or(format.schemas);
+            let follows = || shared.chains.followed(prompt.thread, &prompt.input, &format);
             let follows = if shared.is_chained() { follows() } else { None };
-            provider.wire.encode(prompt, &Form { schemas, follows, ..form })
+            provider.wire.encode(prompt, &RequestFormat { schemas, follows, ..format })
         }
     };
-    let mut opened = link.open(provider, prompt.thread, encoded(None)).await;
+    let mut opened = sender.open(provider, prompt.thread, encoded(None)).await;
     if opened.as_ref().is_err_and(is_about_request) && shared.chains.forget(prompt.thread) {
         // Providers store answers for a while only. If the whole conversation is accepted, this was the reason.
-        opened = link.open(provider, prompt.thread, encoded(None)).await;
+        opened = sender.open(provider, prompt.thread, encoded(None)).await;
         shared.refuses_chains.fetch_or(opened.is_ok(), Ordering::Relaxed);
     }
     let ((response, used), notice) = match opened {
         Err(ModelError::BadRequest { message }) if shared.may_simplify() && is_about_schemas(&message) => {
-            let opened = link.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
+            let opened = sender.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
             shared.refuses_schemas.store(true, Ordering::Relaxed);
             (opened, Some(SIMPLIFIED))
         }
         opened => (opened?, None),
     };
-    let form = shared.form(used.account.as_deref());
-    let decoder = Decoder::new(provider.wire, prompt, &form);
-    let streaming = shared.is_chained().then(|| StreamingAnswer::new(prompt.thread, &prompt.input, &form.maker));
+    let format = shared.format(used.account.as_deref());
+    let decoder = Decoder::new(provider.wire, prompt, &format);
+    let streaming = shared.is_chained().then(|| StreamingAnswer::new(prompt.thread, &prompt.input, &format.origin));
     Ok(Opened { response, decoder, notice, streaming, secrets: Secrets::of(provider, &used) })
 }
 
@@ -147,12 +148,12 @@ struct Opened {
     secrets: Secrets,
 }
 
-/// Whether a refusal may be due to the contents of the request.
+/// Whether an error may be due to the contents of the request.
 fn is_about_request(error: &ModelError) -> bool {
     matches!(error, ModelError::BadRequest { .. } | ModelError::Status { status: 404, .. })
 }
 
-/// Whether a refusal is about a schema.
+/// Whether an error message is about a schema.
 fn is_about_schemas(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["schema", "additionalproperties", "function_declarations"].iter().any(|word| message.contains(word))
@@ -220,7 +221,7 @@ impl Source {
             Self::Http { body, parser, chunk } => {
                 if let Some(data) = parser.next(chunk)? {
                     let result = decoder.decode(data, events);
-                    parser.shed();
+                    parser.release_capacity();
                     return result;
                 }
                 // Unknown events are skipped here, and a stream may be full of them.
@@ -228,7 +229,7 @@ impl Source {
                 match tokio::time::timeout(idle, body.chunk()).await {
                     Ok(Ok(Some(more))) => *chunk = more,
                     Ok(Ok(None)) => return decoder.end(events),
-                    Ok(Err(error)) => return Err(ModelError::Cut { source: Some(error) }),
+                    Ok(Err(error)) => return Err(ModelError::Disconnected { source: Some(error) }),
                     Err(_) => return Err(ModelError::Idle { after: idle }),
                 }
                 Ok(())
@@ -242,7 +243,9 @@ impl Source {
 
     /// Remembers that a WebSocket has failed. The next attempt uses HTTP.
     fn give_up(&self, shared: &Shared, error: &ModelError) {
-        if matches!(self, Self::Socket { .. }) && matches!(error, ModelError::Cut { .. } | ModelError::Idle { .. }) {
+        if matches!(self, Self::Socket { .. })
+            && matches!(error, ModelError::Disconnected { .. } | ModelError::Idle { .. })
+        {
             shared.sockets.give_up(error);
         }
     }

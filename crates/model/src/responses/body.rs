@@ -1,25 +1,25 @@
-//! The body of a request, made by joining what is encoded already.
+//! The body of a request, joined from encoded parts.
 
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::reasoning::ReasoningSummary;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
-use crate::encoding::{Form, json_of as json, write_string};
+use crate::encoding::{RequestFormat, json_of as json, write_string};
 use crate::{Prompt, ReasoningRequest};
 
 /// Encodes a request. Input items and tools go in byte for byte; the buffer is allocated once, at its final size. What
 /// another provider has made for itself alone is left out.
-pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
+pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u8> {
     let model = json(&prompt.model);
-    let tail = json(&Tail::new(prompt, form));
+    let tail = json(&Tail::new(prompt, format));
     // The tail is an object of its own; its opening brace gives way to a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
     let tools = prompt.tools.responses_json();
-    let known = form.follows.as_ref().map_or(0, |stored| stored.items);
-    let sent: Vec<_> = prompt.input.iter().skip(known).filter(|item| !form.is_unreadable(item)).collect();
-    let items = sent.iter().map(|item| item.json_bytes() + id_member(item, form).len() + 1).sum::<usize>();
-    let begin = if form.is_message { r#"{"type":"response.create","model":"# } else { r#"{"model":"# };
+    let known = format.follows.as_ref().map_or(0, |stored| stored.items);
+    let sent: Vec<_> = prompt.input.iter().skip(known).filter(|item| !format.is_unreadable(item)).collect();
+    let items = sent.iter().map(|item| item.json_bytes() + id_member(item, format).len() + 1).sum::<usize>();
+    let begin = if format.is_message { r#"{"type":"response.create","model":"# } else { r#"{"model":"# };
     let size = begin.len()
         + r#","instructions":,"input":[],"tools":,"#.len()
         + model.len()
@@ -40,7 +40,7 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
         }
         let begin = body.len() + 1;
         item.append_to(&mut body);
-        body.splice(begin..begin, id_member(item, form).into_bytes());
+        body.splice(begin..begin, id_member(item, format).into_bytes());
     }
     body.extend_from_slice(br#"],"tools":"#);
     body.extend_from_slice(tools.as_bytes());
@@ -51,9 +51,9 @@ pub(crate) fn request_body(prompt: &Prompt, form: &Form<'_>) -> Vec<u8> {
 }
 
 /// The id member that a provider with stored items expects in each of its own.
-fn id_member(item: &ConversationItem, form: &Form<'_>) -> String {
-    match form.opaque(item).and_then(|opaque| opaque["id"].as_str()) {
-        Some(id) if form.traits.store => format!("\"id\":{},", json(&id)),
+fn id_member(item: &ConversationItem, format: &RequestFormat<'_>) -> String {
+    match format.opaque(item).and_then(|opaque| opaque["id"].as_str()) {
+        Some(id) if format.traits.store => format!("\"id\":{},", json(&id)),
         _ => String::new(),
     }
 }
@@ -76,19 +76,19 @@ struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    fn new(prompt: &'a Prompt, form: &Form<'_>) -> Self {
+    fn new(prompt: &'a Prompt, format: &RequestFormat<'_>) -> Self {
         let has_text = prompt.verbosity.is_some() || prompt.output_schema.is_some();
         Self {
             tool_choice: "auto",
             parallel_tool_calls: prompt.parallel_tool_calls,
             reasoning: prompt.reasoning.as_ref().map(Reasoning),
-            store: form.traits.store,
+            store: format.traits.store,
             // The answer to a message is always a stream.
-            stream: (!form.is_message).then_some(true),
+            stream: (!format.is_message).then_some(true),
             // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
             prompt_cache_key: prompt.thread.to_string(),
-            previous_response_id: form.follows.as_ref().map(|stored| stored.response_id.clone()),
+            previous_response_id: format.follows.as_ref().map(|stored| stored.response_id.clone()),
             text: has_text.then(|| Text {
                 verbosity: prompt.verbosity.as_ref().map(codex_wire::reasoning::Verbosity::as_str),
                 format: prompt.output_schema.as_ref().map(Format::new),
@@ -181,7 +181,7 @@ mod tests {
     #[track_caller]
     fn check(prompt: &Prompt, expected: Expect) {
         let traits = ProviderTraits::responses();
-        let body = request_body(prompt, &Form::new("responses", "mock", None, &traits));
+        let body = request_body(prompt, &RequestFormat::new("responses", "mock", None, &traits));
         assert_eq!(body.capacity(), body.len(), "allocated once");
         let body = String::from_utf8(body).unwrap();
         serde_json::from_str::<Value>(&body).unwrap();
@@ -224,7 +224,7 @@ mod tests {
         let traits = ProviderTraits::responses();
         let bytes = |input: &[ConversationItem]| {
             let prompt = Prompt { input: input.to_vec(), ..whole.clone() };
-            String::from_utf8(request_body(&prompt, &Form::new("responses", "mock", None, &traits))).unwrap()
+            String::from_utf8(request_body(&prompt, &RequestFormat::new("responses", "mock", None, &traits))).unwrap()
         };
         for end in 1..whole.input.len() {
             let before = bytes(&whole.input[..end]);
@@ -241,7 +241,7 @@ mod tests {
             prompt.input[place] = crate::testing::foreign(&prompt.input[place], "mock", json!({"id": id}));
         }
         let ids = |provider: &str| {
-            let body = request_body(&prompt, &Form::new("responses", provider, None, &traits));
+            let body = request_body(&prompt, &RequestFormat::new("responses", provider, None, &traits));
             let body: Value = serde_json::from_slice(&body).unwrap();
             let shown = |item: &Value| format!("{} {}", item["type"], item["id"]);
             body["input"].as_array().unwrap().iter().map(shown).collect::<Vec<_>>()

@@ -7,9 +7,9 @@ use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::response::ResponseItem;
 use serde_json::json;
 
-use crate::answer_tools::broken;
+use crate::answer_tools::invalid_answer;
 use crate::decode::decode;
-use crate::refusal::shorten;
+use crate::error_response::shorten;
 use crate::{ModelError, ModelEvent};
 
 /// The most calls of one answer.
@@ -18,20 +18,20 @@ const MOST_CALLS: usize = 512;
 /// Reads one answer of the Responses API.
 #[derive(Debug)]
 pub struct ResponsesDecoder {
-    maker: ItemOrigin,
+    origin: ItemOrigin,
     /// Whether the provider keeps items, which then go by their names.
     stores: bool,
-    /// The calls that have begun and are not whole: id and tool.
+    /// The calls that are not complete yet: id and tool.
     open: Vec<(String, String)>,
-    /// The ids of calls that are whole.
+    /// The ids of complete calls.
     whole: Vec<String>,
 }
 
 impl ResponsesDecoder {
     /// A decoder for one answer.
     #[must_use]
-    pub fn new(maker: ItemOrigin, stores: bool) -> Self {
-        Self { maker, stores, open: Vec::new(), whole: Vec::new() }
+    pub fn new(origin: ItemOrigin, stores: bool) -> Self {
+        Self { origin, stores, open: Vec::new(), whole: Vec::new() }
     }
 
     /// Reads one event.
@@ -50,9 +50,9 @@ impl ResponsesDecoder {
                 events.push_back(ModelEvent::ItemDone(item, origin));
             }
             Some(completed @ ModelEvent::Completed { .. }) => {
-                // An answer that lost a call is not whole, and the model would wait for an output that never comes.
+                // An answer that lost a call is not complete, and the model would wait for an output that never comes.
                 if let Some((_, tool)) = self.open.first() {
-                    return Err(broken(format!("the call of {} never closes", shorten(tool, 80))));
+                    return Err(invalid_answer(format!("the call of {} never closes", shorten(tool, 80))));
                 }
                 events.push_back(completed);
             }
@@ -64,7 +64,7 @@ impl ResponsesDecoder {
     fn begin_call(&mut self, item: &ResponseItem) -> Result<(), ModelError> {
         let Some((id, tool)) = call(item) else { return Ok(()) };
         if self.open.len() == MOST_CALLS {
-            return Err(broken(format!("the model made more than {MOST_CALLS} calls at once")));
+            return Err(invalid_answer(format!("the model made more than {MOST_CALLS} calls at once")));
         }
         self.open.push((id.to_owned(), tool.to_owned()));
         Ok(())
@@ -73,10 +73,10 @@ impl ResponsesDecoder {
     fn end_call(&mut self, item: &ResponseItem) -> Result<(), ModelError> {
         let Some((id, _)) = call(item) else { return Ok(()) };
         if self.whole.iter().any(|known| known == id) {
-            return Err(broken(format!("the id {:?} is used for two calls", shorten(id, 80))));
+            return Err(invalid_answer(format!("the id {:?} is used for two calls", shorten(id, 80))));
         }
         if self.whole.len() == MOST_CALLS {
-            return Err(broken(format!("the model made more than {MOST_CALLS} calls at once")));
+            return Err(invalid_answer(format!("the model made more than {MOST_CALLS} calls at once")));
         }
         // Not every provider announces a call under the id that it has in the end.
         let place = self.open.iter().position(|(open, _)| open == id);
@@ -94,7 +94,7 @@ impl ResponsesDecoder {
             ResponseItem::Compaction(_) => true,
             _ => false,
         };
-        (is_encrypted || opaque.is_some()).then(|| Arc::new(ItemOrigin { opaque, ..self.maker.clone() }))
+        (is_encrypted || opaque.is_some()).then(|| Arc::new(ItemOrigin { opaque, ..self.origin.clone() }))
     }
 }
 

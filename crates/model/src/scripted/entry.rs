@@ -63,7 +63,7 @@ impl Script {
 impl Row {
     fn read(number: usize, written: Value) -> Result<Self, ScriptError> {
         let wrong = |why: String| ScriptError::Entry { number, why };
-        let form = serde_json::from_value::<Form>(written.clone()).map_err(|error| wrong(error.to_string()))?;
+        let form = serde_json::from_value::<WrittenEntry>(written.clone()).map_err(|error| wrong(error.to_string()))?;
         let when = match &form.when {
             Value::String(text) if !text.is_empty() => vec![text.clone()],
             Value::Null | Value::String(_) => Vec::new(),
@@ -125,7 +125,7 @@ impl Entry {
 
     /// Reads an entry whose `find` has been filled in.
     pub(super) fn read(number: usize, written: Value) -> Result<Self, ScriptError> {
-        let form = serde_json::from_value::<Form>(written);
+        let form = serde_json::from_value::<WrittenEntry>(written);
         form.map_err(|error| ScriptError::Entry { number, why: error.to_string() })?.into_entry(number)
     }
 }
@@ -182,7 +182,7 @@ pub enum End {
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
-struct Form {
+struct WrittenEntry {
     id: Option<String>,
     items: Vec<Value>,
     usage: Usage,
@@ -197,7 +197,7 @@ struct Form {
     follows_schema: bool,
 }
 
-impl Form {
+impl WrittenEntry {
     fn into_entry(self, number: usize) -> Result<Entry, ScriptError> {
         let wrong = |why: String| ScriptError::Entry { number, why };
         let read =

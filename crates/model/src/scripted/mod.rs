@@ -35,8 +35,8 @@ pub use self::{
     player::{Player, Taken},
 };
 use crate::{
-    Answer, Model, ModelError, ModelEvent, Prompt, WireKind, decode::decode, limits::rate_limits, refusal::refusal,
-    request_body, retry::with_retries,
+    Answer, Model, ModelError, ModelEvent, Prompt, WireKind, decode::decode, error_response::error_of_response,
+    limits::rate_limits, request_body, retry::with_retries,
 };
 
 /// A model that plays a script. Clones play the same script together.
@@ -80,7 +80,7 @@ impl ScriptedModel {
         let mut silence = Silence { limit: self.idle_timeout, so_far: Duration::ZERO };
         silence.last(entry.delay).await?;
         if let Some(plain) = &entry.plain {
-            return Err(refusal(plain.status, |name| entry.header(name), &plain.body, SystemTime::now()));
+            return Err(error_of_response(plain.status, |name| entry.header(name), &plain.body, SystemTime::now()));
         }
         let rate_limits = rate_limits(|name| entry.header(name), SystemTime::now());
         let is_reset = matches!(entry.end, End::Reset);
@@ -104,7 +104,7 @@ impl Model for ScriptedModel {
 enum Stage {
     Asked(Box<Prompt>),
     Playing(Box<Playing>),
-    /// Refused, after what the refusal said of the account's limits was told.
+    /// The request was rejected, and the limits in the response have been reported.
     Refused(Box<ModelError>),
     Ended,
 }
@@ -156,7 +156,7 @@ impl Playing {
             }
         }
         let reset = || io::Error::from(io::ErrorKind::ConnectionReset).into();
-        Err(ModelError::Cut { source: self.is_reset.then(reset) })
+        Err(ModelError::Disconnected { source: self.is_reset.then(reset) })
     }
 }
 

@@ -86,7 +86,7 @@ async fn a_compressed_stream_that_is_cut_is_an_error() {
         out.get_ref().shutdown(std::net::Shutdown::Both).unwrap();
     });
     let events: Vec<_> = model.ask(prompt("Hello.")).collect().await;
-    assert!(matches!(&events[..], [Ok(_), Ok(_), Err(ModelError::Cut { .. })]), "{events:?}");
+    assert!(matches!(&events[..], [Ok(_), Ok(_), Err(ModelError::Disconnected { .. })]), "{events:?}");
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_stream_of_zstandard_that_is_cut_wrong_or_endless_is_an_error() {
     for (model, events) in [(cut, 2), (wrong, 1)] {
         let answer: Vec<_> = model.ask(prompt("Hello.")).collect().await;
         assert_eq!(answer.len(), events + 1, "{answer:?}");
-        assert!(matches!(answer.last(), Some(Err(ModelError::Cut { source: Some(_) }))), "{answer:?}");
+        assert!(matches!(answer.last(), Some(Err(ModelError::Disconnected { source: Some(_) }))), "{answer:?}");
     }
     let (endless, _go_on) = encoding_server("zstd", "200 OK", |_, stream, _| {
         let mut frame = ZstdFrame::begin(stream);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use codex_model::{
-    FixedKey, HttpModel, Model as _, ModelError, ModelEvent, Provider, SharedCredentials, StreamExt as _, WireKind,
+    HttpModel, Model as _, ModelError, ModelEvent, Provider, SharedCredentials, StaticKey, StreamExt as _, WireKind,
 };
 use codex_testkit::{FakeModel, Options};
 use expect_test::{Expect, expect};
@@ -49,7 +49,7 @@ async fn reset_connection() {
         }
     };
     // Depending on timing the reset comes before the headers were read, or after.
-    assert!(matches!(error, ModelError::Cut { source: Some(_) } | ModelError::Connect { .. }), "{error:?}");
+    assert!(matches!(error, ModelError::Disconnected { source: Some(_) } | ModelError::Connect { .. }), "{error:?}");
     assert!(answer.next().await.is_none(), "nothing follows an error");
 }
 
@@ -260,7 +260,7 @@ async fn redirects_stay_on_the_host_on_every_wire() {
 async fn echoed_key_is_hidden() {
     let fake = FakeModel::start(r#"[{"status": 401, "body": {"error": {"message": "bad key sk-12345678"}}}]"#);
     let mut provider = provider(&fake);
-    provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
+    provider.credentials = SharedCredentials::new(StaticKey::new("sk-12345678"));
     let error = HttpModel::new(provider).ask(prompt("Hello.")).next().await.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "not authorized, status 401 Unauthorized: bad key [key]");
 }
@@ -299,7 +299,7 @@ async fn a_key_that_is_echoed_within_the_stream_is_hidden_on_every_wire() {
     ] {
         let mut provider = Provider::new("mock", raw_server(streamed(event)));
         (provider.wire, provider.request_max_retries) = (wire, 0);
-        provider.credentials = SharedCredentials::new(FixedKey::new("sk-12345678"));
+        provider.credentials = SharedCredentials::new(StaticKey::new("sk-12345678"));
         let mut answer = HttpModel::new(provider).ask(prompt("Hello."));
         assert!(matches!(answer.next().await, Some(Ok(ModelEvent::Opened { .. }))));
         let error = answer.next().await.unwrap().unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codex_model::{FixedKey, HttpModel, Model as _, ModelError, Prompt, Provider, SharedCredentials, StreamExt as _};
+use codex_model::{HttpModel, Model as _, ModelError, Prompt, Provider, SharedCredentials, StaticKey, StreamExt as _};
 use codex_testkit::{FakeModel, Request};
 use codex_wire::tool_spec::{ToolList, ToolSpec};
 use expect_test::expect;
@@ -19,7 +19,7 @@ async fn sent(fake: &FakeModel, model: &HttpModel, prompt: Prompt) -> Request {
 async fn headers_query_and_key() {
     let fake = FakeModel::start(r#"[{"items": []}]"#);
     let mut provider = provider(&fake);
-    provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
+    provider.credentials = SharedCredentials::new(StaticKey::new("sk-secret"));
     provider.headers = vec![("x-extra".to_owned(), "1".to_owned())];
     provider.query = vec![("api-version".to_owned(), "2025 04".to_owned())];
     provider.user_agent = "agent/1".to_owned();
@@ -72,7 +72,7 @@ async fn scripts_look_at_requests() {
 async fn models_are_listed_with_the_key_over_the_same_connection() {
     let fake = FakeModel::start(r#"[{"items": []}]"#).listing(&["a", "b"]);
     let mut provider = provider(&fake);
-    provider.credentials = SharedCredentials::new(FixedKey::new("sk-secret"));
+    provider.credentials = SharedCredentials::new(StaticKey::new("sk-secret"));
     provider.query = vec![("api-version".to_owned(), "1".to_owned())];
     let model = HttpModel::new(provider);
     assert_eq!(model.list_models(Duration::from_secs(5)).await.unwrap(), ["a", "b"]);

@@ -96,7 +96,7 @@ async fn a_websocket_that_breaks_off_is_an_error_and_the_next_attempt_uses_http(
         let fake = fake(&format!(r#"[{{"items": [{{"text": "Hal", "done": false}}], "end": "{end}"}}, {TWO_ITEMS}]"#));
         let model = HttpModel::new(over_sockets(&fake));
         let events: Vec<_> = model.ask(prompt("Hello.")).collect().await;
-        assert!(matches!(events.last(), Some(Err(ModelError::Cut { .. }))), "{end}: {events:?}");
+        assert!(matches!(events.last(), Some(Err(ModelError::Disconnected { .. }))), "{end}: {events:?}");
         assert!(ask(&model, "Hello.").await.contains("completed"));
         assert_eq!(ways(&fake), [(1, true), (2, false)], "{end}");
     }
@@ -189,7 +189,11 @@ async fn an_event_that_is_too_large_ends_the_answer() {
     let event = json!({"type": "response.output_text.delta", "item_id": "m", "delta": "x".repeat(20 * 1024 * 1024)});
     let fake = fake(&json!([{"items": [{"event": event}]}]).to_string());
     let events: Vec<_> = HttpModel::new(over_sockets(&fake)).ask(prompt("Hello.")).collect().await;
-    assert!(matches!(&events[..], [Ok(ModelEvent::Opened { .. }), Err(ModelError::Cut { .. })]), "{:?}", events.len());
+    assert!(
+        matches!(&events[..], [Ok(ModelEvent::Opened { .. }), Err(ModelError::Disconnected { .. })]),
+        "{:?}",
+        events.len()
+    );
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ async fn azure_gets_its_key_in_a_header_its_version_and_the_ids_of_items() {
     let mut provider = storing(&fake);
     provider.traits.key_header = Some("api-key".to_owned());
     provider.traits.api_version = Some("preview".to_owned());
-    provider.credentials = codex_model::SharedCredentials::new(codex_model::FixedKey::new("azure-key"));
+    provider.credentials = codex_model::SharedCredentials::new(codex_model::StaticKey::new("azure-key"));
     let model = HttpModel::new(provider);
     let mut conversation = prompt("One.");
     turn(&model, &mut conversation).await;

@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{conversation, foreign, prompt};
 
 fn body(prompt: &Prompt, traits: &ProviderTraits) -> String {
-    let body = String::from_utf8(request_body(prompt, &Form::new("anthropic", "mock", None, traits))).unwrap();
+    let body = String::from_utf8(request_body(prompt, &RequestFormat::new("anthropic", "mock", None, traits))).unwrap();
     serde_json::from_str::<Value>(&body).unwrap();
     body
 }

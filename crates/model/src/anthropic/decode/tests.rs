@@ -3,11 +3,11 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{maker, show, split_anywhere};
+use crate::testing::{origin, show, split_anywhere};
 
 fn decoder() -> AnthropicDecoder {
     let traits = codex_wire::provider_traits::ProviderTraits::anthropic();
-    AnthropicDecoder::new(maker(), AnswerTools::new(&ToolList::of(Vec::new()), &traits), Thoughts::Summary)
+    AnthropicDecoder::new(origin(), AnswerTools::new(&ToolList::of(Vec::new()), &traits), Thoughts::Summary)
 }
 
 fn read(data: &[&str]) -> String {

@@ -7,7 +7,7 @@ use crate::ReasoningRequest;
 use crate::testing::{conversation, foreign, prompt};
 
 fn body(prompt: &Prompt, traits: &ProviderTraits) -> String {
-    let body = String::from_utf8(request_body(prompt, &Form::new("chat", "mock", None, traits))).unwrap();
+    let body = String::from_utf8(request_body(prompt, &RequestFormat::new("chat", "mock", None, traits))).unwrap();
     serde_json::from_str::<Value>(&body).unwrap();
     body
 }

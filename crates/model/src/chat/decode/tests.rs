@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{maker, show, split_anywhere};
+use crate::testing::{origin, show, split_anywhere};
 
 fn tools() -> AnswerTools {
     let custom = CustomTool { name: "apply_patch".into(), description: "Patches.".into(), grammar: None };
@@ -13,7 +13,7 @@ fn tools() -> AnswerTools {
 }
 
 fn decoder() -> ChatDecoder {
-    ChatDecoder::new(maker(), tools(), Thoughts::Raw, true)
+    ChatDecoder::new(origin(), tools(), Thoughts::Raw, true)
 }
 
 /// Reads chunks, and then the end of the stream unless the answer is over before.
@@ -187,7 +187,8 @@ fn a_tool_with_free_text_is_called_as_one_and_names_come_back() {
         "#]],
     );
     let long = format!("mcp__{}", "x".repeat(80));
-    let name = crate::names::accepted(&long, &codex_wire::provider_traits::ProviderTraits::unknown()).into_owned();
+    let name =
+        crate::tool_names::accepted_name(&long, &codex_wire::provider_traits::ProviderTraits::unknown()).into_owned();
     let call = format!(r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"{name}","arguments":""}}}}]}}"#);
     assert!(read(&[&delta(&call), CALLS]).contains(&long));
 }

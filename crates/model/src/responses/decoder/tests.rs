@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{any_json, maker, pieces, show, split_anywhere};
+use crate::testing::{any_json, origin, pieces, show, split_anywhere};
 
 fn read(data: &[&str]) -> String {
-    let mut decoder = ResponsesDecoder::new(maker(), false);
+    let mut decoder = ResponsesDecoder::new(origin(), false);
     show(data, |data, events| match data {
         Some(data) => decoder.decode(data, events),
-        None => Err(ModelError::Cut { source: None }),
+        None => Err(ModelError::Disconnected { source: None }),
     })
 }
 
@@ -75,7 +75,7 @@ proptest! {
             COMPLETED.to_owned(),
         ];
         let run = |pieces: &[Vec<u8>]| {
-            let mut decoder = ResponsesDecoder::new(maker(), true);
+            let mut decoder = ResponsesDecoder::new(origin(), true);
             split_anywhere(pieces, |data, events| decoder.decode(data, events))
         };
         let stream: Vec<u8> = events.iter().flat_map(|data| format!("event: x\r\ndata: {data}\r\n\r\n").into_bytes()).collect();

@@ -1,4 +1,4 @@
-//! A thought that grows, on wires that know no items.
+//! A reasoning item that grows delta by delta, for APIs without items.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use codex_wire::response::{Reasoning, ReasoningContent, ReasoningSummaryText, Re
 
 use crate::ModelEvent;
 
-/// A thought that grows.
+/// A reasoning item that is not complete yet.
 #[derive(Debug)]
-pub(crate) struct Thinking {
+pub(crate) struct ReasoningItem {
     form: Thoughts,
     text: String,
 }
 
-impl Thinking {
-    /// Begins a thought.
+impl ReasoningItem {
+    /// Begins an item.
     pub(crate) fn begin(form: Thoughts, events: &mut VecDeque<ModelEvent>) -> Self {
         events.push_back(ModelEvent::ItemAdded(item(Vec::new(), None)));
         if form == Thoughts::Summary {
@@ -24,8 +24,8 @@ impl Thinking {
         Self { form, text: String::new() }
     }
 
-    /// Adds to it.
-    pub(crate) fn grow(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
+    /// Appends a delta.
+    pub(crate) fn append(&mut self, delta: String, events: &mut VecDeque<ModelEvent>) {
         self.text.push_str(&delta);
         let (item_id, index) = (String::new(), 0);
         events.push_back(match self.form {
@@ -34,7 +34,7 @@ impl Thinking {
         });
     }
 
-    /// The whole thought.
+    /// The complete item.
     pub(crate) fn end(self) -> ResponseItem {
         match self.form {
             _ if self.text.is_empty() => item(Vec::new(), None),

@@ -1,4 +1,4 @@
-//! Translates error statuses.
+//! Errors from the responses and events of providers.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     ModelError,
     limits::{full_until, rate_limits},
-    wait::{LONGEST_WAIT, retry_after, until, wait_in_message},
+    retry_delay::{LONGEST_WAIT, retry_after, until, wait_in_message},
 };
 
 /// The number of bytes that are read of a response that is no stream.
@@ -16,8 +16,8 @@ pub(crate) const READ_LIMIT: usize = 64 * 1024;
 /// The number of bytes of it that are shown.
 const SHOWN_LIMIT: usize = 2 * 1024;
 
-/// Reads the answer to a request that brought no stream.
-pub(crate) fn refusal<'h>(
+/// The error in a response with an error status.
+pub(crate) fn error_of_response<'h>(
     status: u16,
     header: impl Fn(&str) -> Option<&'h str>,
     body: &str,
@@ -58,8 +58,8 @@ pub(crate) fn refusal<'h>(
     }
 }
 
-/// Reads the failure of an answer that had begun.
-pub(crate) fn failure(code: &str, message: &str) -> ModelError {
+/// The error in an event, by its code.
+pub(crate) fn error_of_code(code: &str, message: &str) -> ModelError {
     let message = shown(message, "the model failed without a reason");
     match code {
         "context_length_exceeded" => ModelError::ContextWindow { message },
@@ -72,7 +72,7 @@ pub(crate) fn failure(code: &str, message: &str) -> ModelError {
     }
 }
 
-/// Whether a refusal means that the conversation is too long. Not every provider has a code for it.
+/// Whether a message says that the conversation is too long. Not every provider has a code for it.
 fn is_too_long(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     let words =
@@ -114,7 +114,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, headers: &[(&str, &str)], body: &str, expected: Expect) {
         let header = |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-        let error = refusal(status, header, body, UNIX_EPOCH + Duration::from_secs(1000));
+        let error = error_of_response(status, header, body, UNIX_EPOCH + Duration::from_secs(1000));
         expected.assert_eq(&format!("{error}\n{:?} {:?} {:?}", error.info(), error.retry(), error.asked_to_wait()));
     }
 
@@ -160,14 +160,14 @@ mod tests {
 
     #[test]
     fn empty_body_leaves_no_hole() {
-        assert_eq!(refusal(400, |_| None, " ", UNIX_EPOCH).to_string(), "the provider gave no reason");
+        assert_eq!(error_of_response(400, |_| None, " ", UNIX_EPOCH).to_string(), "the provider gave no reason");
     }
 
     #[test]
     fn long_bodies_are_cut_between_characters() {
-        let error = refusal(400, |_| None, &"é".repeat(2000), UNIX_EPOCH);
+        let error = error_of_response(400, |_| None, &"é".repeat(2000), UNIX_EPOCH);
         assert_eq!(error.to_string().len(), 2048);
-        let error = refusal(400, |_| None, &format!("x{}", "é".repeat(2000)), UNIX_EPOCH);
+        let error = error_of_response(400, |_| None, &format!("x{}", "é".repeat(2000)), UNIX_EPOCH);
         assert_eq!(error.to_string().len(), 2047);
     }
 
@@ -277,13 +277,16 @@ mod tests {
             "the request exceeds the available context size, try increasing it",
         ] {
             let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": words}}).to_string();
-            assert!(matches!(refusal(400, |_| None, &body, UNIX_EPOCH), ModelError::ContextWindow { .. }), "{words}");
+            assert!(
+                matches!(error_of_response(400, |_| None, &body, UNIX_EPOCH), ModelError::ContextWindow { .. }),
+                "{words}"
+            );
         }
     }
 
     #[test]
     fn failures_within_a_stream() {
-        let retry = |code, message| failure(code, message).retry();
+        let retry = |code, message| error_of_code(code, message).retry();
         assert_eq!(retry("context_length_exceeded", "x"), crate::Retry::Never);
         assert_eq!(retry("invalid_prompt", "x"), crate::Retry::Never);
         assert_eq!(retry("insufficient_quota", "x"), crate::Retry::Never);
@@ -291,7 +294,7 @@ mod tests {
         let after = Some(Duration::from_millis(500));
         assert_eq!(retry("rate_limit_exceeded", "try again in 500ms"), crate::Retry::Stream { after });
         assert_eq!(
-            failure("", "").to_string(),
+            error_of_code("", "").to_string(),
             "stream disconnected before completion: the model failed without a reason"
         );
     }

@@ -1,4 +1,4 @@
-//! Names of tools and calls as a provider takes them.
+//! Names of tools and ids of calls, restricted to those that a provider accepts.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use codex_wire::provider_traits::ProviderTraits;
 /// The number of characters that distinguish a shortened name from others with the same beginning.
 const MARK_LENGTH: usize = 9;
 
-/// A name as a provider takes it. It depends on the name alone, so a call and its output agree.
-pub(crate) fn accepted<'a>(name: &'a str, traits: &ProviderTraits) -> Cow<'a, str> {
-    accepted_as(name, traits.tool_name_length, &traits.tool_name_characters)
+/// A name that the provider accepts. It depends on the name alone, so a call and its output agree.
+pub(crate) fn accepted_name<'a>(name: &'a str, traits: &ProviderTraits) -> Cow<'a, str> {
+    restricted_name(name, traits.tool_name_length, &traits.tool_name_characters)
 }
 
-/// A name of so many characters at most: letters, digits, and those that are allowed besides.
-pub(crate) fn accepted_as<'a>(name: &'a str, most: usize, besides: &str) -> Cow<'a, str> {
+/// A name with a maximum length that consists of letters, digits and these other characters.
+pub(crate) fn restricted_name<'a>(name: &'a str, most: usize, besides: &str) -> Cow<'a, str> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || besides.contains(c);
     if !name.is_empty() && name.len() <= most && name.chars().all(is_allowed) {
         return Cow::Borrowed(name);
@@ -25,7 +25,7 @@ pub(crate) fn accepted_as<'a>(name: &'a str, most: usize, besides: &str) -> Cow<
     Cow::Owned(made)
 }
 
-/// A number that nearly always differs where names do.
+/// A hash of a name.
 fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -37,14 +37,14 @@ mod tests {
     #[test]
     fn names_fit_and_stay_apart() {
         let traits = ProviderTraits::unknown();
-        assert!(matches!(accepted("apply_patch", &traits), Cow::Borrowed("apply_patch")));
+        assert!(matches!(accepted_name("apply_patch", &traits), Cow::Borrowed("apply_patch")));
         let long = |end: &str| format!("mcp__{}{end}", "server".repeat(20));
         let (one, other) = (long("a"), long("b"));
-        let (one, other) = (accepted(&one, &traits), accepted(&other, &traits));
+        let (one, other) = (accepted_name(&one, &traits), accepted_name(&other, &traits));
         assert_eq!((one.len(), other.len()), (64, 64));
         assert_ne!(one, other);
-        assert_eq!(accepted("a.b c", &traits), "a_b_c_133b29e5");
-        assert_ne!(accepted("a.b", &traits), accepted("a:b", &traits));
-        assert!(!accepted("", &traits).is_empty());
+        assert_eq!(accepted_name("a.b c", &traits), "a_b_c_133b29e5");
+        assert_ne!(accepted_name("a.b", &traits), accepted_name("a:b", &traits));
+        assert!(!accepted_name("", &traits).is_empty());
     }
 }

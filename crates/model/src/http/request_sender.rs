@@ -1,4 +1,4 @@
-//! The way to a provider: its URL, the headers of every request, and a client that keeps connections open.
+//! Sends requests to a provider: its URL, the headers of every request, and a client that keeps connections open.
 
 use std::{
     error::Error,
@@ -17,12 +17,12 @@ use super::body::{ACCEPTED_ENCODINGS, ResponseBody};
 use super::clients::{http_client, is_loopback, upgradable_client};
 use crate::{
     Authorization, ModelError, Provider, WireKind,
+    error_response::{READ_LIMIT, error_of_response},
     redact::Secrets,
-    refusal::{READ_LIMIT, refusal},
     retry::with_retries,
 };
 
-/// The parameter by which some providers are told the version of their interface.
+/// The parameter that states the version of the API to some providers.
 const API_VERSION: &str = "api-version";
 
 /// A changed login needs another address; many are never needed.
@@ -38,7 +38,7 @@ const REQUEST_IDS: [&str; 4] = ["x-request-id", "request-id", "apim-request-id",
 const LONGEST_ID: usize = 100;
 
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct RequestSender {
     pub(super) headers: HeaderMap,
     /// By the address that requests were authorized for: the provider's own, and the one that a login is bound to.
     endpoints: Mutex<Vec<(String, Arc<Endpoint>)>>,
@@ -69,7 +69,7 @@ impl Endpoint {
     }
 }
 
-impl Link {
+impl RequestSender {
     pub(super) fn new(provider: &Provider) -> Result<Self, ModelError> {
         Ok(Self { headers: headers(provider)?, endpoints: Mutex::default() })
     }
@@ -88,7 +88,7 @@ impl Link {
     }
 
     /// Sends a request until a stream opens, within the provider's limits on attempts and silence. The request may
-    /// depend on its account. Returns the answer and what it was authorized with.
+    /// depend on its account. Returns the response and the authorization that it was sent with.
     pub(super) async fn open(
         &self,
         provider: &Provider,
@@ -106,8 +106,8 @@ impl Link {
         .await
     }
 
-    /// Sends a request with what it is authorized with now. If that was refused and there is something else meanwhile,
-    /// the request is sent once more.
+    /// Sends a request with the current authorization. If that is rejected and there is another one by then, the request
+    /// is sent once more.
     async fn authorized(
         &self,
         provider: &Provider,
@@ -153,7 +153,7 @@ impl Link {
     }
 }
 
-/// Reads what a provider says to a request it does not answer.
+/// Reads the error response of a provider.
 pub(super) async fn refused(
     provider: &Provider,
     endpoint: &Endpoint,
@@ -178,7 +178,7 @@ pub(super) async fn refused(
     // A key is removed first, because the message is cut afterwards.
     let secrets = Secrets::of(provider, used);
     let text = secrets.remove(&String::from_utf8_lossy(&body));
-    let error = refusal(status, |name| header_text(&headers, name), &text, SystemTime::now());
+    let error = error_of_response(status, |name| header_text(&headers, name), &text, SystemTime::now());
     error.with_details(&details).without(&secrets)
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The longest wait a provider can talk us into.
+/// The longest delay that a provider can ask for.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Reads a `Retry-After` header: seconds, or a date. Only an allowance that is used up makes anybody wait longer than
-/// [`LONGEST_WAIT`].
+/// Reads a `Retry-After` header: seconds, or a date. A delay that is longer than [`LONGEST_WAIT`] means that the
+/// allowance is used up.
 pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {
@@ -21,21 +21,21 @@ pub(crate) fn wait_in_message(message: &str) -> Option<Duration> {
     const PHRASE: &str = "try again in ";
     // ASCII lower case keeps byte offsets.
     let start = message.to_ascii_lowercase().find(PHRASE)? + PHRASE.len();
-    span(message.get(start..)?).map(|wait| wait.min(LONGEST_WAIT))
+    parse_duration(message.get(start..)?).map(|wait| wait.min(LONGEST_WAIT))
 }
 
-/// The span that a text begins with, such as `6m0s`.
-pub(crate) fn span(text: &str) -> Option<Duration> {
+/// The duration at the beginning of a text, such as `6m0s`.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let (mut rest, mut span) = (text, None);
-    while let Some((part, after)) = one_span(rest) {
+    while let Some((part, after)) = parse_part(rest) {
         span = Some(span.unwrap_or(Duration::ZERO).saturating_add(part));
         rest = after;
     }
     span
 }
 
-/// Takes one number with its unit off the front.
-fn one_span(text: &str) -> Option<(Duration, &str)> {
+/// Parses one number with its unit, and returns the rest.
+fn parse_part(text: &str) -> Option<(Duration, &str)> {
     let text = text.trim_start();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(digits);
@@ -59,8 +59,8 @@ pub(crate) fn until(unix_seconds: i64, now: SystemTime) -> Duration {
     Duration::from_secs(u64::try_from(unix_seconds).unwrap_or(0)).saturating_sub(now)
 }
 
-/// Spells a span with its two largest units, such as `2 h 5 min`.
-pub(crate) fn spell(span: Duration) -> String {
+/// Formats a duration with its two largest units, such as `2 h 5 min`.
+pub(crate) fn format_duration(span: Duration) -> String {
     let seconds = span.as_secs();
     let (large, small) = match seconds {
         86_400.. => ((seconds / 86_400, "d"), (seconds % 86_400 / 3600, "h")),
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn spells_two_units() {
-        let spelled = [0, 59, 60, 61, 3600, 3661, 90_000, 86_400].map(|s| spell(Duration::from_secs(s)));
+        let spelled = [0, 59, 60, 61, 3600, 3661, 90_000, 86_400].map(|s| format_duration(Duration::from_secs(s)));
         assert_eq!(spelled, ["0 s", "59 s", "1 min", "1 min 1 s", "1 h", "1 h 1 min", "1 d 1 h", "1 d"]);
     }
 }

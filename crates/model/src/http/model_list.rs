@@ -4,7 +4,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde_json::Value;
 
 use super::body::ResponseBody;
-use super::link::{Link, authorize, refused, request_url, without_url};
+use super::request_sender::{RequestSender, authorize, refused, request_url, without_url};
 use crate::{ModelError, Provider};
 
 /// The largest list that is read; the longest of real ones has about a megabyte.
@@ -20,7 +20,7 @@ const LONGEST_NAME: usize = 200;
 const OTHER_USES: [&str; 11] =
     ["embed", "whisper", "tts", "dall-e", "moderation", "image", "audio", "realtime", "transcribe", "sora", "rerank"];
 
-impl Link {
+impl RequestSender {
     /// Asks a provider which models it has. One that is used with a login to another address has no list.
     pub(super) async fn list_models(&self, provider: &Provider) -> Result<Vec<String>, ModelError> {
         let used = provider.credentials.authorize().await?;
