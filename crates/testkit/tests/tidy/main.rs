@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod arrows;
+mod clients;
 mod documents;
 mod names;
 mod prose;
