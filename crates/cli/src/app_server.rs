@@ -3,7 +3,7 @@
 
 pub(crate) mod args;
 mod daemon;
-mod listen;
+pub(crate) mod listen;
 mod log;
 mod proxy;
 

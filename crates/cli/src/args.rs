@@ -13,6 +13,7 @@ use crate::chat::args::{ChatArgs, ResumeArgs};
 use crate::exec::args::{ExecArgs, ExecOptions, ReviewArgs};
 use crate::lazy::{self, Lazy};
 use crate::mcp::args::McpArgs;
+use crate::mcp_server::McpServerArgs;
 use crate::proto::working_directory;
 use crate::threads::args::{DeleteArgs, ThreadArg, ThreadsArgs};
 
@@ -74,11 +75,12 @@ pub(crate) enum Command {
     /// running turns are interrupted and everything is saved. With --listen, many clients share one server, and SIGTERM
     /// ends it.
     AppServer(Lazy<AppServerArgs>),
-    /// Serve this agent as tools of an MCP client, over stdin and stdout
+    /// Serve this agent as tools of MCP clients, over stdin and stdout or over HTTP
     ///
     /// The tool `codex` starts a thread and runs its first turn, `codex-reply` runs another one. Approvals are requested
-    /// with elicitations. The end of the input ends the server.
-    McpServer(Lazy<NoArgs>),
+    /// with elicitations. The end of the input ends the server. With --listen, many clients share one server, and SIGTERM
+    /// ends it.
+    McpServer(Lazy<McpServerArgs>),
     /// List, show, add and remove MCP servers
     ///
     /// With a pipe on standard input and without a command, serves as `mcp-server` does, and the conversations of 0.42 on the

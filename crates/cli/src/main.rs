@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         Command::Completion(completion) => complete(completion.shell),
         Command::Proto(_) => proto::run(&args.shared).map(|()| ExitCode::SUCCESS),
         Command::AppServer(args_of) => app_server::run(&args.shared, &args_of),
-        Command::McpServer(_) => mcp_server::run(&args.shared),
+        Command::McpServer(server) => mcp_server::run(&args.shared, &server),
         Command::Mcp(mcp) => mcp::run(&args.shared, mcp.into_inner()),
         Command::Demo(demo) => demo::run(&demo).map(|()| ExitCode::SUCCESS),
         Command::Sandbox(sandbox) => sandbox::run(&args.shared, &sandbox),

@@ -18,6 +18,8 @@ pub enum Address {
     Tcp(SocketAddr),
     /// gRPC, one message per stream message.
     Grpc(SocketAddr),
+    /// HTTP, one exchange per request. Its clients have no connection, so it is no address of lines.
+    Http(SocketAddr),
 }
 
 /// The reason why a text is not an address.
@@ -29,6 +31,9 @@ pub enum AddressError {
     /// The path of a socket is not absolute.
     #[error("the path in {text} is not absolute; an absolute one has three slashes, as in unix:///run/codex.sock")]
     Relative { text: String },
+    /// It is no address for HTTP.
+    #[error("{text} is not an address for HTTP; use http://IP:PORT or IP:PORT")]
+    NoHttp { text: String },
     /// The IP address or the port is missing.
     #[error("{text} does not name an IP address and a port, as in 127.0.0.1:8080")]
     Host { text: String },
@@ -40,7 +45,16 @@ impl Address {
     pub fn ip(&self) -> Option<SocketAddr> {
         match self {
             Self::Stdio | Self::Unix(_) => None,
-            Self::Ws(ip) | Self::Tcp(ip) | Self::Grpc(ip) => Some(*ip),
+            Self::Ws(ip) | Self::Tcp(ip) | Self::Grpc(ip) | Self::Http(ip) => Some(*ip),
+        }
+    }
+
+    /// Parses an address for HTTP, as a URL or without a scheme.
+    pub fn http(text: &str) -> Result<Self, AddressError> {
+        match text.split_once("://") {
+            None => host(text, text).map(Self::Http),
+            Some(("http", rest)) => host(text, rest).map(Self::Http),
+            Some(_) => Err(AddressError::NoHttp { text: text.to_owned() }),
         }
     }
 
@@ -92,6 +106,7 @@ impl fmt::Display for Address {
             Self::Ws(ip) => write!(f, "ws://{ip}"),
             Self::Tcp(ip) => write!(f, "tcp://{ip}"),
             Self::Grpc(ip) => write!(f, "grpc://{ip}"),
+            Self::Http(ip) => write!(f, "http://{ip}"),
         }
     }
 }
@@ -108,6 +123,19 @@ mod tests {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         assert_eq!("ws://localhost:7/".parse::<Address>().unwrap().to_string(), "ws://127.0.0.1:7");
+    }
+
+    #[test]
+    fn an_address_for_http_needs_no_scheme() {
+        for text in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://localhost:8080/"] {
+            assert_eq!(Address::http(text).unwrap().to_string(), "http://127.0.0.1:8080");
+        }
+        for (text, hint) in
+            [("ws://127.0.0.1:1", "use http://IP:PORT"), ("8080", "IP address"), ("a.b:1", "IP address")]
+        {
+            let error = Address::http(text).unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -74,7 +74,9 @@ impl Dial<'_> {
             Address::Tcp(ip) => self.tcp(self.stream(*ip).await?).await,
             Address::Ws(ip) => self.ws(self.stream(*ip).await?).await,
             Address::Grpc(ip) => self.grpc(self.stream(*ip).await?).await,
-            Address::Stdio | Address::Unix(None) => Err(DialError::NoSocket { address: self.address.clone() }),
+            Address::Stdio | Address::Unix(None) | Address::Http(_) => {
+                Err(DialError::NoSocket { address: self.address.clone() })
+            }
         }
     }
 

@@ -1,6 +1,7 @@
-//! Sockets that carry JSON messages: Unix sockets, WebSocket, TCP and gRPC, to listen on and to connect to.
+//! Sockets that carry JSON messages: Unix sockets, WebSocket, TCP and gRPC, to listen on and to connect to; and HTTP, to
+//! listen on.
 //!
-//! Over any socket, both sides see a stream of bytes with one message per line:
+//! Over any socket but HTTP, both sides see a stream of bytes with one message per line:
 //!
 //! ```text
 //! socket ─▶ authenticate ─▶ slot ─▶ frames to lines ─▶ service(reader, writer) ─▶ lines to frames ─▶ socket
@@ -14,6 +15,7 @@ mod address;
 mod descriptors;
 mod dial;
 mod grpc;
+mod http_service;
 mod limits;
 mod listener;
 mod peer;
@@ -28,6 +30,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use address::{Address, AddressError};
 pub use descriptors::Shortage;
 pub use dial::{DialError, dial};
+pub use http_service::HttpService;
 pub use limits::{Limits, Slots};
 pub use listener::{BindError, Listener, Options, Service};
 pub use token::{Token, TokenError};

@@ -13,6 +13,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
 use crate::descriptors::{self, Shortage, Spare};
+use crate::http_service::{self, HttpService};
 use crate::limits::{Limits, Slot, SlotPool, Slots, TransportKind};
 use crate::peer;
 use crate::pipe::{ClientInput, TimedWriter};
@@ -134,6 +135,7 @@ impl Listener {
         let address = match address {
             Address::Ws(_) => Address::Ws(bound),
             Address::Grpc(_) => Address::Grpc(bound),
+            Address::Http(_) => Address::Http(bound),
             Address::Tcp(_) | Address::Unix(_) | Address::Stdio => Address::Tcp(bound),
         };
         Ok(Self::new(Socket::Ip(socket), address, options))
@@ -151,7 +153,16 @@ impl Listener {
     }
 
     /// Serves clients until `stop` becomes true, and then until they have left.
-    pub async fn serve<S: Service>(mut self, service: S, mut stop: watch::Receiver<bool>) {
+    pub async fn serve<S: Service>(self, service: S, stop: watch::Receiver<bool>) {
+        self.attend(OverLines(service), stop).await;
+    }
+
+    /// Serves the requests of clients at an address for HTTP until `stop` becomes true.
+    pub async fn serve_http<S: HttpService>(self, service: S, stop: watch::Receiver<bool>) {
+        self.attend(OverHttp { service, stop: stop.clone() }, stop).await;
+    }
+
+    async fn attend<A: Attendant>(mut self, attendant: A, mut stop: watch::Receiver<bool>) {
         let mut clients = JoinSet::new();
         let mut failures = 0;
         loop {
@@ -161,7 +172,7 @@ impl Listener {
                         tracing::debug!(address = %self.address, "a client connects");
                         failures = 0;
                         self.spare.restore();
-                        self.admit(stream, &service, &mut clients);
+                        self.admit(stream, &attendant, &mut clients);
                         // Connections that were accepted before get their turn before the next one.
                         yield_now().await;
                     }
@@ -193,14 +204,14 @@ impl Listener {
     }
 
     /// Handles a new connection.
-    fn admit<S: Service>(&self, stream: Stream, service: &S, clients: &mut JoinSet<()>) {
+    fn admit<A: Attendant>(&self, stream: Stream, attendant: &A, clients: &mut JoinSet<()>) {
         let Options { token, slots, limits, shortage, .. } = &self.options;
         match stream {
             Stream::Unix(stream) => {
                 if descriptors::are_short(&stream) {
                     shortage.report();
                 }
-                clients.spawn(serve_unix(stream, *limits, slots.clone(), service.clone()));
+                clients.spawn(attendant.clone().unix(stream, *limits, slots.clone()));
             }
             Stream::Ip(stream) => {
                 if descriptors::are_short(&stream) {
@@ -210,7 +221,8 @@ impl Listener {
                 let Some(waiting) = self.strangers.take_among_strangers() else { return };
                 let (token, slots, door) = (token.clone(), slots.clone(), self.address.ip());
                 let client = Client { token, limits: *limits, slots, waiting, door };
-                clients.spawn(attend(stream, self.address.clone(), client, service.clone()));
+                peer::prepare(&stream);
+                clients.spawn(attendant.clone().ip(stream, self.address.clone(), client));
             }
         }
     }
@@ -245,13 +257,44 @@ fn listen(ip: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves a connection in the protocol of its address.
-async fn attend<S: Service>(stream: TcpStream, address: Address, client: Client, service: S) {
-    peer::prepare(&stream);
-    match address {
-        Address::Ws(_) => ws::serve(stream, client, service).await,
-        Address::Grpc(_) => grpc::serve(stream, client, service).await,
-        Address::Tcp(_) | Address::Unix(_) | Address::Stdio => tcp::serve(stream, client, service).await,
+/// Serves accepted connections.
+trait Attendant: Clone + Send + Sync + 'static {
+    fn unix(self, stream: UnixStream, limits: Limits, slots: Slots) -> impl Future<Output = ()> + Send;
+    fn ip(self, stream: TcpStream, address: Address, client: Client) -> impl Future<Output = ()> + Send;
+}
+
+#[derive(Clone)]
+struct OverLines<S>(S);
+
+impl<S: Service> Attendant for OverLines<S> {
+    async fn unix(self, stream: UnixStream, limits: Limits, slots: Slots) {
+        serve_unix(stream, limits, slots, self.0).await;
+    }
+
+    /// Serves a connection in the protocol of its address.
+    async fn ip(self, stream: TcpStream, address: Address, client: Client) {
+        match address {
+            Address::Ws(_) => ws::serve(stream, client, self.0).await,
+            Address::Grpc(_) => grpc::serve(stream, client, self.0).await,
+            Address::Tcp(_) | Address::Unix(_) | Address::Stdio => tcp::serve(stream, client, self.0).await,
+            // Its clients send no lines.
+            Address::Http(_) => {}
+        }
+    }
+}
+
+#[derive(Clone)]
+struct OverHttp<S> {
+    service: S,
+    stop: watch::Receiver<bool>,
+}
+
+impl<S: HttpService> Attendant for OverHttp<S> {
+    /// An address for HTTP is never a Unix socket.
+    async fn unix(self, _stream: UnixStream, _limits: Limits, _slots: Slots) {}
+
+    async fn ip(self, stream: TcpStream, _address: Address, client: Client) {
+        http_service::serve(stream, client, self.service, self.stop).await;
     }
 }
 

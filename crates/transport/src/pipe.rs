@@ -113,7 +113,7 @@ impl<R: AsyncRead + Unpin, F: Fn(&R) -> bool + Unpin> AsyncRead for ClientInput<
     }
 }
 
-/// An output that fails when nothing is read for too long.
+/// An output that fails when nothing is read for too long. If it can be read from, that has no limit.
 #[derive(Debug)]
 pub(crate) struct TimedWriter<W> {
     output: W,
@@ -135,6 +135,16 @@ impl<W> TimedWriter<W> {
         let patience = self.patience;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(patience)));
         waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<W: AsyncRead + Unpin> AsyncRead for TimedWriter<W> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output).poll_read(context, buffer)
     }
 }
 

@@ -82,18 +82,22 @@ async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::
     for address in addresses {
         let (token, slots, shortage) = (token.clone(), slots.clone(), shortage.clone());
         let options = Options { token, slots, limits, shortage, allows_remote: args.allow_remote };
-        let bound = Listener::bind(&with_path(address, start.config.home()), options).await;
-        let listener = bound.map_err(|error| match error {
-            BindError::Remote { .. } => {
-                let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or pass --allow-remote".to_owned();
-                anyhow::Error::from(ErrorWithHint { what: error.to_string(), hint })
-            }
-            error => error.into(),
-        })?;
+        let listener = bind_one(&with_path(address, start.config.home()), options).await?;
         say(&format!("listening on {}", listener.address()));
         listeners.push(listener);
     }
     Ok(listeners)
+}
+
+/// Listens on one address.
+pub(crate) async fn bind_one(address: &Address, options: Options) -> anyhow::Result<Listener> {
+    Listener::bind(address, options).await.map_err(|error| match error {
+        BindError::Remote { .. } => {
+            let hint = "nothing is encrypted; use an ssh tunnel to 127.0.0.1, or pass --allow-remote".to_owned();
+            anyhow::Error::from(ErrorWithHint { what: error.to_string(), hint })
+        }
+        error => error.into(),
+    })
 }
 
 async fn serve(

@@ -16,8 +16,6 @@ const ABSENT: &[(&str, &str, &str)] = &[
     ("cloud", "there are no cloud tasks", "`codex exec` runs a task on this machine"),
     ("cloud-tasks", "there are no cloud tasks", "`codex exec` runs a task on this machine"),
     ("exec-server", "commands run on this machine only", "`codex app-server` serves threads to other programs"),
-    ("mcp", "MCP servers are not supported yet", "see `codex --help` for the available commands"),
-    ("mcp-server", "MCP is not supported yet", "`codex app-server` serves threads to other programs"),
     ("migrate-nfs-db", "there is nothing to migrate", "`codex threads repair` rebuilds the index"),
     ("migrate-rollouts", "threads of other releases are read as they are", "`codex threads list` lists them"),
     ("plugin", "plugins are not supported yet", "see `codex --help` for the available commands"),

@@ -1,9 +1,13 @@
 //! `codex mcp` and `codex mcp-server`.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::program::{Place, Run, Running};
+use crate::sockets::Server;
 
 const SERVERS: &str = r#"# mine
 model = "m" # best
@@ -206,4 +210,53 @@ fn the_end_of_the_input_ends_the_server_after_the_last_answer() {
     let last: Value = serde_json::from_str(run.stdout.lines().last().expect("a line")).expect("it is JSON");
     let said = last["result"]["content"][0]["text"].as_str().expect("it is a text");
     assert!(last["id"] == 2 && said.starts_with("Hello! I am the built-in offline model"), "{last}");
+}
+
+/// Sends a message to a server and returns the whole response.
+fn post(url: &str, headers: &str, message: &Value) -> String {
+    let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("it is the endpoint");
+    let body = message.to_string();
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("it reads");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("it answers");
+    response
+}
+
+#[test]
+fn the_server_listens_for_clients_with_the_token_until_a_signal() {
+    let token = "a-token-for-tests-0123456789";
+    let place = Place::new().variable("CODEX_APP_SERVER_TOKEN", token);
+    let server = Server::start_as("mcp-server", &place, &["127.0.0.1:0"], &[]);
+    let url = server.urls[0].clone();
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello()});
+    assert!(post(&url, "", &initialize).starts_with("HTTP/1.1 401 "));
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let opened = post(&url, &bearer, &initialize);
+    let session = opened.lines().find(|line| line.starts_with("mcp-session-id: ")).expect("there is a session");
+    let call = json!({
+        "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "codex", "arguments": {"prompt": "hello"}},
+    });
+    let called = post(&url, &format!("{bearer}{session}\r\n"), &call);
+    assert!(called.contains("content-type: text/event-stream"), "{called}");
+    assert!(called.contains("I am the built-in offline model"), "{called}");
+    assert_eq!(server.terminate(), (Some(0), String::new()));
+}
+
+#[test]
+fn addresses_that_should_not_be_served_over_http_are_refused() {
+    for (words, why) in [
+        (&["--listen", "0.0.0.0:0"][..], "can be reached from other machines"),
+        (&["--listen", "ws://127.0.0.1:0"], "use http://IP:PORT"),
+        (&["--allow-remote"], "--listen"),
+    ] {
+        let run = Place::new().run(&[&["mcp-server"], words].concat(), "");
+        assert!(run.code != Some(0) && run.stderr.contains(why), "{words:?}: {}", run.stderr);
+    }
 }

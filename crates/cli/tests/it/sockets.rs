@@ -42,17 +42,22 @@ fn standard_streams_may_be_one_socket() {
 }
 
 /// A listening server, killed when dropped.
-struct Server {
+pub(crate) struct Server {
     child: std::process::Child,
-    urls: Vec<String>,
+    pub(crate) urls: Vec<String>,
     stderr: BufReader<std::process::ChildStderr>,
 }
 
 impl Server {
     /// Starts one, and reads where it listens.
     fn start(place: &Place, urls: &[&str], words: &[&str]) -> Self {
+        Self::start_as("app-server", place, urls, words)
+    }
+
+    /// Starts one with this command, and reads where it listens.
+    pub(crate) fn start_as(command: &str, place: &Place, urls: &[&str], words: &[&str]) -> Self {
         let listen: Vec<&str> = urls.iter().flat_map(|url| ["--listen", url]).collect();
-        let words = [&["app-server"], SCRIPTED, words, &listen].concat();
+        let words = [&[command], SCRIPTED, words, &listen].concat();
         let mut child = place.command(&words).stdin(Stdio::null()).spawn().expect("the program starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut found = Vec::new();
@@ -66,7 +71,8 @@ impl Server {
         Self { child, urls: found, stderr }
     }
 
-    fn terminate(mut self) -> (Option<i32>, String) {
+    /// Sends SIGTERM, and returns the exit status and the rest of standard error.
+    pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).expect("it runs");
         let mut said = String::new();

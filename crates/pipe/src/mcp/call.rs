@@ -4,114 +4,91 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
-use codex_lines::Outbox;
 use codex_log::settings::SettingsChange;
 use codex_log::{Answer, Body, Event, Outcome, Question, QuestionId, TurnId};
 use codex_thread::{
     ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions, StartError, StartThread,
     StartedThread, Subscription, Thread, ThreadHost, TurnStart,
 };
-use codex_wire::command_line::display;
 use codex_wire::decision::ReviewDecision;
 use codex_wire::event::EventMsg;
-use codex_wire::ids::{RequestId, ThreadId};
+use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::elicitation::{self, Origin};
-use super::message;
+use super::exchange::{Era, Exchange};
+use super::parked::Retry;
+use super::sealed::LIFETIME;
 use super::session::Session;
+use super::stateless;
 use super::tool::{ToolCall, ToolResult};
 
-/// How many idle threads stay loaded. Another one is unloaded, and loaded again by its next call.
+/// The number of idle threads that stay loaded. Others are unloaded, and loaded again by their next call.
 const MOST_LOADED: usize = 32;
-/// The longest message of a progress notification, in characters.
-const PROGRESS_CHARS: usize = 200;
 
-/// One call.
-pub(super) struct Call {
-    session: Arc<Session>,
-    outbox: Arc<Outbox>,
-    id: RequestId,
-    /// The token of progress notifications, if the client wants them, and how many there were.
-    progress: Option<(Value, u64)>,
-    /// The questions that this call has asked, with the ids of their requests.
-    asked: HashMap<QuestionId, i64>,
-    /// Lines that wait for room.
-    outgoing: Vec<u8>,
-}
-
-/// A turn that is followed.
-struct Followed {
+/// A call, which is a turn that is followed.
+struct Call {
     thread: Thread,
     turn: TurnId,
     feed: Feed,
     vocabulary: Vocabulary,
+    questions: Questions,
 }
 
-#[derive(Serialize)]
-struct EventParams<'a> {
-    #[serde(rename = "_meta")]
-    meta: EventMeta<'a>,
-    id: &'a str,
-    msg: &'a EventMsg,
+/// The questions of a turn that the client has not answered.
+enum Questions {
+    /// Asked with requests, which have these ids.
+    Requests { session: Arc<Session>, ids: HashMap<QuestionId, i64> },
+    /// To be asked with the result, each with the parameters of its request.
+    Results(Vec<(QuestionId, Value)>),
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct EventMeta<'a> {
-    request_id: &'a RequestId,
-    thread_id: ThreadId,
+/// The reason why a call is no longer followed.
+enum Step {
+    Ended(ToolResult),
+    /// The client wants no answer any more.
+    Cancelled,
+    /// The client has to answer before the turn continues.
+    Asks,
+}
+
+/// Runs a call and answers it, unless the client cancels it.
+pub(super) async fn run(call: ToolCall, mut exchange: Exchange, mut cancelled: oneshot::Receiver<()>) {
+    let threads = Arc::clone(&exchange.session.shared.server.threads);
+    let begun = match call {
+        ToolCall::Start { start, prompt } => Call::start(*start, prompt, &exchange).await,
+        ToolCall::Reply { thread, prompt } => Call::reply(thread, prompt, &mut exchange).await,
+    };
+    match begun {
+        Ok(mut call) => {
+            while let Some(retry) = call.follow_and_answer(exchange, cancelled).await {
+                (exchange, cancelled) = (retry.exchange, retry.cancelled);
+                call.take_responses(&retry.responses).await;
+            }
+        }
+        Err(result) => exchange.finish(&result).await,
+    }
+    unload_idle(&*threads).await;
 }
 
 impl Call {
-    pub(super) fn new(session: Arc<Session>, outbox: Arc<Outbox>, id: RequestId, progress: Option<Value>) -> Self {
-        let progress = progress.map(|token| (token, 0));
-        Self { session, outbox, id, progress, asked: HashMap::new(), outgoing: Vec::new() }
-    }
-
-    /// Runs the call and answers it, unless the client cancels it.
-    pub(super) async fn run(mut self, call: ToolCall, mut cancelled: oneshot::Receiver<()>) {
-        let begun = match call {
-            ToolCall::Start { start, prompt } => self.start(*start, prompt).await,
-            ToolCall::Reply { thread, prompt } => self.reply(thread, prompt).await,
-        };
-        let result = match begun {
-            Ok(followed) => self.follow(followed, &mut cancelled).await,
-            Err(result) => Some(result),
-        };
-        let threads = Arc::clone(&self.session.server.threads);
-        match result {
-            Some(result) => self.finish(&result).await,
-            None => self.flush().await,
-        }
-        unload_idle(&*threads).await;
-    }
-
-    /// Answers the call.
-    pub(super) async fn finish(mut self, result: &ToolResult) {
-        self.flush().await;
-        // Before the answer, because the client may use the id again after it.
-        self.session.end_call(&self.id);
-        self.outbox.send_answer(message::answer(&self.id, result.to_json())).await;
-    }
-
     /// Starts a thread and its first turn, whose id is that of the request, as in 0.77.
-    async fn start(&mut self, start: StartThread, prompt: String) -> Result<Followed, ToolResult> {
+    async fn start(start: StartThread, prompt: String, exchange: &Exchange) -> Result<Self, ToolResult> {
         let failed = |error: &StartError| {
             ToolResult::error(None, format!("Failed to start Codex session: {}", with_cause(error)))
         };
-        let started = self.session.server.threads.start(start).await.map_err(|error| failed(&error))?;
+        let started = exchange.session.shared.server.threads.start(start).await.map_err(|error| failed(&error))?;
         let StartedThread { thread, feed, shows_raw_reasoning } = started;
-        let turn = self.say(&thread, TurnId::new(self.id.to_string()), prompt).await?;
-        Ok(Followed { thread, turn, feed, vocabulary: vocabulary(shows_raw_reasoning) })
+        let turn = say(&thread, TurnId::new(exchange.id.to_string()), prompt).await?;
+        Ok(Self { thread, turn, feed, vocabulary: vocabulary(shows_raw_reasoning), questions: Questions::of(exchange) })
     }
 
     /// Starts another turn of a thread, which is loaded first if necessary.
-    async fn reply(&mut self, id: ThreadId, prompt: String) -> Result<Followed, ToolResult> {
-        let threads = Arc::clone(&self.session.server.threads);
+    async fn reply(id: ThreadId, prompt: String, exchange: &mut Exchange) -> Result<Self, ToolResult> {
+        let threads = Arc::clone(&exchange.session.shared.server.threads);
         // Nobody unloads it before it has a subscriber.
         let _opening = threads.turn_to_open(id).await;
         let (thread, shows_raw_reasoning) = if let Some(thread) = threads.get(id) {
@@ -124,60 +101,67 @@ impl Call {
         };
         let ended = |Closed| ToolResult::error(Some(id), Closed.to_string());
         let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(ended)?;
-        let turn = self.say(&thread, TurnId::new(ThreadId::fresh().to_string()), prompt).await?;
-        let mut followed = Followed { thread, turn, feed, vocabulary: vocabulary(shows_raw_reasoning) };
+        let turn = say(&thread, TurnId::new(ThreadId::fresh().to_string()), prompt).await?;
+        let (vocabulary, questions) = (vocabulary(shows_raw_reasoning), Questions::of(exchange));
+        let mut call = Self { thread, turn, feed, vocabulary, questions };
         let running = running.as_ref().map(TurnId::as_str).unwrap_or_default();
         for question in &asked {
-            self.ask(&mut followed, running, question).await;
+            call.ask(exchange, running, question).await;
         }
-        Ok(followed)
+        Ok(call)
     }
 
-    /// Sends the prompt, and returns the turn that takes it.
-    async fn say(&self, thread: &Thread, turn: TurnId, prompt: String) -> Result<TurnId, ToolResult> {
-        let content = vec![UserInput::Text { text: prompt, text_elements: Vec::new() }];
-        match thread.say(turn.clone(), content, SettingsChange::default()).await {
-            Ok(TurnStart::Started) => Ok(turn),
-            Ok(TurnStart::Joined(turn) | TurnStart::Known(turn)) => Ok(turn),
-            Err(Closed) => Err(ToolResult::error(Some(thread.id()), Closed.to_string())),
+    /// Follows the turn and answers the request. If the answer asks the client for something, waits for the request
+    /// that brings it.
+    async fn follow_and_answer(&mut self, mut exchange: Exchange, cancelled: oneshot::Receiver<()>) -> Option<Retry> {
+        match self.follow(&mut exchange, cancelled).await {
+            Step::Ended(result) => exchange.finish(&result).await,
+            Step::Cancelled => exchange.flush().await,
+            Step::Asks => return self.park(exchange).await,
         }
+        None
     }
 
-    /// Sends the events of the turn until it has ended. Returns its result, or `None` if the client has cancelled it.
-    async fn follow(&mut self, mut followed: Followed, cancelled: &mut oneshot::Receiver<()>) -> Option<ToolResult> {
+    /// Sends the events of the turn until it has ended, or until the client has to be asked with the result.
+    async fn follow(&mut self, exchange: &mut Exchange, mut cancelled: oneshot::Receiver<()>) -> Step {
         let mut is_cancelled = false;
         loop {
-            let has_outgoing = !self.outgoing.is_empty();
+            if self.questions.wait_for_result() && !is_cancelled {
+                return Step::Asks;
+            }
+            let has_outgoing = exchange.has_outgoing();
             tokio::select! {
-                room = self.outbox.room(self.outgoing.len()), if has_outgoing => {
-                    self.outbox.send_notification(std::mem::take(&mut self.outgoing), room);
-                }
-                event = followed.feed.next(), if !has_outgoing => {
-                    let thread = followed.thread.id();
+                () = exchange.flush(), if has_outgoing => {}
+                event = self.feed.next(), if !has_outgoing => {
                     let Some(event) = event else {
-                        return (!is_cancelled).then(|| ToolResult::error(Some(thread), Closed.to_string()));
+                        return ended(is_cancelled, || ToolResult::error(Some(self.thread.id()), Closed.to_string()));
                     };
-                    self.take(&mut followed, &event).await;
-                    if let Body::TurnEnded(outcome) = &event.body && event.turn.as_ref() == Some(&followed.turn) {
-                        return (!is_cancelled).then(|| result(thread, outcome));
+                    self.take(exchange, &event).await;
+                    if let Body::TurnEnded(outcome) = &event.body && event.turn.as_ref() == Some(&self.turn) {
+                        return ended(is_cancelled, || result(self.thread.id(), outcome));
                     }
                 }
-                Ok(()) = &mut *cancelled, if !is_cancelled => {
+                Ok(()) = &mut cancelled, if !is_cancelled => {
                     is_cancelled = true;
-                    let running = followed.thread.running().await;
-                    if running.is_ok_and(|running| running.as_ref() == Some(&followed.turn)) {
-                        // It may have ended in the same moment.
-                        let _: Result<bool, Closed> = followed.thread.interrupt().await;
-                    }
+                    self.interrupt().await;
                 }
             }
         }
     }
 
+    /// Stops the turn, if it is still the one that runs.
+    async fn interrupt(&self) {
+        let running = self.thread.running().await;
+        if running.is_ok_and(|running| running.as_ref() == Some(&self.turn)) {
+            // It may have ended in the same moment.
+            let _: Result<bool, Closed> = self.thread.interrupt().await;
+        }
+    }
+
     /// Queues the messages of an event.
-    async fn take(&mut self, followed: &mut Followed, event: &Event) {
+    async fn take(&mut self, exchange: &mut Exchange, event: &Event) {
         let mut messages = Vec::new();
-        eq::project(event, followed.vocabulary, &mut messages);
+        eq::project(event, self.vocabulary, &mut messages);
         let id = match (&event.turn, &event.body) {
             (_, Body::ThreadStarted(_)) | (None, _) => "",
             (Some(turn), _) => turn.as_str(),
@@ -185,74 +169,139 @@ impl Call {
         for msg in &messages {
             // 0.77 gives this id to the items that precede the first turn.
             let id = if id.is_empty() && matches!(msg, EventMsg::RawResponseItem(_)) { "auto-compact-0" } else { id };
-            let meta = EventMeta { request_id: &self.id, thread_id: event.thread };
-            message::add_notification(&mut self.outgoing, "codex/event", EventParams { meta, id, msg });
-            self.tell_progress(msg);
+            exchange.add_event(event.thread, id, msg);
         }
         match &event.body {
-            Body::Asked(question) => self.ask(followed, id, question).await,
-            Body::Answered { question, .. } => self.withdraw(question),
-            Body::TurnEnded(_) => self.withdraw_all(),
+            Body::Asked(question) => self.ask(exchange, id, question).await,
+            Body::Answered { question, .. } => self.questions.withdraw(exchange, question),
+            Body::TurnEnded(_) => self.questions.withdraw_all(exchange),
             _ => {}
         }
     }
 
     /// Asks the client; one that cannot answer does not keep the turn waiting.
-    async fn ask(&mut self, followed: &mut Followed, turn: &str, question: &Question) {
-        let thread = &followed.thread;
-        if !self.session.can_elicit() {
-            let no = Answer::Decision(ReviewDecision::Denied);
-            let _: Result<bool, Closed> = thread.answer(question.id.clone(), no).await;
-            return;
+    async fn ask(&mut self, exchange: &mut Exchange, turn: &str, question: &Question) {
+        if !exchange.can_ask(question) {
+            return self.refuse(&question.id).await;
         }
-        if let Some(number) = self.session.ask(thread, &question.id) {
-            let origin = Origin { thread: thread.id(), turn, call: &self.id };
-            let request = message::request(number, "elicitation/create", elicitation::params(origin, question));
-            self.outgoing.extend(request);
-            self.asked.insert(question.id.clone(), number);
-        }
-    }
-
-    /// Tells the client that a question needs no answer any more, if it has not answered it.
-    fn withdraw(&mut self, question: &QuestionId) {
-        if let Some(number) = self.asked.remove(question)
-            && self.session.withdraw(number)
-        {
-            let params = json!({"requestId": number, "reason": "the question needs no answer any more"});
-            message::add_notification(&mut self.outgoing, "notifications/cancelled", params);
+        let origin = Origin { thread: self.thread.id(), turn, call: &exchange.id };
+        let params = elicitation::params(origin, question);
+        match &mut self.questions {
+            Questions::Requests { session, ids } => {
+                if let Some(number) = session.ask(&self.thread, &question.id) {
+                    exchange.add_request(number, "elicitation/create", params);
+                    ids.insert(question.id.clone(), number);
+                }
+            }
+            Questions::Results(open) => open.push((question.id.clone(), params)),
         }
     }
 
-    fn withdraw_all(&mut self) {
-        let open: Vec<QuestionId> = self.asked.keys().cloned().collect();
-        for question in &open {
-            self.withdraw(question);
+    async fn refuse(&self, question: &QuestionId) {
+        let no = Answer::Decision(ReviewDecision::Denied);
+        let _: Result<bool, Closed> = self.thread.answer(question.clone(), no).await;
+    }
+
+    /// Answers the request with the open questions, and waits for the one that answers them. If none comes, the turn is
+    /// interrupted, because nobody would learn its result.
+    async fn park(&mut self, exchange: Exchange) -> Option<Retry> {
+        let Questions::Results(open) = &self.questions else { return None };
+        let Era::Stateless { call, .. } = exchange.era.clone() else { return None };
+        let session = Arc::clone(&exchange.session);
+        let ids = open.iter().map(|(id, _)| id.clone());
+        let Some(mut place) = session.shared.parked.park(self.thread.id(), self.turn.as_str(), ids, call) else {
+            let why = "Too many calls wait for an answer of their client; the turn was interrupted";
+            self.interrupt().await;
+            exchange.finish(&ToolResult::error(Some(self.thread.id()), why)).await;
+            return None;
+        };
+        let requests =
+            open.iter().map(|(id, params)| (id.to_string(), json!({"method": "elicitation/create", "params": params})));
+        exchange.answer(stateless::input_required(requests.collect(), place.state.clone())).await;
+        let retried = timeout(LIFETIME, &mut place.retried).await;
+        drop(place);
+        if let Ok(Ok(retry)) = retried {
+            return Some(retry);
         }
+        self.interrupt().await;
+        None
     }
 
-    /// Queues a progress notification for a message that is one.
-    fn tell_progress(&mut self, msg: &EventMsg) {
-        let Some((token, count)) = &mut self.progress else { return };
-        let Some(message) = progress(msg) else { return };
-        *count += 1;
-        let params = json!({"progressToken": token, "progress": count, "message": message});
-        message::add_notification(&mut self.outgoing, "notifications/progress", params);
-    }
-
-    async fn flush(&mut self) {
-        if !self.outgoing.is_empty() {
-            let room = self.outbox.room(self.outgoing.len()).await;
-            self.outbox.send_notification(std::mem::take(&mut self.outgoing), room);
+    /// Passes the answers of a retried call on. A question without one is asked again.
+    async fn take_responses(&mut self, responses: &Map<String, Value>) {
+        let Questions::Results(open) = &mut self.questions else { return };
+        let (answered, unanswered) =
+            std::mem::take(open).into_iter().partition(|(id, _)| responses.contains_key(&id.to_string()));
+        *open = unanswered;
+        let answered: Vec<(QuestionId, Value)> = answered;
+        for (id, _) in answered {
+            let answer = elicitation::read_answer(responses.get(&id.to_string()));
+            // Somebody else may have answered first.
+            let _: Result<bool, Closed> = self.thread.answer(id, answer).await;
         }
     }
 }
 
-impl Drop for Call {
-    fn drop(&mut self) {
-        self.session.end_call(&self.id);
-        for number in self.asked.values() {
-            self.session.withdraw(*number);
+impl Questions {
+    fn of(exchange: &Exchange) -> Self {
+        match &exchange.era {
+            Era::Handshake => Self::Requests { session: Arc::clone(&exchange.session), ids: HashMap::new() },
+            Era::Stateless { .. } => Self::Results(Vec::new()),
         }
+    }
+
+    /// Whether the client has to be asked with the result.
+    fn wait_for_result(&self) -> bool {
+        matches!(self, Self::Results(open) if !open.is_empty())
+    }
+
+    /// Notes that a question needs no answer any more, and tells the client if it was asked and has not answered.
+    fn withdraw(&mut self, exchange: &mut Exchange, question: &QuestionId) {
+        match self {
+            Self::Requests { session, ids } => {
+                if let Some(number) = ids.remove(question)
+                    && session.withdraw(number)
+                {
+                    let params = json!({"requestId": number, "reason": "the question needs no answer any more"});
+                    exchange.add_notification("notifications/cancelled", params);
+                }
+            }
+            Self::Results(open) => open.retain(|(id, _)| id != question),
+        }
+    }
+
+    fn withdraw_all(&mut self, exchange: &mut Exchange) {
+        let open: Vec<QuestionId> = match self {
+            Self::Requests { ids, .. } => ids.keys().cloned().collect(),
+            Self::Results(open) => open.iter().map(|(id, _)| id.clone()).collect(),
+        };
+        for question in &open {
+            self.withdraw(exchange, question);
+        }
+    }
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        if let Self::Requests { session, ids } = self {
+            for number in ids.values() {
+                session.withdraw(*number);
+            }
+        }
+    }
+}
+
+fn ended(is_cancelled: bool, result: impl FnOnce() -> ToolResult) -> Step {
+    if is_cancelled { Step::Cancelled } else { Step::Ended(result()) }
+}
+
+/// Sends the prompt, and returns the turn that takes it.
+async fn say(thread: &Thread, turn: TurnId, prompt: String) -> Result<TurnId, ToolResult> {
+    let content = vec![UserInput::Text { text: prompt, text_elements: Vec::new() }];
+    match thread.say(turn.clone(), content, SettingsChange::default()).await {
+        Ok(TurnStart::Started) => Ok(turn),
+        Ok(TurnStart::Joined(turn) | TurnStart::Known(turn)) => Ok(turn),
+        Err(Closed) => Err(ToolResult::error(Some(thread.id()), Closed.to_string())),
     }
 }
 
@@ -285,20 +334,6 @@ fn result(thread: ThreadId, outcome: &Outcome) -> ToolResult {
             ToolResult::error(Some(thread), format!("{}{hint}", failure.message))
         }
     }
-}
-
-/// The events that are shown to a person while the call runs.
-fn progress(msg: &EventMsg) -> Option<String> {
-    let message = match msg {
-        EventMsg::TaskStarted(_) => "Started".to_owned(),
-        EventMsg::ExecCommandBegin(begun) => format!("Running {}", display(&begun.command)),
-        EventMsg::PatchApplyBegin(begun) => format!("Changing {} files", begun.changes.len()),
-        EventMsg::WebSearchBegin(_) => "Searching the web".to_owned(),
-        EventMsg::McpToolCallBegin(begun) => format!("Calling {}", begun.invocation.tool),
-        EventMsg::AgentMessage(said) => said.message.to_string(),
-        _ => return None,
-    };
-    Some(message.chars().take(PROGRESS_CHARS).collect())
 }
 
 fn with_cause(error: &StartError) -> String {

@@ -7,6 +7,33 @@ use codex_wire::ids::{RequestId, ThreadId};
 use codex_wire::mcp::McpInvocation;
 use serde_json::{Map, Value, json};
 
+/// The kinds of questions that a client can be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Elicits {
+    pub(super) form: bool,
+    pub(super) url: bool,
+}
+
+impl Elicits {
+    /// Reads the capabilities of a client. In older versions, forms are the only kind and have no name.
+    pub(super) fn of(capabilities: &Value) -> Self {
+        match capabilities.get("elicitation") {
+            Some(Value::Object(kinds)) => {
+                Self { form: kinds.is_empty() || kinds.contains_key("form"), url: kinds.contains_key("url") }
+            }
+            _ => Self::default(),
+        }
+    }
+
+    /// Whether the client can be asked this question.
+    pub(super) fn takes(self, question: &Question) -> bool {
+        match &question.kind {
+            QuestionKind::Elicitation(asked) if matches!(asked.form, ElicitationForm::Url { .. }) => self.url,
+            _ => self.form,
+        }
+    }
+}
+
 /// The origin of a question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Origin<'a> {
@@ -96,7 +123,42 @@ pub(super) fn read_answer(result: Option<&Value>) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use codex_log::{Elicitation, ItemId, QuestionId};
+
     use super::*;
+
+    #[test]
+    fn kinds_of_questions_are_read_from_capabilities() {
+        let of = |capabilities: Value| {
+            let Elicits { form, url } = Elicits::of(&capabilities);
+            (form, url)
+        };
+        assert_eq!(of(json!({})), (false, false));
+        assert_eq!(of(json!({"elicitation": null})), (false, false));
+        assert_eq!(of(json!({"elicitation": {}})), (true, false));
+        assert_eq!(of(json!({"elicitation": {"url": {}}})), (false, true));
+        assert_eq!(of(json!({"elicitation": {"form": {}, "url": {}}})), (true, true));
+    }
+
+    #[test]
+    fn an_address_is_shown_only_to_clients_that_can_open_one() {
+        let asked = |form| Question {
+            id: QuestionId::first(ItemId::new("call")),
+            reason: None,
+            kind: QuestionKind::Elicitation(Elicitation {
+                server: "docs".to_owned(),
+                id: RequestId::Integer(1),
+                message: "Who are you?".to_owned(),
+                form,
+            }),
+            deadline: None,
+        };
+        let form = asked(ElicitationForm::Schema(json!({"type": "object"})));
+        let url = asked(ElicitationForm::Url { url: "https://docs.example".to_owned(), id: "1".to_owned() });
+        let (forms, urls) = (Elicits { form: true, url: false }, Elicits { form: false, url: true });
+        assert_eq!([forms.takes(&form), forms.takes(&url)], [true, false]);
+        assert_eq!([urls.takes(&form), urls.takes(&url)], [false, true]);
+    }
 
     #[test]
     fn answers_are_read_in_both_forms() {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::session::{Session, lock};
 
-/// How many messages may wait for the app-server.
+/// The number of messages that may wait for the app-server.
 const WAITING_MESSAGES: usize = 64;
 /// The id of our `initialize`, whose answer the client does not see.
 const INITIALIZE: &str = "codex-mcp-initialize";

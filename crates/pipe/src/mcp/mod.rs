@@ -11,9 +11,14 @@
 
 mod call;
 mod elicitation;
+mod exchange;
 mod forwarding;
+mod http;
 mod message;
+mod parked;
+mod sealed;
 mod session;
+mod stateless;
 mod tool;
 
 use std::sync::Arc;
@@ -24,11 +29,12 @@ use codex_thread::ThreadHost;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
 use self::forwarding::Forwarding;
-use self::session::Session;
+pub use self::http::{Body, HttpServer};
+use self::session::{Session, Shared};
 
-/// How long calls may still run when the client has closed its side.
+/// The time limit of calls that still run when the client has closed its side.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
-/// How long the client may take to read the last messages.
+/// The time limit for the client to read the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// The parts of a server.
@@ -58,7 +64,8 @@ where
 {
     let threads = Arc::clone(&server.threads);
     let (outbox, writer) = Outbox::new(output);
-    let (session, mut all_answered) = Session::new(server);
+    let shared = Shared::new(server);
+    let (session, mut all_answered) = Session::new(Arc::clone(&shared));
     let read = async {
         let outbox = Arc::new(outbox);
         if let Some(stream) = conversations {
@@ -66,6 +73,7 @@ where
         }
         let read = session.read(LineReader::new(input), &outbox).await;
         session.leave();
+        shared.parked.clear();
         drop(session);
         // It closes when the last call has ended.
         let _: Result<_, _> = tokio::time::timeout(LAST_ANSWERS, all_answered.recv()).await;

@@ -10,24 +10,43 @@ use codex_thread::Thread;
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncRead;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::Server;
-use super::call::Call;
-use super::elicitation;
+use super::elicitation::{self, Elicits};
+use super::exchange::{Era, Exchange};
 use super::forwarding::Forwarding;
 use super::message::{self, INVALID_PARAMS, INVALID_REQUEST, Incoming, Malformed, RpcError};
+use super::parked::{ParkedCalls, Retry};
+use super::sealed::{StateError, digest_of};
+use super::stateless::{self, Envelope};
 use super::tool::{self, ToolCall, ToolResult};
+use super::{Server, call};
 
 /// The versions of the protocol with a handshake, latest last.
-const VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(super) const VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 /// The maximum number of calls that run at once.
 const MOST_CALLS: usize = 64;
+
+/// The parts that all clients of a process share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) server: Server,
+    /// The calls that wait for an answer.
+    pub(super) parked: ParkedCalls,
+    /// Room for calls that run.
+    running: Arc<Semaphore>,
+}
+
+impl Shared {
+    pub(super) fn new(server: Server) -> Arc<Self> {
+        Arc::new(Self { server, parked: ParkedCalls::default(), running: Arc::new(Semaphore::new(MOST_CALLS)) })
+    }
+}
 
 /// One client.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) server: Server,
+    pub(super) shared: Arc<Shared>,
     /// Set by `initialize`.
     client: OnceLock<Client>,
     /// The running calls, each with its cancellation.
@@ -46,7 +65,23 @@ pub(super) struct Session {
 /// The client, as `initialize` describes it.
 #[derive(Debug)]
 struct Client {
-    can_elicit: bool,
+    elicits: Elicits,
+    /// The version that was agreed on.
+    version: &'static str,
+}
+
+/// An answer that does not wait for a call.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) line: Vec<u8>,
+    /// The code of the error that it is.
+    pub(super) code: Option<i64>,
+}
+
+impl Reply {
+    pub(super) fn refusal(id: Option<&RequestId>, error: RpcError) -> Self {
+        Self { code: Some(error.code), line: message::refusal(id, error) }
+    }
 }
 
 /// A question to the client.
@@ -58,10 +93,10 @@ struct Asked {
 
 impl Session {
     /// A session, and a channel that closes when it and all its calls have ended.
-    pub(super) fn new(server: Server) -> (Arc<Self>, mpsc::Receiver<()>) {
+    pub(super) fn new(shared: Arc<Shared>) -> (Arc<Self>, mpsc::Receiver<()>) {
         let (alive, all_ended) = mpsc::channel(1);
         let session = Self {
-            server,
+            shared,
             client: OnceLock::new(),
             calls: Mutex::default(),
             asked: Mutex::default(),
@@ -84,7 +119,9 @@ impl Session {
                 Line::Whole(line) if line.trim_ascii().is_empty() => {}
                 Line::Whole(line) => {
                     for message in message::read(&line) {
-                        self.take(message, outbox).await;
+                        if let Some(reply) = self.take(message, outbox).await {
+                            outbox.send_answer(reply.line).await;
+                        }
                     }
                 }
                 Line::TooLong { bytes, .. } => {
@@ -96,29 +133,37 @@ impl Session {
         Ok(())
     }
 
-    /// Takes one message. An answer goes to this outbox.
-    pub(super) async fn take(self: &Arc<Self>, message: Result<Incoming, Malformed>, outbox: &Arc<Outbox>) {
+    /// Takes one message, and returns the answer to it. The messages of a call, and later its answer, go to this outbox.
+    pub(super) async fn take(
+        self: &Arc<Self>,
+        message: Result<Incoming, Malformed>,
+        outbox: &Arc<Outbox>,
+    ) -> Option<Reply> {
         let forwarding = self.forwarding.get();
-        let line = match message {
+        match message {
             Ok(Incoming::Request { id, method, params }) if forwarding.is_some() && Forwarding::takes(&method) => {
                 if let Some(forwarding) = forwarding {
                     forwarding.request(&id, &method, params).await;
                 }
-                return;
+                None
             }
             Ok(Incoming::Request { id, method, params }) => {
                 self.introduce(&method, &params).await;
-                match self.serve(&id, &method, params, outbox) {
-                    Some(Ok(result)) => message::answer(&id, result),
-                    Some(Err(error)) => message::refusal(Some(&id), error),
-                    None => return,
+                match self.serve(&id, &method, params, outbox)? {
+                    Ok(result) => Some(Reply { line: message::answer(&id, result), code: None }),
+                    Err(error) => Some(Reply::refusal(Some(&id), error)),
                 }
             }
-            Ok(Incoming::Notification { method, params }) => return self.notice(&method, &params),
-            Ok(Incoming::Response { id, result }) => return self.answered(&id, result.as_ref()).await,
-            Err(Malformed { id, error }) => message::refusal(id.as_ref(), error),
-        };
-        outbox.send_answer(line).await;
+            Ok(Incoming::Notification { method, params }) => {
+                self.notice(&method, &params);
+                None
+            }
+            Ok(Incoming::Response { id, result }) => {
+                self.answered(&id, result.as_ref()).await;
+                None
+            }
+            Err(Malformed { id, error }) => Some(Reply::refusal(id.as_ref(), error)),
+        }
     }
 
     /// Introduces a new client to the app-server too.
@@ -139,11 +184,23 @@ impl Session {
         params: Map<String, Value>,
         outbox: &Arc<Outbox>,
     ) -> Option<Result<Value, RpcError>> {
+        let Some(envelope) = Envelope::read(method, &params) else {
+            return Some(match method {
+                "initialize" => self.initialize(&params),
+                "ping" => Ok(json!({})),
+                "tools/list" => Ok(tool::list()),
+                "tools/call" => return self.call(id, params, None, outbox).err().map(Err),
+                other => Err(RpcError::method_not_found(other)),
+            });
+        };
+        let envelope = match envelope {
+            Ok(envelope) => envelope,
+            Err(error) => return Some(Err(error)),
+        };
         Some(match method {
-            "initialize" => self.initialize(&params),
-            "ping" => Ok(json!({})),
-            "tools/list" => Ok(tool::list()),
-            "tools/call" => return self.call(id, params, outbox).err().map(Err),
+            "server/discover" => Ok(stateless::discovery()),
+            "tools/list" => Ok(stateless::tools()),
+            "tools/call" => return self.call(id, params, Some(envelope), outbox).err().map(Err),
             other => Err(RpcError::method_not_found(other)),
         })
     }
@@ -153,11 +210,13 @@ impl Session {
         let asked = params.get("protocolVersion").and_then(Value::as_str);
         let asked = asked.ok_or_else(|| RpcError::new(INVALID_PARAMS, "missing field `protocolVersion`"))?;
         let info = params.get("clientInfo").cloned().unwrap_or_default();
-        let can_elicit = params.get("capabilities").is_some_and(can_elicit);
-        let version = VERSIONS.iter().rev().find(|version| **version == asked).or(VERSIONS.last()).copied();
+        let elicits = params.get("capabilities").map(Elicits::of).unwrap_or_default();
+        let spoken = VERSIONS.iter().rev().find(|version| **version == asked).or(VERSIONS.last());
+        let version = spoken.copied().unwrap_or_default();
         let again = |_| RpcError::new(INVALID_REQUEST, "initialize called more than once");
-        self.client.set(Client { can_elicit }).map_err(again)?;
-        let user_agent = format!("{} ({}; {})", self.server.user_agent, text(&info, "name"), text(&info, "version"));
+        self.client.set(Client { elicits, version }).map_err(again)?;
+        let user_agent =
+            format!("{} ({}; {})", self.shared.server.user_agent, text(&info, "name"), text(&info, "version"));
         let mut server_info = server_info();
         server_info["user_agent"] = user_agent.into();
         Ok(json!({
@@ -167,33 +226,54 @@ impl Session {
         }))
     }
 
-    /// Starts a call. Its result, even that of a wrong call, is for the model, so the answer is an error only if the
-    /// request itself is wrong.
+    /// Starts a call, or continues one that has asked for something. Its result, even that of a wrong call, is for the
+    /// model, so the answer is an error only if the request itself is wrong.
     fn call(
         self: &Arc<Self>,
         id: &RequestId,
         mut params: Map<String, Value>,
+        envelope: Option<Envelope>,
         outbox: &Arc<Outbox>,
     ) -> Result<(), RpcError> {
         let Some(Value::String(name)) = params.remove("name") else {
             return Err(RpcError::new(INVALID_PARAMS, "missing field `name`"));
         };
         let progress = params.get("_meta").and_then(|meta| meta.get("progressToken")).cloned();
-        let call = ToolCall::read(&name, params.remove("arguments").filter(|arguments| !arguments.is_null()));
+        let arguments = params.remove("arguments").filter(|arguments| !arguments.is_null());
+        let digest = digest_of(&name, arguments.as_ref());
+        let era = match envelope {
+            Some(envelope) => Era::Stateless { envelope, call: digest.clone() },
+            None => Era::Handshake,
+        };
+        let running = Arc::clone(&self.shared.running).try_acquire_owned().ok();
+        let has_room = running.is_some();
         let cancelled = self.begin_call(id)?;
-        let running = self.running();
-        let call = match call {
-            Ok(_) if running > MOST_CALLS => Err(format!("{MOST_CALLS} calls are running; wait for one to end")),
+        let exchange = Exchange::new(Arc::clone(self), Arc::clone(outbox), (id.clone(), progress), era, running);
+        if envelope.is_some()
+            && let Some(state) = params.get("requestState").filter(|state| !state.is_null())
+        {
+            let responses = params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
+            let retry = Retry { exchange, cancelled, responses };
+            return self.retry(state, &digest, retry).map_err(|why| RpcError::new(INVALID_PARAMS, why.to_string()));
+        }
+        let call = match ToolCall::read(&name, arguments) {
+            Ok(_) if !has_room => Err(format!("{MOST_CALLS} calls are running; wait for one to end")),
             other => other,
         };
-        let task = Call::new(Arc::clone(self), Arc::clone(outbox), id.clone(), progress);
         drop(tokio::spawn(async move {
             match call {
-                Ok(call) => task.run(call, cancelled).await,
-                Err(why) => task.finish(&ToolResult::error(None, why)).await,
+                Ok(call) => call::run(call, exchange, cancelled).await,
+                Err(why) => exchange.finish(&ToolResult::error(None, why)).await,
             }
         }));
         Ok(())
+    }
+
+    /// Continues the call that a state is for.
+    fn retry(&self, state: &Value, digest: &str, retry: Retry) -> Result<(), StateError> {
+        let state = state.as_str().ok_or(StateError::Foreign)?;
+        let waiting = self.shared.parked.take(state, digest)?;
+        waiting.send(retry).map_err(|_| StateError::Expired)
     }
 
     fn begin_call(&self, id: &RequestId) -> Result<oneshot::Receiver<()>, RpcError> {
@@ -204,10 +284,6 @@ impl Session {
         }
         calls.insert(id.clone(), cancel);
         Ok(cancelled)
-    }
-
-    fn running(&self) -> usize {
-        lock(&self.calls).len()
     }
 
     /// Notes that a call has ended.
@@ -226,9 +302,12 @@ impl Session {
         }
     }
 
-    /// Whether the client can be asked now.
-    pub(super) fn can_elicit(&self) -> bool {
-        !self.has_left.load(Ordering::Acquire) && self.client.get().is_some_and(|client| client.can_elicit)
+    /// The kinds of questions that the client can be asked now.
+    pub(super) fn elicits(&self) -> Elicits {
+        match self.client.get() {
+            Some(client) if !self.has_left.load(Ordering::Acquire) => client.elicits,
+            _ => Elicits::default(),
+        }
     }
 
     /// The number of the next request to the client.
@@ -265,6 +344,24 @@ impl Session {
         reply(asked, elicitation::read_answer(result));
     }
 
+    /// The version that was agreed on; `None` before the handshake.
+    pub(super) fn version(&self) -> Option<&'static str> {
+        self.client.get().map(|client| client.version)
+    }
+
+    /// Whether no call is running.
+    pub(super) fn is_idle(&self) -> bool {
+        lock(&self.calls).is_empty()
+    }
+
+    /// Cancels all calls, because the client is no longer there to read their answers.
+    pub(super) fn cancel_all(&self) {
+        for (_, cancel) in lock(&self.calls).drain() {
+            // The call may have ended in the same moment.
+            let _: Result<(), ()> = cancel.send(());
+        }
+    }
+
     /// Notes that the client has closed its side: all its questions are answered with a no.
     pub(super) fn leave(&self) {
         self.has_left.store(true, Ordering::Release);
@@ -277,15 +374,8 @@ impl Session {
     }
 }
 
-/// Whether capabilities contain elicitation with a form, which is the only kind in older versions.
-fn can_elicit(capabilities: &Value) -> bool {
-    match capabilities.get("elicitation") {
-        Some(Value::Object(kinds)) => kinds.is_empty() || kinds.contains_key("form"),
-        _ => false,
-    }
-}
-
-fn server_info() -> Value {
+/// The name and version of this server.
+pub(super) fn server_info() -> Value {
     json!({"name": "codex-mcp-server", "title": "Codex", "version": env!("CARGO_PKG_VERSION")})
 }
 

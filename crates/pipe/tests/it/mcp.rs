@@ -228,6 +228,22 @@ async fn calls_run_at_once_and_each_has_its_events() {
 }
 
 #[tokio::test]
+async fn a_call_too_many_is_refused_until_another_ends() {
+    let mut client = McpClient::start("", &json!([{"items": [{"hang": true}]}])).await;
+    let mut calls = Vec::new();
+    for _ in 0..64 {
+        calls.push(client.call("codex", json!({"prompt": "a"})).await);
+    }
+    let refused = client.result("codex", json!({"prompt": "a"})).await;
+    let said = refused["content"][0]["text"].as_str().expect("there is a text");
+    assert!(refused["isError"] == true && said.starts_with("64 calls are running"), "{refused}");
+    for id in calls {
+        client.notify("notifications/cancelled", json!({"requestId": id})).await;
+    }
+    client.end().await;
+}
+
+#[tokio::test]
 async fn progress_is_told_to_those_who_ask_for_it() {
     let mut client = McpClient::start(
         "sandbox_mode = 'danger-full-access'\napproval_policy = 'never'",

@@ -6,6 +6,7 @@ mod chaos;
 mod client;
 mod comings;
 mod flood;
+mod http_requests;
 mod idle;
 mod returns;
 mod strangers;
