@@ -64,6 +64,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    /// Whether a line can be had without waiting.
+    pub fn has_line(&self) -> bool {
+        memchr::memchr(b'\n', &self.buffer[self.start..]).is_some()
+    }
+
     fn take_line(&mut self) -> Option<Line> {
         let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
         let Some(offset) = found else {

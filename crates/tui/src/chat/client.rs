@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
+use codex_lines::{Line, LineReader};
 use codex_protocol::rpc::Incoming;
 use codex_transport::{Address, Reader, Writer, dial, owner};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio::task::JoinHandle;
 
 use super::error::{ChatError, Refused};
@@ -28,6 +29,10 @@ const DAEMON: Duration = Duration::from_secs(3);
 /// The time limit for the server to flush everything when the chat is over.
 const LAST_WRITES: Duration = Duration::from_secs(30);
 
+/// The longest line of a server, and how many bytes of messages are kept while a response is waited for. The response
+/// with a long thread is one line.
+const MOST_BYTES: usize = 256 * 1024 * 1024;
+
 /// A message that is not a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
@@ -37,11 +42,13 @@ pub(crate) enum Message {
 
 /// A connection to a server.
 pub struct Client {
-    reader: BufReader<Reader>,
+    reader: LineReader<Reader>,
     writer: Writer,
-    line: Vec<u8>,
-    /// Messages that arrived while waiting for a response.
-    waiting: VecDeque<Message>,
+    /// Messages that arrived while waiting for a response, and how long their lines were.
+    waiting: VecDeque<(Message, usize)>,
+    waiting_bytes: usize,
+    /// The maximum number of bytes of a line, and of these messages.
+    most: usize,
     last_id: i64,
     /// The server, if it runs in this process.
     server: Option<JoinHandle<std::io::Result<()>>>,
@@ -49,8 +56,8 @@ pub struct Client {
     own: Option<Box<Client>>,
 }
 
-enum Line {
-    Message(Message),
+enum Received {
+    Message(Message, usize),
     Answer { id: RequestId, result: Result<Value, Refused> },
 }
 
@@ -63,7 +70,7 @@ impl Client {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = tokio::spawn(serve(theirs));
         let (reader, writer) = tokio::io::split(ours);
-        Self::greet((Box::new(reader), Box::new(writer)), Some(server)).await
+        Self::greet((Box::new(reader), Box::new(writer)), Some(server), MOST_BYTES).await
     }
 
     /// Connects to the background server if it has a thread open.
@@ -71,7 +78,7 @@ impl Client {
         owner(socket)?;
         let asking = async {
             let ends = dial(&Address::Unix(Some(socket.to_owned())), None).await.ok()?;
-            let mut client = Self::greet(ends, None).await.ok()?;
+            let mut client = Self::greet(ends, None, MOST_BYTES).await.ok()?;
             let open = client.call("thread/loaded/list", json!({})).await.ok()?;
             open["data"].as_array()?.iter().any(|open| open == thread).then_some(client)
         };
@@ -82,12 +89,14 @@ impl Client {
     async fn greet(
         (reader, writer): (Reader, Writer),
         server: Option<JoinHandle<std::io::Result<()>>>,
+        most: usize,
     ) -> Result<Self, ChatError> {
         let mut client = Self {
-            reader: BufReader::new(reader),
+            reader: LineReader::with_limit(reader, most),
             writer,
-            line: Vec::new(),
             waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            most,
             last_id: 0,
             server,
             own: None,
@@ -132,13 +141,23 @@ impl Client {
         let answer = async {
             loop {
                 match self.read().await? {
-                    Line::Answer { id, result } if id == wanted => return Ok(result?),
-                    Line::Answer { .. } => {}
-                    Line::Message(message) => self.waiting.push_back(message),
+                    Received::Answer { id, result } if id == wanted => return Ok(result?),
+                    Received::Answer { .. } => {}
+                    Received::Message(message, bytes) => self.keep(message, bytes)?,
                 }
             }
         };
         tokio::time::timeout(PATIENCE, answer).await.map_err(|_| ChatError::Late(method.to_owned()))?
+    }
+
+    /// Keeps a message for [`Client::next`], if there is room for it.
+    fn keep(&mut self, message: Message, bytes: usize) -> Result<(), ChatError> {
+        self.waiting_bytes += bytes;
+        if self.waiting_bytes > self.most {
+            return Err(ChatError::Flood { most: self.most });
+        }
+        self.waiting.push_back((message, bytes));
+        Ok(())
     }
 
     /// Sends a request. An error response is not a failure of the chat.
@@ -161,11 +180,12 @@ impl Client {
 
     /// Waits for the next message. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Message, ChatError> {
-        if let Some(message) = self.waiting.pop_front() {
+        if let Some((message, bytes)) = self.waiting.pop_front() {
+            self.waiting_bytes -= bytes;
             return Ok(message);
         }
         loop {
-            if let Line::Message(message) = self.read().await? {
+            if let Received::Message(message, _) = self.read().await? {
                 return Ok(message);
             }
         }
@@ -173,7 +193,7 @@ impl Client {
 
     /// Whether a message is available without waiting.
     pub(crate) fn has_next(&self) -> bool {
-        !self.waiting.is_empty() || self.reader.buffer().contains(&b'\n')
+        !self.waiting.is_empty() || self.reader.has_line()
     }
 
     /// Closes the connection, and waits until everything is written. A background server keeps running.
@@ -183,9 +203,7 @@ impl Client {
         self.writer.shutdown().await.map_err(ChatError::Gone)?;
         let rest = async {
             // Remaining messages are read, so that the server can finish.
-            while let Ok(Some(())) = self.line().await {
-                self.line.clear();
-            }
+            while let Ok(Some(_)) = self.reader.next().await {}
             (&mut server).await
         };
         let ended = tokio::time::timeout(LAST_WRITES, rest).await.map_err(ChatError::Endless)?;
@@ -198,29 +216,26 @@ impl Client {
         self.writer.write_all(&line).await.map_err(ChatError::Gone)
     }
 
-    async fn line(&mut self) -> std::io::Result<Option<()>> {
-        self.reader.read_until(b'\n', &mut self.line).await?;
-        Ok(self.line.ends_with(b"\n").then_some(()))
-    }
-
-    async fn read(&mut self) -> Result<Line, ChatError> {
-        if self.line().await.map_err(ChatError::Connection)?.is_none() {
-            return Err(ChatError::Stopped);
-        }
-        let line = std::mem::take(&mut self.line);
+    async fn read(&mut self) -> Result<Received, ChatError> {
+        let line = match self.reader.next().await.map_err(ChatError::Connection)? {
+            Some(Line::Whole(line)) => line,
+            Some(Line::TooLong { bytes, .. }) => return Err(ChatError::TooLong { bytes }),
+            None => return Err(ChatError::Stopped),
+        };
         let value = |raw: Option<&serde_json::value::RawValue>| {
             raw.map_or(Ok(Value::Null), |raw| serde_json::from_str::<Value>(raw.get()))
         };
         Ok(match Incoming::read(&line).map_err(ChatError::NoMessage)? {
             Incoming::Request { id, method, params } => {
-                Line::Message(Message::Question { id, method: method.into_owned(), params: value(params)? })
+                let question = Message::Question { id, method: method.into_owned(), params: value(params)? };
+                Received::Message(question, line.len())
             }
             Incoming::Response { id, result } => {
                 let result = match result {
                     Ok(result) => Ok(value(result)?),
                     Err(error) => Err(Refused(error.message)),
                 };
-                Line::Answer { id, result }
+                Received::Answer { id, result }
             }
             Incoming::Notification { method } => {
                 #[derive(serde::Deserialize)]
@@ -229,8 +244,62 @@ impl Client {
                     params: Value,
                 }
                 let Notification { params } = serde_json::from_slice(&line)?;
-                Line::Message(Message::Notification { method: method.into_owned(), params })
+                Received::Message(Message::Notification { method: method.into_owned(), params }, line.len())
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client whose server answers with these lines and then with the response.
+    async fn client(lines: Vec<String>) -> Client {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (input, mut output) = tokio::io::split(theirs);
+        drop(tokio::spawn(async move {
+            let mut requests = LineReader::new(input);
+            let mut waiting = Some(lines);
+            while let Ok(Some(Line::Whole(line))) = requests.next().await {
+                let Ok(Incoming::Request { id, method, .. }) = Incoming::read(&line) else { continue };
+                let before = if method == "initialize" { None } else { waiting.take() };
+                for line in before.unwrap_or_default() {
+                    output.write_all(format!("{line}\n").as_bytes()).await.expect("the client reads");
+                }
+                let answer = json!({"id": id, "result": {}});
+                output.write_all(format!("{answer}\n").as_bytes()).await.expect("the client reads");
+            }
+        }));
+        let (reader, writer) = tokio::io::split(ours);
+        Client::greet((Box::new(reader), Box::new(writer)), None, 100).await.expect("it answers")
+    }
+
+    #[tokio::test]
+    async fn messages_before_a_response_are_kept_in_order() {
+        let told = |number: i64| json!({"method": "told", "params": number}).to_string();
+        let mut client = client(vec![told(1), told(2)]).await;
+        client.call("x", json!({})).await.expect("it answers");
+        assert!(client.has_next());
+        for number in [1, 2] {
+            let message = Message::Notification { method: "told".to_owned(), params: json!(number) };
+            assert_eq!(client.next().await.expect("it is kept"), message);
+        }
+        assert!(!client.has_next() && client.waiting_bytes == 0);
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_messages_before_a_response_is_an_error() {
+        let told = json!({"method": "told"}).to_string();
+        let mut client = client(vec![told; 6]).await;
+        let error = client.call("x", json!({})).await.expect_err("it is too much");
+        assert_eq!(error.to_string(), "the server sent more than 100 bytes before it answered");
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_an_error_and_not_kept() {
+        let mut client = client(vec!["x".repeat(1000)]).await;
+        let error = client.call("x", json!({})).await.expect_err("it is too long");
+        assert_eq!(error.to_string(), "the server sent a line of 1000 bytes");
     }
 }

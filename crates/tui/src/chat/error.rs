@@ -17,6 +17,10 @@ pub enum ChatError {
     Refused(#[from] Refused),
     #[error("the server did not answer {0} in time")]
     Late(String),
+    #[error("the server sent a line of {bytes} bytes")]
+    TooLong { bytes: u64 },
+    #[error("the server sent more than {most} bytes before it answered")]
+    Flood { most: usize },
     #[error("the server is gone")]
     Gone(#[source] io::Error),
     #[error("the server stopped")]
