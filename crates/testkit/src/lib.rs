@@ -7,10 +7,12 @@ mod answer_wire;
 mod fake_issuer;
 mod fake_model;
 mod http;
+mod login_ports;
 pub mod mcp_server;
 mod socket;
 mod tls;
 
 pub use fake_issuer::{FakeIssuer, IssuerAnswer};
 pub use fake_model::{FakeModel, Options, Request};
+pub use login_ports::LoginPorts;
 pub use tls::{TlsFront, tls_acceptor, tls_file};

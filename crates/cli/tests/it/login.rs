@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use codex_testkit::{FakeIssuer, FakeModel};
+use codex_testkit::{FakeIssuer, FakeModel, LoginPorts};
 
 use serde_json::{Value, json};
 
@@ -82,6 +82,7 @@ fn a_login_with_a_code_goes_to_chatgpt_is_renewed_when_refused_and_revoked() {
 
 #[test]
 fn a_browser_brings_a_login_back_to_the_program() {
+    let _ports = LoginPorts::hold();
     let issuer = FakeIssuer::serve();
     let place = Place::new().variable("OPENAI_API_KEY", "sk-1");
     let mut login = place.start(&["login", "--experimental_issuer", issuer.url(), "--experimental_client-id", "mine"]);
@@ -212,6 +213,7 @@ fn clients_of_the_server_log_in_and_hear_of_it_in_their_own_words() {
     call(&mut server, "account/logout", json!(null));
     assert_eq!(issuer.revoked().len(), 1);
 
+    let _ports = LoginPorts::hold();
     let begun = call(&mut server, "loginChatGpt", json!(null));
     let sent = open(begun["authUrl"].as_str().expect("it has an address"));
     let back = sent.lines().find_map(|line| line.strip_prefix("location: ")).expect("it sends the browser back");

@@ -49,6 +49,7 @@ async fn older_clients_receive_their_own_login_notifications() {
 
 #[tokio::test]
 async fn a_browser_login_starts_and_is_cancelled_in_both_versions() {
+    let _ports = codex_testkit::LoginPorts::hold();
     let mut client = AppClient::start(&format!("{OPENAI}forced_chatgpt_workspace_id = 'ws-1'\n")).await;
     let begun = client.ok("account/login/start", json!({"type": "chatgpt"})).await;
     let url = begun["authUrl"].as_str().expect("it has an address");
