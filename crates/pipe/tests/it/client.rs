@@ -12,7 +12,7 @@ use codex_store::FileStore;
 use codex_thread::{ClientProfile, InitialHistory, Thread};
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
@@ -163,7 +163,7 @@ impl Client {
         while self.read().await.is_some() {}
         self.served.await.expect("the server does not panic").expect("the connection ends well");
         assert!(self.thread.interrupt().await.is_err(), "the thread is still open");
-        expected.assert_eq(&self.transcript);
+        expected.assert_eq(&if self.in_full { self.transcript } else { folded(&self.transcript) });
     }
 
     /// Stops reading.
@@ -204,6 +204,50 @@ impl Client {
             _ => line,
         }
     }
+}
+
+/// A transcript with one line for each turn that is nothing but a prompt and its answer.
+fn folded(transcript: &str) -> String {
+    let lines: Vec<&str> = transcript.lines().collect();
+    let (mut at, mut folded) = (0, String::new());
+    while at < lines.len() {
+        let (shown, taken) = match plain_turn(&lines[at..]) {
+            Some(turn) => (turn, PLAIN_TURN.len()),
+            None => (lines[at].to_owned(), 1),
+        };
+        folded.extend([shown.as_str(), "\n"]);
+        at += taken;
+    }
+    folded
+}
+
+/// The messages of such a turn.
+const PLAIN_TURN: [&str; 7] = [
+    "task_started",
+    "user_message",
+    "token_count",
+    "agent_message_delta",
+    "agent_message",
+    "token_count",
+    "task_complete",
+];
+
+/// The turn that these lines begin with, if it is such a turn.
+fn plain_turn(lines: &[&str]) -> Option<String> {
+    let turn = lines.get(..PLAIN_TURN.len())?;
+    let beginning = turn[0].split_once(r#""msg":"#)?.0;
+    let is_plain = |(line, kind): (&&str, &str)| line.starts_with(&format!(r#"{beginning}"msg":{{"type":"{kind}""#));
+    if !turn.iter().zip(PLAIN_TURN).all(is_plain) {
+        return None;
+    }
+    let message = |at: usize| serde_json::from_str::<Value>(turn[at]).ok().map(|line| line["msg"].clone());
+    let (started, said, answer, complete) = (message(0)?, message(1)?, message(4)?, message(6)?);
+    let is_same = said["images"] == json!([])
+        && message(3)?["delta"] == answer["message"]
+        && complete["last_agent_message"] == answer["message"];
+    let response = complete.get("response_id").map(|id| format!(" as {id}")).unwrap_or_default();
+    let (prompt, window) = (&said["message"], &started["model_context_window"]);
+    is_same.then(|| format!("{beginning}turn of {window} tokens: {prompt} → {}{response}}}", answer["message"]))
 }
 
 /// A client that no longer reads.

@@ -37,29 +37,11 @@ async fn an_override_holds_from_the_next_turn_on_and_null_clears_the_effort() {
     "#]].assert_eq(&turn_contexts(&client));
     client
         .end_and_check(expect![[r#"
-        {"id":"","msg":{"type":"session_configured",…}}
-        {"id":"2","msg":{"type":"task_started","model_context_window":200000}}
-        {"id":"2","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"2","msg":{"type":"token_count",…}}
-        {"id":"2","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"2","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"2","msg":{"type":"token_count",…}}
-        {"id":"2","msg":{"type":"task_complete","last_agent_message":"ok"}}
-        {"id":"4","msg":{"type":"task_started","model_context_window":200000}}
-        {"id":"4","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"4","msg":{"type":"token_count",…}}
-        {"id":"4","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"4","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"4","msg":{"type":"token_count",…}}
-        {"id":"4","msg":{"type":"task_complete","last_agent_message":"ok"}}
-        {"id":"6","msg":{"type":"task_started","model_context_window":200000}}
-        {"id":"6","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"6","msg":{"type":"token_count",…}}
-        {"id":"6","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"6","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"6","msg":{"type":"token_count",…}}
-        {"id":"6","msg":{"type":"task_complete","last_agent_message":"ok"}}
-    "#]])
+            {"id":"","msg":{"type":"session_configured",…}}
+            {"id":"2",turn of 200000 tokens: "hi" → "ok"}
+            {"id":"4",turn of 200000 tokens: "hi" → "ok"}
+            {"id":"6",turn of 200000 tokens: "hi" → "ok"}
+        "#]])
         .await;
 }
 
@@ -79,21 +61,9 @@ async fn a_user_turn_brings_settings_that_later_turns_keep() {
     "#]].assert_eq(&turn_contexts(&client));
     client
         .end_and_check(expect![[r#"
-        {"id":"1","msg":{"type":"task_started","model_context_window":200000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"1","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"task_complete","last_agent_message":"ok"}}
-        {"id":"2","msg":{"type":"task_started","model_context_window":200000}}
-        {"id":"2","msg":{"type":"user_message","message":"again","images":[]}}
-        {"id":"2","msg":{"type":"token_count",…}}
-        {"id":"2","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"2","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"2","msg":{"type":"token_count",…}}
-        {"id":"2","msg":{"type":"task_complete","last_agent_message":"ok"}}
-    "#]])
+            {"id":"1",turn of 200000 tokens: "hi" → "ok"}
+            {"id":"2",turn of 200000 tokens: "again" → "ok"}
+        "#]])
         .await;
 }
 

@@ -163,28 +163,22 @@ async fn turns_carry_the_id_of_what_started_them_and_joined_input_that_of_its_tu
     client.send(&say("c", "three")).await;
     client
         .end_and_check(expect![[r#"
-        {"id":"","msg":{"type":"session_configured",…}}
-        {"id":"a","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"a","msg":{"type":"user_message","message":"one","images":[]}}
-        {"id":"a","msg":{"type":"token_count",…}}
-        {"id":"a","msg":{"type":"agent_message_delta","delta":"fir"}}
-        {"id":"a","msg":{"type":"agent_message_delta","delta":"st"}}
-        {"id":"a","msg":{"type":"agent_message","message":"first"}}
-        {"id":"a","msg":{"type":"token_count",…}}
-        {"id":"a","msg":{"type":"user_message","message":"two","images":[]}}
-        {"id":"a","msg":{"type":"token_count",…}}
-        {"id":"a","msg":{"type":"agent_message_delta","delta":"joined"}}
-        {"id":"a","msg":{"type":"agent_message","message":"joined"}}
-        {"id":"a","msg":{"type":"token_count",…}}
-        {"id":"a","msg":{"type":"task_complete","last_agent_message":"joined"}}
-        {"id":"c","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"c","msg":{"type":"user_message","message":"three","images":[]}}
-        {"id":"c","msg":{"type":"token_count",…}}
-        {"id":"c","msg":{"type":"agent_message_delta","delta":"second"}}
-        {"id":"c","msg":{"type":"agent_message","message":"second"}}
-        {"id":"c","msg":{"type":"token_count",…}}
-        {"id":"c","msg":{"type":"task_complete","last_agent_message":"second"}}
-    "#]])
+            {"id":"","msg":{"type":"session_configured",…}}
+            {"id":"a","msg":{"type":"task_started","model_context_window":272000}}
+            {"id":"a","msg":{"type":"user_message","message":"one","images":[]}}
+            {"id":"a","msg":{"type":"token_count",…}}
+            {"id":"a","msg":{"type":"agent_message_delta","delta":"fir"}}
+            {"id":"a","msg":{"type":"agent_message_delta","delta":"st"}}
+            {"id":"a","msg":{"type":"agent_message","message":"first"}}
+            {"id":"a","msg":{"type":"token_count",…}}
+            {"id":"a","msg":{"type":"user_message","message":"two","images":[]}}
+            {"id":"a","msg":{"type":"token_count",…}}
+            {"id":"a","msg":{"type":"agent_message_delta","delta":"joined"}}
+            {"id":"a","msg":{"type":"agent_message","message":"joined"}}
+            {"id":"a","msg":{"type":"token_count",…}}
+            {"id":"a","msg":{"type":"task_complete","last_agent_message":"joined"}}
+            {"id":"c",turn of 272000 tokens: "three" → "second"}
+        "#]])
         .await;
 }
 
@@ -199,19 +193,13 @@ async fn an_interrupt_aborts_the_turn_and_the_next_one_works() {
     client.send(&say("4", "again")).await;
     client
         .end_and_check(expect![[r#"
-        {"id":"","msg":{"type":"session_configured",…}}
-        {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"turn_aborted","reason":"interrupted"}}
-        {"id":"4","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"4","msg":{"type":"user_message","message":"again","images":[]}}
-        {"id":"4","msg":{"type":"token_count",…}}
-        {"id":"4","msg":{"type":"agent_message_delta","delta":"back"}}
-        {"id":"4","msg":{"type":"agent_message","message":"back"}}
-        {"id":"4","msg":{"type":"token_count",…}}
-        {"id":"4","msg":{"type":"task_complete","last_agent_message":"back"}}
-    "#]])
+            {"id":"","msg":{"type":"session_configured",…}}
+            {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
+            {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
+            {"id":"1","msg":{"type":"token_count",…}}
+            {"id":"1","msg":{"type":"turn_aborted","reason":"interrupted"}}
+            {"id":"4",turn of 272000 tokens: "again" → "back"}
+        "#]])
         .await;
 }
 
@@ -222,15 +210,9 @@ async fn a_submission_that_comes_byte_by_byte() {
         r#"[{"items": [{"text": "patient"}]}]"#,
         options,
         expect![[r#"
-        {"id":"","msg":{"type":"session_configured",…}}
-        {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"agent_message_delta","delta":"patient"}}
-        {"id":"1","msg":{"type":"agent_message","message":"patient"}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"task_complete","last_agent_message":"patient"}}
-    "#]],
+            {"id":"","msg":{"type":"session_configured",…}}
+            {"id":"1",turn of 272000 tokens: "hi" → "patient"}
+        "#]],
     )
     .await;
 }
@@ -242,14 +224,8 @@ async fn lines_may_end_like_those_of_windows_and_may_be_empty() {
     client.send_bytes(format!("\r\n\n  \r\n{}\r\n", say("1", "hi")).as_bytes()).await;
     client
         .end_and_check(expect![[r#"
-        {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"1","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"task_complete","last_agent_message":"ok"}}
-    "#]])
+            {"id":"1",turn of 272000 tokens: "hi" → "ok"}
+        "#]])
         .await;
 }
 
@@ -260,14 +236,8 @@ async fn the_last_line_needs_no_end() {
     client.send_bytes(say("1", "hi").as_bytes()).await;
     client
         .end_and_check(expect![[r#"
-        {"id":"1","msg":{"type":"task_started","model_context_window":272000}}
-        {"id":"1","msg":{"type":"user_message","message":"hi","images":[]}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"agent_message_delta","delta":"ok"}}
-        {"id":"1","msg":{"type":"agent_message","message":"ok"}}
-        {"id":"1","msg":{"type":"token_count",…}}
-        {"id":"1","msg":{"type":"task_complete","last_agent_message":"ok"}}
-    "#]])
+            {"id":"1",turn of 272000 tokens: "hi" → "ok"}
+        "#]])
         .await;
 }
 
