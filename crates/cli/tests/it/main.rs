@@ -23,6 +23,7 @@ mod known;
 mod local;
 mod login;
 mod mcp;
+mod mcp_sdk;
 mod mistakes;
 mod names;
 mod never_break;
