@@ -622,6 +622,12 @@ export type ClientRequest =
     method: "mcpServerStatus/list" | "mcpServers/list";
     params?: v2.ListMcpServerStatusParams;
   }
+  /** Begins a login to an MCP server. `mcpServer/oauthLogin/completed` tells how it ends. */
+  | {
+    id: RequestId;
+    method: "mcpServer/oauth/login";
+    params: v2.McpServerOauthLoginParams;
+  }
   /** Calls a tool of an MCP server of a thread. The model does not see it. */
   | {
     id: RequestId;
@@ -920,6 +926,7 @@ export type ClientRequestMethods = {
   "permissionProfile/list": { params: v2.PermissionProfileListParams; response: v2.PermissionProfileListResponse };
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
+  "mcpServer/oauth/login": { params: v2.McpServerOauthLoginParams; response: v2.McpServerOauthLoginResponse };
   "mcpServer/tool/call": { params: v2.McpServerToolCallParams; response: v2.McpServerToolCallResponse };
   "mcpServer/resource/read": { params: v2.McpResourceReadParams; response: v2.McpResourceReadResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
@@ -3067,6 +3074,15 @@ export type ServerNotification =
   | {
     method: "account/login/completed";
     params: v2.AccountLoginCompletedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** A login to an MCP server is complete or has failed. */
+  | {
+    method: "mcpServer/oauthLogin/completed";
+    params: v2.McpServerOauthLoginCompletedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -5355,6 +5371,36 @@ export namespace v2 {
     content?: unknown;
     /** Metadata of the answer; `persist: "session"` allows a tool for the rest of the session. */
     _meta?: unknown;
+  };
+
+  /** `mcpServer/oauthLogin/completed`. */
+  export type McpServerOauthLoginCompletedNotification = {
+    name: string;
+    /** Whether it worked. */
+    success: boolean;
+    /** The reason for the failure. */
+    error: string | null;
+    loginId: string | null;
+    /** The thread that the login was begun for. */
+    threadId: string | null;
+  };
+
+  /** The parameters of `mcpServer/oauth/login`. */
+  export type McpServerOauthLoginParams = {
+    name: string;
+    /** The OAuth scopes to request. */
+    scopes?: Array<string> | null;
+    /** The timeout for the user. */
+    timeoutSecs?: number | null;
+    /** The thread whose server is meant. */
+    threadId?: string | null;
+  };
+
+  /** The answer of `mcpServer/oauth/login`. */
+  export type McpServerOauthLoginResponse = {
+    /** The address to open. */
+    authorizationUrl: string;
+    loginId: string | null;
   };
 
   /** The startup status of an MCP server. */

@@ -68,7 +68,7 @@ async fn with_chatgpt(args: &LoginArgs, config: &Config, home: &Home, env: &Env)
 }
 
 /// Opens the login page in a browser on this machine, if there is one. The user can also open the printed address.
-fn open_browser(url: &str, env: &Env) -> bool {
+pub(crate) fn open_browser(url: &str, env: &Env) -> bool {
     let is_near = env.get("SSH_CONNECTION").is_none() && env.get("SSH_TTY").is_none();
     let has_screen = cfg!(target_os = "macos") || env.get("DISPLAY").is_some() || env.get("WAYLAND_DISPLAY").is_some();
     let name = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
@@ -87,7 +87,7 @@ fn tell_what_goes_before(config: &Config, env: &Env) {
 }
 
 /// Runs something that waits. A login needs no more than one thread.
-fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }
 

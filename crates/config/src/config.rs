@@ -13,10 +13,10 @@ use std::{
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
-    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, ModelConfig, Origin, Overrides,
-    Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy, SkillsConfig, Tree,
-    TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers,
-    provider::read_providers,
+    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig, ModelConfig,
+    Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy,
+    SkillsConfig, Tree, TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers,
+    mcp_servers::read_mcp_servers, provider::read_providers,
 };
 
 /// The default provider.
@@ -157,6 +157,7 @@ impl Config {
         let providers = read_providers(root, env)?;
         // Errors in them are reported now; the code that uses them reads them again.
         LoginConfig::read(root)?;
+        McpLoginConfig::read(root)?;
         read_mcp_servers(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;

@@ -111,6 +111,12 @@ impl Home {
         self.root.join("auth.json")
     }
 
+    /// `.credentials.json`: the logins to MCP servers.
+    #[must_use]
+    pub fn mcp_credentials_file(&self) -> PathBuf {
+        self.root.join(".credentials.json")
+    }
+
     /// The folder of active rollouts.
     #[must_use]
     pub fn sessions(&self) -> PathBuf {

@@ -67,7 +67,6 @@ const fn moot(pattern: &'static str, why: &'static str) -> Known {
     Known { pattern, usage: Use::Moot(why), project: Project::MayNot }
 }
 
-const MCP_LOGIN: &str = "logging in to MCP servers is not supported yet";
 const CHAT: &str = "the chat has no such setting";
 const ABSENT: &str = "this release does not support it";
 const NO_FEATURE: &str = "this release has no such feature";
@@ -158,8 +157,11 @@ pub(crate) const KEYS: &[Known] = &[
     own("mcp_servers.*.tools.*.approval_mode"),
     own("mcp_servers.*.scopes"),
     own("mcp_servers.*.oauth.client_id"),
+    own("mcp_servers.*.oauth.client_secret_env_var"),
     own("mcp_servers.*.oauth.callback_port"),
     own("mcp_servers.*.oauth_resource"),
+    own("mcp_oauth_credentials_store"),
+    own("mcp_oauth_callback_port"),
     own("notify"),
     own("experimental_instructions_file"),
     own("model_instructions_file"),
@@ -211,9 +213,7 @@ pub(crate) const KEYS: &[Known] = &[
     unused("mcp_servers.*.http_headers_helper", ABSENT),
     unused("mcp_servers.*.auth", ABSENT),
     unused("mcp_servers.*.omit_tools_from", ABSENT),
-    unused("mcp_oauth_credentials_store", MCP_LOGIN),
-    unused("mcp_oauth_callback_port", MCP_LOGIN),
-    unused("mcp_oauth_callback_url", MCP_LOGIN),
+    unused("mcp_oauth_callback_url", "the browser always returns to this machine"),
     unused("otel.**", "telemetry is not supported yet"),
     unused("hooks.**", "hooks are not supported yet"),
     unused("tui.**", CHAT),

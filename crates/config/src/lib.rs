@@ -10,7 +10,7 @@
 //! Code that runs outside of every sandbox finds its programs with [`Programs`] and works in a [`TemporaryFolder`].
 //!
 //! Invariants: only files below `CODEX_HOME`, two machine-wide ones, and those of a project that the user trusts are
-//! read. Only `config.toml` and `auth.json` are written, atomically and only with contents that can be read again, and
+//! read. Only `config.toml` and the two files of logins are written, atomically and only with contents that can be read again, and
 //! variables are read only through [`Env`]. A `.env` file is never loaded, and nothing in a project folder can set a
 //! provider, an endpoint, a header, a key, a program or a looser policy. A secret never appears in an error or in debug
 //! output.
@@ -37,6 +37,7 @@ mod key_command;
 mod known;
 mod layers;
 mod login_config;
+mod mcp_login;
 mod mcp_servers;
 mod models;
 mod position;
@@ -80,6 +81,7 @@ pub use key::{KeyError, KeyPath};
 pub use key_command::KeyCommand;
 pub use layers::{LayerSource, Layers, Overrides, config_files};
 pub use login_config::{CredentialsStore, LoginConfig};
+pub use mcp_login::{McpLoginConfig, read_mcp_credentials, write_mcp_credentials};
 pub use mcp_servers::{McpAddress, McpApprovalMode, McpOauth, McpProgram, McpServer, McpTransport};
 pub use models::{ModelCorrection, ModelInfo, ModelTable, OfferedModel, describe_effort};
 pub use price::Price;

@@ -95,6 +95,8 @@ pub struct McpOauth {
     pub scopes: Option<Vec<String>>,
     /// `oauth.client_id`.
     pub client_id: Option<String>,
+    /// `oauth.client_secret_env_var`: the variable that holds the secret of the client.
+    pub client_secret_env_var: Option<String>,
     /// `oauth.callback_port`.
     pub callback_port: Option<u16>,
     /// `oauth_resource`.
@@ -102,6 +104,14 @@ pub struct McpOauth {
 }
 
 impl McpServer {
+    /// Whether the configuration itself names the token of its requests.
+    #[must_use]
+    pub fn has_bearer_token(&self) -> bool {
+        let McpTransport::Http(address) = &self.transport else { return false };
+        let mut names = address.http_headers.keys().chain(address.env_http_headers.keys());
+        address.bearer_token_env_var.is_some() || names.any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
     /// The approval mode of a tool.
     #[must_use]
     pub fn approval_of(&self, tool: &str) -> McpApprovalMode {
@@ -171,6 +181,7 @@ fn server(name: &str, entry: &Reader<'_>, servers: &Reader<'_>) -> Result<McpSer
         oauth: McpOauth {
             scopes: entry.strings("scopes")?,
             client_id: oauth.str("client_id")?,
+            client_secret_env_var: oauth.str("client_secret_env_var")?,
             callback_port: oauth.integer("callback_port", 1..)?,
             resource: entry.str("oauth_resource")?,
         },
@@ -231,12 +242,12 @@ mod tests {
             "[mcp_servers.a]\ncommand = 'x'\nargs = ['1']\nenv = { K = 'secret' }\nenv_vars = ['V']\ncwd = '/w'\n\
              startup_timeout_sec = 2.5\ntool_timeout_sec = 7\nrequired = true\nenabled_tools = ['p', 'q']\n\
              disabled_tools = ['q']\nsupports_parallel_tool_calls = true\ndefault_tools_approval_mode = 'prompt'\n\
-             tools.p.approval_mode = 'approve'\nscopes = ['s']\noauth = { client_id = 'c', callback_port = 80 }\n\
+             tools.p.approval_mode = 'approve'\nscopes = ['s']\noauth = { client_id = 'c', client_secret_env_var = 'S', callback_port = 80 }\n\
              oauth_resource = 'r'\n",
         )
         .unwrap();
         expect![[r#"
-            [McpServer { name: "a", transport: Stdio(McpProgram { command: "x", args: ["1"], env: {"K": ***}, env_vars: ["V"], cwd: Some("/w") }), is_enabled: true, is_required: true, startup_timeout: 2.5s, tool_timeout: 7s, enabled_tools: Some(["p", "q"]), disabled_tools: ["q"], runs_in_parallel: true, approval: Prompt, tool_approvals: {"p": Approve}, oauth: McpOauth { scopes: Some(["s"]), client_id: Some("c"), callback_port: Some(80), resource: Some("r") } }]"#]]
+            [McpServer { name: "a", transport: Stdio(McpProgram { command: "x", args: ["1"], env: {"K": ***}, env_vars: ["V"], cwd: Some("/w") }), is_enabled: true, is_required: true, startup_timeout: 2.5s, tool_timeout: 7s, enabled_tools: Some(["p", "q"]), disabled_tools: ["q"], runs_in_parallel: true, approval: Prompt, tool_approvals: {"p": Approve}, oauth: McpOauth { scopes: Some(["s"]), client_id: Some("c"), client_secret_env_var: Some("S"), callback_port: Some(80), resource: Some("r") } }]"#]]
         .assert_eq(&format!("{read:?}"));
         let server = &read[0];
         assert!(server.offers("p") && !server.offers("q") && !server.offers("r"));

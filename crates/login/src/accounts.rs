@@ -1,25 +1,21 @@
 //! The login of this process: read when it has changed, renewed once for everybody, stored before it is used.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use codex_config::{Auth, Env, Home, LoginConfig, Secret, Tokens};
 use codex_files::Stamp;
-use tokio::time::{Instant, sleep};
 
 use crate::external::External;
 use crate::host::WaitingLogins;
 use crate::http::{Network, Transport};
+use crate::lock::lock;
 use crate::renewal::Due;
 use crate::tokens::{renew, revoke};
 use crate::{Issuer, LoginError, LoginStore};
-
-/// The time limit for another process to renew the login.
-const LOCK_TIME: Duration = Duration::from_secs(40);
-const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// The time before a failed renewal is tried again, while the old token still works.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -277,26 +273,7 @@ impl Accounts {
 
     /// Keeps other processes from changing the login until the result is dropped.
     async fn lock(&self) -> Result<File, LoginError> {
-        let failed = |source| LoginError::System { what: "lock the login", source };
-        let folder = self.shared.store.home().run();
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.recursive(true).create(&folder).map_err(failed)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(folder.join("auth.lock")).map_err(failed)?;
-        let deadline = Instant::now() + LOCK_TIME;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(std::fs::TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_PAUSE).await,
-                Err(std::fs::TryLockError::WouldBlock) => return Err(LoginError::Locked),
-                Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
-            }
-        }
+        lock(self.shared.store.home(), "auth.lock").await
     }
 
     async fn read(&self) -> Result<Auth, LoginError> {

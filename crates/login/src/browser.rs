@@ -16,7 +16,18 @@ pub struct BrowserFlow {
     /// Tells the browser that was sent from any other that comes.
     state: Secret,
     port: u16,
+    /// The path that the browser comes back to.
+    path: &'static str,
     redirect_uri: String,
+    issuer: Option<ExpectedIssuer>,
+}
+
+/// The issuer that an answer has to name (RFC 9207), so that no other can pass its codes off as this one's.
+#[derive(Debug)]
+pub(crate) struct ExpectedIssuer {
+    pub(crate) name: String,
+    /// Whether an answer that names none is refused.
+    pub(crate) is_required: bool,
 }
 
 /// A request of a browser, or of any other program that finds the port.
@@ -58,8 +69,32 @@ pub enum Reply {
 impl BrowserFlow {
     /// A login whose browser comes back to a port of this machine.
     pub(crate) fn new(port: u16) -> Result<Self, LoginError> {
-        let redirect_uri = format!("http://localhost:{port}/auth/callback");
-        Ok(Self { pkce: Pkce::new()?, state: random::<32>()?, port, redirect_uri })
+        Self::at("localhost", port, "/auth/callback", None)
+    }
+
+    /// As above, with another name of this machine, another path, and an issuer that the answer has to name.
+    pub(crate) fn at(
+        host: &str,
+        port: u16,
+        path: &'static str,
+        issuer: Option<ExpectedIssuer>,
+    ) -> Result<Self, LoginError> {
+        let redirect_uri = format!("http://{host}:{port}{path}");
+        Ok(Self { pkce: Pkce::new()?, state: random::<32>()?, port, path, redirect_uri, issuer })
+    }
+
+    pub(crate) fn redirect_uri(&self) -> &str {
+        &self.redirect_uri
+    }
+
+    /// The parameters that tie an authorization to this login.
+    pub(crate) fn parameters(&self) -> [(&'static str, String); 4] {
+        [
+            ("redirect_uri", self.redirect_uri.clone()),
+            ("code_challenge", self.pkce.challenge.clone()),
+            ("code_challenge_method", "S256".to_owned()),
+            ("state", self.state.reveal().to_owned()),
+        ]
     }
 
     /// The address that the browser is redirected to.
@@ -79,7 +114,7 @@ impl BrowserFlow {
         let url = Url::parse("http://localhost").and_then(|base| base.join(&visit.target));
         let (true, "GET", Ok(url)) = (is_own, visit.method.as_str(), url) else { return Err(Reply::Refused) };
         match url.path() {
-            "/auth/callback" => self.callback(&url),
+            path if path == self.path => self.callback(&url),
             "/cancel" if !visit.is_foreign => Ok(CallbackOutcome::Cancelled),
             "/cancel" => Err(Reply::Refused),
             _ => Err(Reply::Missing),
@@ -94,6 +129,11 @@ impl BrowserFlow {
         let state = value("state").unwrap_or_default();
         if !bool::from(state.as_bytes().ct_eq(self.state.reveal().as_bytes())) {
             return Err(Reply::Refused);
+        }
+        if let Some(expected) = &self.issuer
+            && value("iss").map_or(expected.is_required, |found| found != expected.name)
+        {
+            return Ok(CallbackOutcome::Denied { code: "another issuer answered".to_owned() });
         }
         match (value("error"), value("code")) {
             (Some(code), _) => {
@@ -140,6 +180,21 @@ mod tests {
         let odd = Ok(CallbackOutcome::Denied { code: "unknown error".to_owned() });
         assert_eq!(with(format!("error=<b>&state={state}")), odd);
         assert!(!format!("{flow:?}").contains(&state));
+    }
+
+    #[test]
+    fn a_code_of_another_issuer_is_refused() {
+        let outcome = |is_required: bool, query: &str| {
+            let issuer = ExpectedIssuer { name: "https://id.example".to_owned(), is_required };
+            let flow = BrowserFlow::at("127.0.0.1", 1455, "/callback", Some(issuer)).unwrap();
+            flow.receive(&visit(&format!("/callback?code=c&state={}{query}", flow.state.reveal())))
+        };
+        let code = Ok(CallbackOutcome::Code(Secret::new("c")));
+        let denied = Ok(CallbackOutcome::Denied { code: "another issuer answered".to_owned() });
+        assert_eq!(outcome(true, "&iss=https%3A%2F%2Fid.example"), code);
+        assert_eq!(outcome(false, ""), code);
+        assert_eq!(outcome(true, ""), denied);
+        assert_eq!(outcome(false, "&iss=https%3A%2F%2Fevil.example"), denied);
     }
 
     #[test]

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn poll_answer(status: u16, body: &Json) -> DeviceAnswer {
-        DeviceAnswer::of(&Answer { status, body: body.to_string().into_bytes() })
+        DeviceAnswer::of(&Answer { status, body: body.to_string().into_bytes(), challenges: Vec::new() })
     }
 
     fn pause(next: Next) -> u64 {

@@ -20,7 +20,7 @@ pub enum LoginError {
         ports: Vec<u16>,
     },
     /// Nobody has logged in for too long.
-    #[error("nobody logged in within {} minutes", after.as_secs() / 60)]
+    #[error("nobody logged in within {}", shown(*after))]
     Expired {
         /// The time limit.
         after: Duration,
@@ -110,5 +110,13 @@ impl LoginError {
             Self::Expired { .. } | Self::Denied { .. } => Some("try again with `codex login`".to_owned()),
             _ => None,
         }
+    }
+}
+
+/// A time for people.
+fn shown(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds => format!("{} minutes", seconds / 60),
     }
 }

@@ -90,37 +90,45 @@ impl BrowserLogin {
     /// Waits for the user, and stores the login.
     pub async fn finish(self) -> Result<(), LoginError> {
         let Self { accounts, options, flow, listener, url: _ } = self;
-        let deadline = Instant::now() + BROWSER_TIME;
-        let (visitors, mut waiting) = mpsc::channel(1);
-        let listening = tokio::spawn(callback::receive(listener, visitors));
-        let outcome = wait(&flow, &mut waiting, deadline).await;
-        // New connections are refused from now on.
-        drop(waiting);
-        let (visitor, outcome) = outcome?;
-        let ended = match outcome {
-            CallbackOutcome::Cancelled => Err(LoginError::Cancelled),
-            CallbackOutcome::Denied { code } => Err(LoginError::Denied { code }),
-            CallbackOutcome::Code(code) => accounts.complete(&options, &flow.grant(code)).await,
-        };
-        let reply = match &ended {
-            Ok(()) => Reply::Done,
-            Err(LoginError::Cancelled) => Reply::Cancelled,
-            Err(_) => Reply::Failed,
-        };
-        visitor.answer(reply).await;
-        // The port is free again when this returns.
-        let _ = listening.await;
-        ended
+        receive_grant(listener, flow, BROWSER_TIME, async |grant| accounts.complete(&options, &grant).await).await
     }
+}
+
+/// Waits for the browser, redeems what it brings, and shows it how that ended.
+pub(crate) async fn receive_grant<E: From<LoginError>>(
+    listener: TcpListener,
+    flow: BrowserFlow,
+    within: Duration,
+    redeem: impl AsyncFnOnce(Grant) -> Result<(), E>,
+) -> Result<(), E> {
+    let (visitors, mut waiting) = mpsc::channel(1);
+    let listening = tokio::spawn(callback::receive(listener, visitors));
+    let outcome = wait(&flow, &mut waiting, within).await;
+    // New connections are refused from now on.
+    drop(waiting);
+    let (visitor, outcome) = outcome?;
+    let (reply, ended) = match outcome {
+        CallbackOutcome::Cancelled => (Reply::Cancelled, Err(LoginError::Cancelled.into())),
+        CallbackOutcome::Denied { code } => (Reply::Failed, Err(LoginError::Denied { code }.into())),
+        CallbackOutcome::Code(code) => {
+            let ended = redeem(flow.grant(code)).await;
+            (if ended.is_ok() { Reply::Done } else { Reply::Failed }, ended)
+        }
+    };
+    visitor.answer(reply).await;
+    // The port is free again when this returns.
+    let _ = listening.await;
+    ended
 }
 
 /// Waits for the visit that means something. Others are answered and forgotten.
 async fn wait(
     flow: &BrowserFlow,
     waiting: &mut mpsc::Receiver<Visitor>,
-    deadline: Instant,
+    within: Duration,
 ) -> Result<(Visitor, CallbackOutcome), LoginError> {
-    let expired = || LoginError::Expired { after: BROWSER_TIME };
+    let deadline = Instant::now() + within;
+    let expired = || LoginError::Expired { after: within };
     loop {
         let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
         match flow.receive(&visitor.visit) {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use codex_config::{Env, Secret};
 use futures_util::future::BoxFuture;
 use reqwest::Url;
@@ -15,6 +16,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The largest answer that is read.
 const MOST_BYTES: usize = 1024 * 1024;
+const MOST_CHALLENGES: usize = 8;
 
 /// A request. Its debug text names the address alone, for everything else may be a secret.
 pub struct Request {
@@ -23,6 +25,8 @@ pub struct Request {
     pub body: Body,
     /// The token that it carries.
     pub bearer: Option<Secret>,
+    /// The name and the password that it carries, joined by a colon.
+    pub basic: Option<Secret>,
     /// The workspace that it names.
     pub account: Option<String>,
 }
@@ -42,6 +46,8 @@ pub struct Answer {
     /// The status.
     pub status: u16,
     pub body: Vec<u8>,
+    /// Its headers `WWW-Authenticate`.
+    pub challenges: Vec<String>,
 }
 
 /// No answer came.
@@ -61,10 +67,16 @@ pub trait Transport: Send + Sync {
 }
 
 impl Request {
+    /// A request that asks.
+    #[must_use]
+    pub fn get(url: String) -> Self {
+        Self::post(url, Body::None)
+    }
+
     /// A request that says something.
     #[must_use]
     pub fn post(url: String, body: Body) -> Self {
-        Self { url, body, bearer: None, account: None }
+        Self { url, body, bearer: None, basic: None, account: None }
     }
 }
 
@@ -119,18 +131,28 @@ impl Network {
         if let Some(token) = &request.bearer {
             sent = sent.bearer_auth(token.reveal());
         }
+        if let Some(basic) = &request.basic {
+            sent = sent.header("authorization", format!("Basic {}", STANDARD.encode(basic.reveal())));
+        }
         if let Some(account) = &request.account {
             sent = sent.header("chatgpt-account-id", account);
         }
-        let mut response = sent.header("accept", "application/json").send().await.map_err(without_url)?;
+        let mut response =
+            sent.header("accept", "application/json, text/event-stream").send().await.map_err(without_url)?;
         let status = response.status().as_u16();
+        let texts = response.headers().get_all("www-authenticate").iter().filter_map(|value| value.to_str().ok());
+        let challenges = texts.take(MOST_CHALLENGES).map(str::to_owned).collect();
+        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let is_stream = kind.starts_with("text/event-stream");
         let mut body = Vec::new();
-        while body.len() < MOST_BYTES
+        // A stream may never end.
+        while !is_stream
+            && body.len() < MOST_BYTES
             && let Some(chunk) = response.chunk().await.map_err(without_url)?
         {
             body.extend_from_slice(&chunk);
         }
-        Ok(Answer { status, body })
+        Ok(Answer { status, body, challenges })
     }
 }
 

@@ -20,6 +20,9 @@ mod host;
 mod http;
 mod issuer;
 mod key_program;
+mod keyring_access;
+mod lock;
+mod oauth;
 mod pkce;
 mod renewal;
 mod store;
@@ -36,5 +39,9 @@ pub use external::{ExternalTokens, TokenRefresher};
 pub use flow::{BrowserLogin, DeviceLogin, LoginOptions, PORTS, check_store};
 pub use http::{Answer, Body, HttpError, Network, Request, Transport};
 pub use issuer::Issuer;
+pub use keyring_access::{Keyring, KeyringError};
+pub use oauth::{
+    Challenge, LoginRequest, OauthError, OauthServer, PendingServerLogin, ServerCredentials, ServerLogin, ServerLogins,
+};
 pub use renewal::Due;
-pub use store::{Keyring, KeyringError, LoginStore};
+pub use store::LoginStore;

@@ -1,12 +1,8 @@
 //! The place of a login: `auth.json`, the keyring of the system, or whichever is there.
-//!
-//! Invariant: no call to a keyring takes longer than [`KEYRING_TIME`], although the system may ask the user for a
-//! password meanwhile.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
-use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
 use codex_config::{Auth, CredentialsStore, Home, LoginConfig, Tokens};
 use codex_files::Stamp;
@@ -15,34 +11,13 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::LoginError;
+use crate::keyring_access::{Keyring, KeyringError, call, system_keyring};
 
-/// The time limit for a keyring, including a user who unlocks it.
-const KEYRING_TIME: Duration = Duration::from_secs(60);
+/// The name of the entries in a keyring, the same as in other releases.
+const SERVICE: &str = "Codex Auth";
 
 /// The place in errors about the content.
 const IN_KEYRING: &str = "the keyring";
-
-/// A failure of a keyring. The texts never contain the secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyringError {
-    /// This system has none, or none that answers.
-    #[error("the system has no keyring: {0}")]
-    Absent(String),
-    #[error("the keyring failed: {0}")]
-    Failed(String),
-    #[error("the keyring did not answer within {} seconds", KEYRING_TIME.as_secs())]
-    TimedOut,
-}
-
-/// A keyring: one secret text for each account.
-pub trait Keyring: Send + Sync {
-    /// The secret of an account.
-    fn get(&self, account: &str) -> Result<Option<String>, KeyringError>;
-    /// Stores a secret in place of any other.
-    fn set(&self, account: &str, secret: &str) -> Result<(), KeyringError>;
-    /// Removes a secret; false if there was none.
-    fn remove(&self, account: &str) -> Result<bool, KeyringError>;
-}
 
 /// The place where the login of a home is kept. Calls may block.
 #[derive(Clone)]
@@ -62,7 +37,7 @@ impl LoginStore {
     /// The store that the configuration names.
     #[must_use]
     pub fn of(home: &Home, login: &LoginConfig) -> Self {
-        Self::new(home, login.store, system_keyring())
+        Self::new(home, login.store, system_keyring(SERVICE))
     }
 
     /// A store with a given keyring. Without one, `auto` means the file.
@@ -181,22 +156,12 @@ impl LoginStore {
         Ok(Auth::write(&self.home, login)?)
     }
 
-    /// Calls a keyring on a thread of its own, because it may never return.
     fn call<T: Send + 'static>(
         &self,
         keyring: &Arc<dyn Keyring>,
         work: impl FnOnce(&dyn Keyring, &str) -> Result<T, KeyringError> + Send + 'static,
     ) -> Result<T, KeyringError> {
-        let (keyring, account) = (Arc::clone(keyring), account(&self.home));
-        let (done, result) = mpsc::channel();
-        let call = move || drop(done.send(work(&*keyring, &account)));
-        let thread = std::thread::Builder::new().name("keyring".to_owned()).spawn(call);
-        thread.map_err(|error| KeyringError::Failed(error.to_string()))?;
-        match result.recv_timeout(KEYRING_TIME) {
-            Ok(result) => result,
-            Err(mpsc::RecvTimeoutError::Timeout) => Err(KeyringError::TimedOut),
-            Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeyringError::Failed("it panicked".to_owned())),
-        }
+        call(keyring, account(&self.home), work)
     }
 
     /// Tells our other processes that the keyring has changed. If that fails, they notice when a token is refused.
@@ -216,15 +181,4 @@ fn account(home: &Home) -> String {
         let _ = write!(name, "{byte:02x}");
         name
     })
-}
-
-#[cfg(feature = "keyring")]
-#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
-fn system_keyring() -> Option<Arc<dyn Keyring>> {
-    Some(Arc::new(crate::system_keyring::SystemKeyring))
-}
-
-#[cfg(not(feature = "keyring"))]
-fn system_keyring() -> Option<Arc<dyn Keyring>> {
-    None
 }

@@ -2,34 +2,33 @@
 
 use keyring::{Entry, Error};
 
-use crate::store::{Keyring, KeyringError};
+use crate::keyring_access::{Keyring, KeyringError};
 
-/// The name of the entries, the same as in other releases.
-const SERVICE: &str = "Codex Auth";
-
-/// The keyring of the system.
+/// The entries of one service in the keyring of the system.
 #[derive(Debug)]
-pub(crate) struct SystemKeyring;
+pub(crate) struct SystemKeyring(pub(crate) &'static str);
 
 impl Keyring for SystemKeyring {
     fn get(&self, account: &str) -> Result<Option<String>, KeyringError> {
-        found(entry(account)?.get_password())
+        found(self.entry(account)?.get_password())
     }
 
     fn set(&self, account: &str, secret: &str) -> Result<(), KeyringError> {
-        entry(account)?.set_password(secret).map_err(|error| failed(&error))
+        self.entry(account)?.set_password(secret).map_err(|error| failed(&error))
     }
 
     fn remove(&self, account: &str) -> Result<bool, KeyringError> {
-        Ok(found(entry(account)?.delete_credential())?.is_some())
+        Ok(found(self.entry(account)?.delete_credential())?.is_some())
     }
 }
 
-fn entry(account: &str) -> Result<Entry, KeyringError> {
-    if let Err(error) = Entry::store_status() {
-        return Err(KeyringError::Absent(error.to_string()));
+impl SystemKeyring {
+    fn entry(&self, account: &str) -> Result<Entry, KeyringError> {
+        if let Err(error) = Entry::store_status() {
+            return Err(KeyringError::Absent(error.to_string()));
+        }
+        Entry::new(self.0, account).map_err(|error| failed(&error))
     }
-    Entry::new(SERVICE, account).map_err(|error| failed(&error))
 }
 
 fn found<T>(result: Result<T, Error>) -> Result<Option<T>, KeyringError> {

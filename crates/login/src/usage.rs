@@ -17,6 +17,7 @@ impl Accounts {
                 url: login.usage_url(),
                 body: Body::None,
                 bearer: Some(tokens.access_token.clone()),
+                basic: None,
                 account: tokens.account(),
             };
             let answer = send(self.http(), request).await?;

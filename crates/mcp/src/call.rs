@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::approval::{Claims, Judgement, judge};
 use crate::connection::{RequestError, ServerQuestion, Told};
+use crate::form_defaults::with_defaults;
 use crate::in_flight::{InFlight, Step};
 use crate::names;
 use crate::result::{self, Telling};
@@ -283,7 +284,10 @@ impl RunningCall {
             return Vec::new();
         };
         let answer = match action {
-            ElicitationDecision::Accept => json!({"action": "accept", "content": content.unwrap_or_else(|| json!({}))}),
+            ElicitationDecision::Accept => {
+                let content = with_defaults(content, &question.params["requestedSchema"]);
+                json!({"action": "accept", "content": content})
+            }
             ElicitationDecision::Decline => json!({"action": "decline"}),
             ElicitationDecision::Cancel => json!({"action": "cancel"}),
         };

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use codex_config::{Env, McpAddress};
+use codex_login::ServerLogin;
 use codex_model::sse::Parser;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::authorization::Authorization;
 use crate::connection::{Connection, Notice, Outgoing, RequestError, Shared};
 use crate::rpc::{self, Incoming};
 
@@ -48,6 +50,7 @@ struct Link {
     client: Client,
     url: Url,
     headers: HeaderMap,
+    authorization: Authorization,
     /// The name of the session, if the server keeps one, and the version of the protocol.
     session: Mutex<(Option<HeaderValue>, Option<HeaderValue>)>,
     /// Open requests, by number.
@@ -68,6 +71,7 @@ impl Outgoing for Queue {
 pub(crate) fn start(
     address: &McpAddress,
     env: &Env,
+    login: Option<ServerLogin>,
 ) -> Result<(HttpSession, Connection, mpsc::Receiver<Notice>), String> {
     let url = Url::parse(&address.url).map_err(|error| format!("`{}` is no address: {error}", address.url))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -77,6 +81,7 @@ pub(crate) fn start(
         client: client(&url, env)?,
         url,
         headers: headers(address, env)?,
+        authorization: Authorization(login),
         session: Mutex::default(),
         open: Mutex::default(),
         is_lost: AtomicBool::new(false),
@@ -95,7 +100,8 @@ impl HttpSession {
         let session = lock(&self.link.session).0.clone();
         if let Some(session) = session {
             let farewell = self.link.client.delete(self.link.url.clone()).headers(self.link.headers.clone());
-            let _: Result<_, _> = timeout(FAREWELL, farewell.header(SESSION, session).send()).await;
+            let farewell = self.link.authorization.send(farewell.header(SESSION, session));
+            let _: Result<_, _> = timeout(FAREWELL, farewell).await;
         }
     }
 }
@@ -201,7 +207,7 @@ impl Link {
             }
             None => request = version.into_iter().fold(request, |request, version| request.header(VERSION, version)),
         }
-        let response = request.send().await.map_err(|error| codex_tools::full_message(&error.without_url()))?;
+        let response = self.authorization.send(request).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -210,8 +216,8 @@ impl Link {
             self.is_lost.store(true, Ordering::Relaxed);
         }
         let hint = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "; check its token or log in",
-            _ => "",
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => format!("; {}", self.authorization.hint()),
+            _ => String::new(),
         };
         let page = limited(response, MOST_PAGE).await.unwrap_or_default();
         let shown: String = String::from_utf8_lossy(&page).chars().take(MOST_SHOWN).collect();

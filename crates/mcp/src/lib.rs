@@ -9,10 +9,13 @@
 //! [`ThreadServers`]: codex_tools::servers::ThreadServers
 
 mod approval;
+mod authorization;
 mod call;
 mod connection;
+mod form_defaults;
 mod http;
 mod in_flight;
+mod logins;
 mod names;
 mod pool;
 mod private_file;

@@ -5,9 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use codex_config::{Env, Home, McpServer};
-use codex_tools::servers::{ServerScope, ThreadServers, ToolServers};
+use codex_config::{AccountError, BegunLogin, Env, Home, McpLoginConfig, McpServer};
+use codex_login::{ServerLogin, ServerLogins};
+use codex_tools::servers::{ServerLoginRequest, ServerScope, ThreadServers, ToolServers};
+use futures_util::future::BoxFuture;
 
+use crate::logins::{self, WaitingLogins};
 use crate::server::{Lease, Recipe, Server};
 use crate::thread_servers::ServerSet;
 
@@ -16,11 +19,13 @@ pub struct McpServers {
     pool: Arc<Pool>,
     /// The servers of each thread, to reload them.
     sets: Mutex<Vec<Weak<ServerSet>>>,
+    waiting: Arc<WaitingLogins>,
 }
 
 /// The servers that run, by the digest of everything that makes them.
 pub(crate) struct Pool {
     env: Env,
+    logins: ServerLogins,
     servers: Mutex<HashMap<String, Arc<Server>>>,
 }
 
@@ -28,7 +33,9 @@ impl McpServers {
     /// No servers yet; `env` has the variables that are passed on.
     #[must_use]
     pub fn new(env: Env) -> Self {
-        Self { pool: Arc::new(Pool { env, servers: Mutex::default() }), sets: Mutex::default() }
+        let logins = ServerLogins::new(&env);
+        let pool = Arc::new(Pool { env, logins, servers: Mutex::default() });
+        Self { pool, sets: Mutex::default(), waiting: Arc::default() }
     }
 }
 
@@ -57,12 +64,37 @@ impl ToolServers for McpServers {
         };
         sets.iter().try_for_each(|set| set.reload())
     }
+
+    fn log_in(
+        &self,
+        scope: ServerScope,
+        request: ServerLoginRequest,
+    ) -> BoxFuture<'static, Result<BegunLogin, AccountError>> {
+        let (pool, waiting) = (Arc::clone(&self.pool), Arc::clone(&self.waiting));
+        Box::pin(async move {
+            let name = request.name.clone();
+            let refused = |message| AccountError { message, is_internal: false };
+            let servers = scope.config.mcp_servers(scope.home.user_dir());
+            let server = servers.iter().find(|server| server.name == name);
+            let server = server.ok_or_else(|| refused(format!("No MCP server named '{name}' found.")))?;
+            let login = pool.login(&scope.home, scope.config.mcp_login(), server);
+            let login = login
+                .ok_or_else(|| refused("OAuth login is only supported for streamable HTTP servers.".to_owned()))?;
+            logins::begin(waiting, login, request, move || pool.logged_in(&name)).await
+        })
+    }
 }
 
 impl Pool {
     /// The server of a configuration, started if it does not run.
-    pub(crate) fn lease(self: &Arc<Self>, config: &McpServer, cwd: &Path, home: &Home) -> Lease {
-        let recipe = Recipe { config: config.clone(), cwd: cwd.to_owned(), env: self.env.clone() };
+    pub(crate) fn lease(
+        self: &Arc<Self>,
+        config: &McpServer,
+        cwd: &Path,
+        home: &Home,
+        login: Option<ServerLogin>,
+    ) -> Lease {
+        let recipe = Recipe { config: config.clone(), cwd: cwd.to_owned(), env: self.env.clone(), login };
         let key = recipe.digest();
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(server) = servers.get(&key) {
@@ -87,6 +119,16 @@ impl Pool {
             }
         });
         lease
+    }
+
+    /// The login to a server, if a person can log in there.
+    pub(crate) fn login(&self, home: &Home, settings: McpLoginConfig, config: &McpServer) -> Option<ServerLogin> {
+        self.logins.to(home, settings, config)
+    }
+
+    fn logged_in(&self, name: &str) {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        servers.values().for_each(|server| server.logged_in(name));
     }
 
     /// Forgets a server, unless a thread has begun to use it meanwhile; says whether it is forgotten.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use codex_config::{Env, McpServer, McpTransport};
+use codex_login::ServerLogin;
 use codex_wire::mcp::Tool;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -52,6 +53,8 @@ pub(crate) struct Recipe {
     /// The working directory, unless the configuration names one.
     pub(crate) cwd: PathBuf,
     pub(crate) env: Env,
+    /// The login to it, if a person can log in there.
+    pub(crate) login: Option<ServerLogin>,
 }
 
 impl Recipe {
@@ -70,7 +73,9 @@ impl Recipe {
                 );
             }
             McpTransport::Http(address) => {
-                parts.extend(["http".to_owned(), address.url.clone()]);
+                // Servers with different names have different logins.
+                let name = self.login.as_ref().map(|_| self.config.name.clone());
+                parts.extend(["http".to_owned(), address.url.clone(), name.unwrap_or_default()]);
                 parts.extend(address.bearer_token_env_var.clone());
                 parts.extend(
                     address.http_headers.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]),
@@ -182,6 +187,18 @@ impl Server {
         self.threads.send_modify(|threads| *threads += 1);
         self.try_again();
         Lease(Arc::clone(self))
+    }
+
+    /// The login to it, if a person can log in there.
+    pub(crate) fn login(&self) -> Option<&ServerLogin> {
+        self.recipe.login.as_ref()
+    }
+
+    /// Somebody has logged in to the server of this name, so one that has failed may start now.
+    pub(crate) fn logged_in(&self, name: &str) {
+        if self.recipe.config.name == name {
+            self.try_again();
+        }
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -320,11 +337,11 @@ impl Server {
     }
 
     fn connect(&self) -> Result<(Transport, Connection, mpsc::Receiver<Notice>), String> {
-        let Recipe { config, cwd, env } = &self.recipe;
+        let Recipe { config, cwd, env, login } = &self.recipe;
         let connected = match &config.transport {
             McpTransport::Stdio(program) => stdio::start(program, cwd, env)
                 .map(|(process, connection, notices)| (Transport::Process(Box::new(process)), connection, notices)),
-            McpTransport::Http(address) => http::start(address, env)
+            McpTransport::Http(address) => http::start(address, env, login.clone())
                 .map(|(session, connection, notices)| (Transport::Http(session), connection, notices)),
         };
         connected.map_err(|why| format!("MCP client for `{}` failed to start: {why}", config.name))

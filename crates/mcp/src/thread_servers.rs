@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use codex_config::{Config, Home, McpServer, McpTransport};
+use codex_config::{Config, Home, McpServer};
 use codex_log::Body;
 use codex_tools::registry::{Tool, ToolSource};
 use codex_tools::servers::{Reload, ServerScope, ServerState, ServerStatus, ThreadServers};
@@ -104,8 +104,10 @@ impl ServerSet {
 
     /// Takes the servers of a configuration. Those that stay the same go on running.
     fn configure(&self, config: &Config) {
-        let lease =
-            |config: &McpServer| config.is_enabled.then(|| Arc::new(self.pool.lease(config, &self.cwd, &self.home)));
+        let lease = |server: &McpServer| {
+            let login = self.pool.login(&self.home, config.mcp_login(), server);
+            server.is_enabled.then(|| Arc::new(self.pool.lease(server, &self.cwd, &self.home, login)))
+        };
         let servers = config.mcp_servers(self.home.user_dir());
         let all: Vec<Slot> =
             servers.into_iter().map(|config| Slot { lease: lease(&config), config: Arc::new(config) }).collect();
@@ -275,10 +277,6 @@ pub(crate) async fn entries<T: serde::de::DeserializeOwned>(ready: &Ready, metho
 
 async fn status(slot: Slot) -> ServerStatus {
     let config = &slot.config;
-    let auth = match &config.transport {
-        McpTransport::Http(address) if address.bearer_token_env_var.is_some() => McpAuthStatus::BearerToken,
-        McpTransport::Http(_) | McpTransport::Stdio(_) => McpAuthStatus::Unsupported,
-    };
     let mut status = ServerStatus {
         name: config.name.clone(),
         state: ServerState::Disabled,
@@ -287,7 +285,7 @@ async fn status(slot: Slot) -> ServerStatus {
         names: std::collections::BTreeMap::new(),
         resources: Vec::new(),
         resource_templates: Vec::new(),
-        auth,
+        auth: if config.has_bearer_token() { McpAuthStatus::BearerToken } else { McpAuthStatus::Unsupported },
     };
     let Some(server) = slot.server() else { return status };
     match server.ready(config.startup_timeout).await {
@@ -301,6 +299,13 @@ async fn status(slot: Slot) -> ServerStatus {
         }
         Err(_) if matches!(server.phase(), Phase::Starting) => status.state = ServerState::Starting,
         Err(why) => status.state = ServerState::Failed(why),
+    }
+    if let Some(login) = server.login() {
+        status.auth = match login.is_logged_in().await {
+            true => McpAuthStatus::OAuth,
+            false if login.is_asked_for() => McpAuthStatus::NotLoggedIn,
+            false => McpAuthStatus::Unsupported,
+        };
     }
     status
 }

@@ -61,7 +61,7 @@ use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{
     ListMcpServerStatusParams, ListMcpServerStatusResponse, McpResourceReadParams, McpResourceReadResponse,
-    McpServerToolCallParams, McpServerToolCallResponse,
+    McpServerOauthLoginParams, McpServerOauthLoginResponse, McpServerToolCallParams, McpServerToolCallResponse,
 };
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
@@ -338,6 +338,8 @@ methods! { $
     PermissionProfileList = "permissionProfile/list" (PermissionProfileListParams) -> PermissionProfileListResponse, Connection, "0.166";
     /// Lists MCP servers.
     McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Process, "0.65";
+    /// Begins a login to an MCP server. `mcpServer/oauthLogin/completed` tells how it ends.
+    McpServerOauthLogin = "mcpServer/oauth/login" (McpServerOauthLoginParams) -> McpServerOauthLoginResponse, Process, "0.65";
     /// Calls a tool of an MCP server of a thread. The model does not see it.
     McpServerToolCall = "mcpServer/tool/call" (McpServerToolCallParams) -> McpServerToolCallResponse, Process, "0.105";
     /// Reads a resource of an MCP server.

@@ -256,7 +256,7 @@ fn refused() -> IssuerAnswer {
     IssuerAnswer::json(400, json!({"error": "invalid_grant"}))
 }
 
-fn challenge(verifier: &str) -> String {
+pub(crate) fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }
 
@@ -264,7 +264,7 @@ fn from_json(body: &[u8]) -> BTreeMap<String, String> {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-fn from_form(text: &str) -> BTreeMap<String, String> {
+pub(crate) fn from_form(text: &str) -> BTreeMap<String, String> {
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), decoded(value))).collect()
 }

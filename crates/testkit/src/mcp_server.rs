@@ -88,8 +88,7 @@ async fn while_connected(server: &Mutex<Server>, mut wire: Wire) -> std::io::Res
         } else {
             let answers = {
                 let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
-                server.receive(&message);
-                std::mem::take(&mut server.out)
+                server.answers(&message)
             };
             match &answers[..] {
                 [] => (202, "text/plain", String::new()),
@@ -112,7 +111,9 @@ async fn while_connected(server: &Mutex<Server>, mut wire: Wire) -> std::io::Res
     }
 }
 
-struct Server {
+/// The server itself, without a way to it.
+#[derive(Debug, Default)]
+pub(crate) struct Server {
     mode: String,
     /// The first request.
     first: Option<String>,
@@ -138,6 +139,12 @@ fn text(text: &str) -> Value {
 impl Server {
     fn new(mode: String) -> Self {
         Self { mode, first: None, extra: false, cancelled: 0, asked: None, out: Vec::new() }
+    }
+
+    /// The messages that a message is answered with.
+    pub(crate) fn answers(&mut self, message: &Value) -> Vec<Value> {
+        self.receive(message);
+        std::mem::take(&mut self.out)
     }
 
     fn receive(&mut self, message: &Value) {

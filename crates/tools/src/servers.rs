@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use codex_config::{Config, Home};
+use codex_config::{AccountError, BegunLogin, Config, Home};
 use codex_log::Body;
 use codex_wire::event::McpListToolsResponseEvent;
 use codex_wire::mcp::{CallToolResult, McpAuthStatus, Resource, ResourceTemplate, Tool};
@@ -44,12 +45,28 @@ pub struct ServerAccess {
     pub reload: Option<Reload>,
 }
 
+/// The wishes of a user who logs in to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerLoginRequest {
+    pub name: String,
+    /// The scopes, in place of those of the configuration and of the server.
+    pub scopes: Option<Vec<String>>,
+    /// The time limit for the user.
+    pub timeout: Option<Duration>,
+}
+
 /// Runs servers of tools, and shares them between threads.
 pub trait ToolServers: Send + Sync + fmt::Debug {
     /// The servers of a thread. Those that do not run are started in the background. It needs a runtime.
     fn open(&self, scope: ServerScope) -> Arc<dyn ThreadServers>;
     /// Reads the configuration of all threads again. Servers that are no longer configured end, new ones start.
     fn reload(&self) -> Result<(), String>;
+    /// Begins a login to a server, which goes on by itself. Another one to the same server is given up.
+    fn log_in(
+        &self,
+        scope: ServerScope,
+        request: ServerLoginRequest,
+    ) -> BoxFuture<'static, Result<BegunLogin, AccountError>>;
 }
 
 /// The servers of one thread, as a source of tools. They may end when it is dropped.

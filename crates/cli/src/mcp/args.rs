@@ -34,6 +34,19 @@ pub(crate) enum McpCommand {
         /// Name of the server
         name: String,
     },
+    /// Log in to an MCP server with OAuth, in a browser
+    Login {
+        /// Name of the server
+        name: String,
+        /// Scopes to request, separated by commas, in place of those of the configuration and of the server
+        #[arg(long, value_name = "SCOPE,SCOPE", value_delimiter = ',')]
+        scopes: Vec<String>,
+    },
+    /// Log out of an MCP server: remove its stored credentials
+    Logout {
+        /// Name of the server
+        name: String,
+    },
     /// Serve as `mcp-server` does, with the conversations of 0.42 on the same stream
     #[command(hide = true)]
     Serve,
@@ -53,6 +66,12 @@ pub(crate) struct AddArgs {
     /// Environment variable with the bearer token for the address
     #[arg(long, value_name = "ENV_VAR", requires = "url", conflicts_with = "command")]
     pub(crate) bearer_token_env_var: Option<String>,
+    /// Client id for logins to the address
+    #[arg(long, value_name = "CLIENT_ID", requires = "url", conflicts_with = "command")]
+    pub(crate) oauth_client_id: Option<String>,
+    /// Name of the address in requests for tokens
+    #[arg(long, value_name = "RESOURCE", requires = "url", conflicts_with = "command")]
+    pub(crate) oauth_resource: Option<String>,
     /// Command that starts the server, with its arguments
     #[arg(last = true, required_unless_present = "url", num_args = 1..)]
     pub(crate) command: Vec<String>,

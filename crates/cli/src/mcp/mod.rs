@@ -2,6 +2,7 @@
 //! 0.42 did.
 
 pub(crate) mod args;
+mod logins;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +11,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use codex_config::{
-    Config, ConfigEdit, Env, Home, McpAddress, McpProgram, McpServer, McpTransport, Overrides, Secret, UserConfig,
+    Config, ConfigEdit, Env, Home, McpAddress, McpProgram, McpServer, McpTransport, Secret, UserConfig,
     Value as Setting, WriteRequest,
 };
 use serde_json::{Map, Value, json};
 
 use self::args::{AddArgs, McpArgs, McpCommand};
+use self::logins::AuthState;
 use crate::args::{Args, Shared};
 use crate::{console, mcp_server};
 
@@ -34,8 +36,12 @@ pub(crate) fn run(shared: &Shared, args: McpArgs) -> anyhow::Result<ExitCode> {
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
     match form {
-        McpCommand::List { json } => list(&load(&home, &env, &overrides)?, json)?,
-        McpCommand::Get { name, json } => get(&load(&home, &env, &overrides)?, &name, json)?,
+        McpCommand::List { json } => list(&Config::load(&home, &env, &overrides)?, &home, &env, json)?,
+        McpCommand::Get { name, json } => get(&load(&Config::load(&home, &env, &overrides)?, &env), &name, json)?,
+        McpCommand::Login { name, scopes } => {
+            logins::log_in(&Config::load(&home, &env, &overrides)?, &home, &env, &name, scopes)?;
+        }
+        McpCommand::Logout { name } => logins::log_out(&Config::load(&home, &env, &overrides)?, &home, &env, &name)?,
         McpCommand::Add(add) => put(&UserConfig::new(&home, &env, &overrides), add)?,
         McpCommand::Remove { name } => remove(&UserConfig::new(&home, &env, &overrides), &name)?,
         McpCommand::Serve => {}
@@ -64,11 +70,10 @@ struct Times {
     tool: Option<f64>,
 }
 
-fn load(home: &Home, env: &Env, overrides: &Overrides) -> anyhow::Result<Vec<Listed>> {
-    let config = Config::load(home, env, overrides)?;
+fn load(config: &Config, env: &Env) -> Vec<Listed> {
     let user_dir = env.text("HOME").map(PathBuf::from);
     let servers = config.mcp_servers(user_dir.as_deref()).into_iter();
-    Ok(servers.map(|server| Listed { times: times(&config, &server), server }).collect())
+    servers.map(|server| Listed { times: times(config, &server), server }).collect()
 }
 
 fn times(config: &Config, server: &McpServer) -> Times {
@@ -80,17 +85,21 @@ fn times(config: &Config, server: &McpServer) -> Times {
     }
 }
 
-fn list(servers: &[Listed], is_json: bool) -> anyhow::Result<()> {
+fn list(config: &Config, home: &Home, env: &Env, is_json: bool) -> anyhow::Result<()> {
+    let servers = load(config, env);
+    let configs: Vec<McpServer> = servers.iter().map(|listed| listed.server.clone()).collect();
+    let states = logins::states(config, home, env, &configs)?;
+    let servers: Vec<_> = servers.into_iter().zip(states).collect();
     let mut out = console::out();
     if is_json {
-        let listed: Vec<Value> = servers.iter().map(for_programs).collect();
+        let listed: Vec<Value> = servers.iter().map(|(listed, auth)| for_programs(listed, *auth)).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&listed)?)?;
         return Ok(());
     }
     let mut programs = vec![["Name", "Command", "Args", "Env", "Cwd", "Status", "Auth"].map(str::to_owned)];
     let mut addresses = vec![["Name", "Url", "Bearer Token Env Var", "Status", "Auth"].map(str::to_owned)];
-    for Listed { server, .. } in servers {
-        let (name, auth) = (server.name.clone(), auth(server).1.to_owned());
+    for (Listed { server, .. }, auth) in &servers {
+        let (name, auth) = (server.name.clone(), auth.title().to_owned());
         let status = if server.is_enabled { "enabled" } else { "disabled" }.to_owned();
         match &server.transport {
             McpTransport::Stdio(program) => {
@@ -175,10 +184,10 @@ fn get(servers: &[Listed], name: &str, is_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn for_programs(Listed { server, times }: &Listed) -> Value {
+fn for_programs(Listed { server, times }: &Listed, auth: AuthState) -> Value {
     let mut shown = described(server);
     add_times(&mut shown, times);
-    shown.insert("auth_status".to_owned(), auth(server).0.into());
+    shown.insert("auth_status".to_owned(), auth.name().into());
     Value::Object(shown)
 }
 
@@ -209,14 +218,6 @@ fn revealed(values: &BTreeMap<String, Secret>) -> Option<BTreeMap<&String, &str>
     (!values.is_empty()).then(revealed)
 }
 
-/// The authentication of requests to a server, for programs and for people.
-fn auth(server: &McpServer) -> (&'static str, &'static str) {
-    match &server.transport {
-        McpTransport::Http(address) if address.bearer_token_env_var.is_some() => ("bearer_token", "Bearer token"),
-        _ => ("unsupported", "Unsupported"),
-    }
-}
-
 /// The variables of a program, without their values.
 fn variables(program: &McpProgram) -> String {
     joined(program.env.keys().chain(&program.env_vars).map(|name| format!("{name}=*****")))
@@ -231,7 +232,7 @@ fn or_dash(text: String) -> String {
 }
 
 fn put(config: &UserConfig<'_>, add: AddArgs) -> anyhow::Result<()> {
-    let AddArgs { name, env, url, bearer_token_env_var, command } = add;
+    let AddArgs { name, env, url, bearer_token_env_var, oauth_client_id, oauth_resource, command } = add;
     check_name(&name)?;
     let mut server = Map::new();
     let mut words = command.into_iter();
@@ -247,6 +248,8 @@ fn put(config: &UserConfig<'_>, add: AddArgs) -> anyhow::Result<()> {
     }
     server.extend(url.map(|url| ("url".to_owned(), url.into())));
     server.extend(bearer_token_env_var.map(|variable| ("bearer_token_env_var".to_owned(), variable.into())));
+    server.extend(oauth_client_id.map(|id| ("oauth".to_owned(), json!({"client_id": id}))));
+    server.extend(oauth_resource.map(|resource| ("oauth_resource".to_owned(), resource.into())));
     config.write(&WriteRequest::of([ConfigEdit::set(format!("mcp_servers.{name}"), Value::Object(server))]))?;
     writeln!(console::out(), "Added global MCP server '{name}'.")?;
     Ok(())

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use codex_testkit::{ProtectedOptions, ProtectedServer};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -259,4 +260,70 @@ fn addresses_that_should_not_be_served_over_http_are_refused() {
         let run = Place::new().run(&[&["mcp-server"], words].concat(), "");
         assert!(run.code != Some(0) && run.stderr.contains(why), "{words:?}: {}", run.stderr);
     }
+}
+
+#[test]
+fn a_login_to_a_server_is_stored_listed_and_removed() {
+    let server = ProtectedServer::serve(ProtectedOptions::default());
+    let config = format!("[mcp_servers.web]\nurl = '{}'\n[mcp_servers.local]\ncommand = 'x'\n", server.mcp_url());
+    let place = Place::new().file("home/config.toml", &config);
+    let state = || {
+        let listed: Value =
+            serde_json::from_str(&place.run(&["mcp", "list", "--json"], "").stdout).expect("it is JSON");
+        listed.as_array().into_iter().flatten().map(|server| server["auth_status"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(state(), ["unsupported", "not_logged_in"]);
+    assert!(place.run(&["mcp", "list"], "").stdout.contains("enabled  Not logged in"));
+
+    let mut login = place.start(&["mcp", "login", "web", "--scopes", "a,b"]);
+    let page = login.line_with("/authorize?");
+    assert_eq!(server.visit(page.trim()), "HTTP/1.1 200 OK");
+    let login = login.wait();
+    assert_eq!(login.code, Some(0), "{}", login.stderr);
+    assert!(login.stdout.ends_with("Successfully logged in to MCP server 'web'.\n"), "{}", login.stdout);
+    assert_eq!((server.asked()["scope"].as_str(), state()), ("a b", vec![json!("unsupported"), json!("o_auth")]));
+
+    check(&place.run(&["mcp", "logout", "web"], ""), expect!["Removed OAuth credentials for 'web'.\n"]);
+    check(&place.run(&["mcp", "logout", "web"], ""), expect!["No OAuth credentials stored for 'web'.\n"]);
+    assert_eq!((server.revoked().len(), place.path("home/.credentials.json").exists()), (1, false));
+    let said = format!("{}{}", login.stdout, login.stderr);
+    for secret in server.secrets() {
+        assert!(!said.contains(&secret), "{secret} in {said}");
+    }
+}
+
+#[test]
+fn the_client_of_logins_is_added_with_the_server() {
+    let place = Place::new();
+    let add =
+        ["mcp", "add", "web", "--url", "https://a.example/mcp", "--oauth-client-id", "me", "--oauth-resource", "r"];
+    check(&place.run(&add, ""), expect!["Added global MCP server 'web'.\n"]);
+    let written = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    expect![[r#"
+        [mcp_servers.web]
+        url = "https://a.example/mcp"
+        oauth_resource = "r"
+
+        [mcp_servers.web.oauth]
+        client_id = "me"
+    "#]]
+    .assert_eq(&written);
+}
+
+#[test]
+fn a_login_that_is_impossible_says_why() {
+    let place = Place::new().file("home/config.toml", SERVERS);
+    let error = |args: &[&str]| {
+        let run = place.run(args, "");
+        assert_eq!(run.code, Some(1));
+        run.stderr
+    };
+    assert_eq!(error(&["mcp", "login", "x"]), "error: No MCP server named 'x' found in configuration.\n");
+    let stdio = error(&["mcp", "login", "full"]);
+    assert_eq!(stdio, "error: OAuth login is only supported for streamable HTTP servers.\n");
+    let token = error(&["mcp", "login", "web"]);
+    assert_eq!(token, "error: 'web' has a token in config.toml, which is used in place of a login.\n");
+    let place = Place::new().file("home/config.toml", "[mcp_servers.far]\nurl = 'http://far.example/mcp'\n");
+    let far = place.run(&["mcp", "login", "far"], "");
+    assert_eq!(far.stderr, "error: http://far.example/mcp is neither https nor on the machine of the server\n");
 }

@@ -141,7 +141,7 @@ fn a_home_of_0_77_is_audited() {
             12 hide_agent_reasoning: ok
             13 check_for_update_on_startup: moot: this release never looks for updates
             14 cli_auth_credentials_store: ok
-            15 mcp_oauth_credentials_store: `mcp_oauth_credentials_store` has no effect: logging in to MCP servers is not supported yet
+            15 mcp_oauth_credentials_store: ok
             16 project_doc_fallback_filenames: ok
             19 sandbox_workspace_write.network_access: ok
             20 sandbox_workspace_write.writable_roots: ok

@@ -13,7 +13,7 @@ fn sent_to(world: &World, login: &BrowserLogin) -> String {
 }
 
 /// Opens an address of this machine and gives the status.
-async fn open(url: &str) -> u16 {
+pub(crate) async fn open(url: &str) -> u16 {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_at(rest.find('/').unwrap());
     let port = host.rsplit(':').next().unwrap();

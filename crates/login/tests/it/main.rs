@@ -7,6 +7,7 @@ mod canary;
 mod device;
 mod external;
 mod network;
+mod oauth;
 mod real_issuer;
 mod renewal;
 mod store;

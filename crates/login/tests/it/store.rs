@@ -10,13 +10,13 @@ use crate::world::World;
 
 /// A keyring in memory. It can be locked, or missing.
 #[derive(Default)]
-struct MemoryKeyring {
+pub(crate) struct MemoryKeyring {
     secrets: Mutex<BTreeMap<String, String>>,
     failure: Mutex<Option<KeyringError>>,
 }
 
 impl MemoryKeyring {
-    fn fail(&self, failure: Option<KeyringError>) {
+    pub(crate) fn fail(&self, failure: Option<KeyringError>) {
         *self.failure.lock().unwrap() = failure;
     }
 
@@ -24,7 +24,7 @@ impl MemoryKeyring {
         self.failure.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.secrets.lock().unwrap().len()
     }
 }
@@ -55,7 +55,7 @@ fn world(kind: CredentialsStore) -> (World, Arc<MemoryKeyring>) {
     (world, keyring)
 }
 
-fn absent() -> KeyringError {
+pub(crate) fn absent() -> KeyringError {
     KeyringError::Absent("no bus".to_owned())
 }
 

@@ -46,7 +46,7 @@ impl Transport for Line {
                 }
             };
             let answer = self.issuer.answer(method, target, is_json, &body);
-            Ok(Answer { status: answer.status, body: answer.body.to_string().into_bytes() })
+            Ok(Answer { status: answer.status, body: answer.body.to_string().into_bytes(), challenges: Vec::new() })
         })
     }
 }

@@ -32,7 +32,12 @@ async fn a_server_that_refuses_us_fails_with_its_words() {
     let (url, server) = serve_http().await;
     let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\n"));
     let error = world.thread().until("failed").await.expect("it says why");
-    assert!(error.contains("401") && error.contains("check its token") && error.contains("who are you?"), "{error}");
+    assert!(
+        error.contains("401")
+            && error.contains("run `codex mcp login s`, or set its token")
+            && error.contains("who are you?"),
+        "{error}"
+    );
     let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\nbearer_token_env_var = 'NO_SUCH_VARIABLE'\n"));
     let thread = world.thread();
     let error = thread.until("failed").await.expect("it says why");

@@ -4,6 +4,7 @@
 
 mod calls;
 mod http;
+mod oauth;
 mod servers;
 mod world;
 

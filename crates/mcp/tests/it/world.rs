@@ -145,6 +145,12 @@ impl World {
         ThreadOf { servers, lifecycle, cx }
     }
 
+    /// The servers as a client of the program sees them.
+    pub(crate) fn scope(&self) -> ServerScope {
+        let home = self.home();
+        ServerScope { config: load(&home), home, cwd: self.folder.path().to_owned(), reload: None }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

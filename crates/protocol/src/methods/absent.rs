@@ -24,7 +24,7 @@ const CLOUD: &[(&str, &str)] = &[
 
 /// Prefixes of methods of other releases that this one does not have.
 const ABSENT: &[(&str, &str)] = &[
-    ("mcpServer/", "this release knows tools and resources of MCP servers, and no logins or events"),
+    ("mcpServer/", "this release knows tools, resources and logins of MCP servers, and no events"),
     ("externalAgentConfig/", "this release takes over no settings of other agents"),
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),

@@ -141,6 +141,11 @@ pub struct McpServerOauthLoginCompletedNotification {
     /// The reason for the failure.
     #[serde(default)]
     pub error: Option<String>,
+    #[serde(default)]
+    pub login_id: Option<String>,
+    /// The thread that the login was begun for.
+    #[serde(default)]
+    pub thread_id: Option<String>,
 }
 
 spelled! {

@@ -17,7 +17,9 @@ use super::empty::Empty;
 use super::fs::FsChangedNotification;
 use super::goal::ThreadGoalUpdated;
 use super::item::{FileUpdateChange, TimedItem};
-use super::mcp_status::{McpServerStatusUpdatedNotification, McpToolCallProgressNotification};
+use super::mcp_status::{
+    McpServerOauthLoginCompletedNotification, McpServerStatusUpdatedNotification, McpToolCallProgressNotification,
+};
 use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
@@ -144,6 +146,8 @@ notifications! {
 
     /// A login is complete or has failed.
     "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
+    /// A login to an MCP server is complete or has failed.
+    "mcpServer/oauthLogin/completed" => McpServerOauthLoginCompleted(McpServerOauthLoginCompletedNotification),
     /// The login has changed.
     "account/updated" => AccountUpdated(AccountUpdatedNotification),
     /// The same for older clients.

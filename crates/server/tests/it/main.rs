@@ -19,6 +19,7 @@ mod app_known_threads;
 mod app_known_ways;
 mod app_limits;
 mod app_mcp;
+mod app_mcp_login;
 mod app_methods;
 mod app_order;
 mod app_restarts;

@@ -181,7 +181,7 @@ fn changed(auth_method: Option<AuthMode>) -> ServerNotification {
     ServerNotification::AuthStatusChange(AuthStatusChangeNotification { auth_method })
 }
 
-fn refused(error: AccountError) -> ErrorObject {
+pub(super) fn refused(error: AccountError) -> ErrorObject {
     if error.is_internal { ErrorObject::internal(error.message) } else { ErrorObject::invalid(error.message) }
 }
 

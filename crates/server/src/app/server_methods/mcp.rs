@@ -1,25 +1,30 @@
 //! MCP servers: their state and their tools and resources, and calls and reads for clients.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::mcp_status::{
     ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpResourceReadParams,
-    McpResourceReadResponse, McpServerConnectionStatus, McpServerStatus, McpServerStatusDetail,
+    McpResourceReadResponse, McpServerConnectionStatus, McpServerOauthLoginCompletedNotification,
+    McpServerOauthLoginParams, McpServerOauthLoginResponse, McpServerStatus, McpServerStatusDetail,
     McpServerToolCallParams, McpServerToolCallResponse,
 };
+use codex_protocol::v2::notification::ServerNotification;
 use codex_thread::Thread;
-use codex_tools::servers::{ServerScope, ServerState, ServerStatus, ThreadServers};
+use codex_tools::servers::{ServerLoginRequest, ServerScope, ServerState, ServerStatus, ThreadServers};
 use codex_wire::mcp::{McpAuthStatus as Auth, McpInvocation};
 
+use super::account::refused;
 use super::pagination::page;
 use crate::app::connection::Connection;
 use crate::app::dispatch::serve;
-use crate::app::stored_threads::parse_name;
+use crate::app::stored_threads::{parse_name, tell_all};
 
 serve! {
     waits {
         McpServerStatusList => list,
+        McpServerOauthLogin => log_in,
         McpServerToolCall => call,
         McpResourceRead => read,
     }
@@ -27,9 +32,13 @@ serve! {
 
 /// The configured servers, as a thread in the working directory of this program would have them.
 fn configured(connection: &Connection) -> Result<Option<Arc<dyn ThreadServers>>, ErrorObject> {
+    let servers = connection.host.start.servers.as_ref();
+    servers.map(|servers| Ok(servers.open(scope(connection)?))).transpose()
+}
+
+fn scope(connection: &Connection) -> Result<ServerScope, ErrorObject> {
     let (config, start) = (connection.host.config()?, &connection.host.start);
-    let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
-    Ok(start.servers.as_ref().map(|servers| servers.open(ServerScope { config, home, cwd, reload: None })))
+    Ok(ServerScope { config, home: start.config.home().clone(), cwd: start.cwd.clone(), reload: None })
 }
 
 fn thread(connection: &Connection, name: &str) -> Result<Thread, ErrorObject> {
@@ -60,10 +69,12 @@ async fn list(
 }
 
 fn shown(server: ServerStatus, is_brief: bool) -> McpServerStatus {
+    let is_login_missing = server.auth == Auth::NotLoggedIn;
     let (runtime, tools_error) = match server.state {
         ServerState::Disabled => (McpServerConnectionStatus::Disabled, None),
         ServerState::Starting => (McpServerConnectionStatus::Starting, None),
         ServerState::Connected => (McpServerConnectionStatus::Connected, None),
+        ServerState::Failed(why) if is_login_missing => (McpServerConnectionStatus::AuthenticationRequired, Some(why)),
         ServerState::Failed(why) => (McpServerConnectionStatus::Failed, Some(why)),
     };
     McpServerStatus {
@@ -82,6 +93,28 @@ fn shown(server: ServerStatus, is_brief: bool) -> McpServerStatus {
         runtime_status: Some(runtime),
         tools_error,
     }
+}
+
+/// Begins a login. All clients are told how it ends.
+async fn log_in(
+    connection: &Arc<Connection>,
+    params: McpServerOauthLoginParams,
+) -> Result<McpServerOauthLoginResponse, ErrorObject> {
+    let McpServerOauthLoginParams { name, scopes, timeout_secs, thread_id } = params;
+    let timeout = timeout_secs.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs);
+    let Some(servers) = &connection.host.start.servers else {
+        return Err(ErrorObject::invalid(format!("No MCP server named '{name}' found.")));
+    };
+    let request = ServerLoginRequest { name: name.clone(), scopes, timeout };
+    let begun = servers.log_in(scope(connection)?, request).await.map_err(refused)?;
+    let (connection, login_id) = (Arc::clone(connection), Some(begun.id.clone()));
+    tokio::spawn(async move {
+        let error = begun.end.await.err().map(|error| error.message);
+        let ended =
+            McpServerOauthLoginCompletedNotification { name, success: error.is_none(), error, login_id, thread_id };
+        tell_all(&connection, &ServerNotification::McpServerOauthLoginCompleted(ended)).await;
+    });
+    Ok(McpServerOauthLoginResponse { authorization_url: begun.url, login_id: Some(begun.id) })
 }
 
 async fn call(
