@@ -129,8 +129,7 @@ impl Client {
     async fn log_in(&self) -> Result<(), String> {
         let request = ServerLoginRequest { name: "s".to_owned(), ..ServerLoginRequest::default() };
         let begun = self.all.log_in(self.scope.clone(), request).await.map_err(|error| error.message)?;
-        let page = timeout(PATIENCE, reqwest::get(&begun.url)).await.map_err(|_| "the login page is too slow")?;
-        page.map_err(|error| error.without_url().to_string())?;
+        timeout(PATIENCE, visit(&begun.url)).await.map_err(|_| "the login page is too slow")??;
         begun.end.await.map_err(|error| error.message)
     }
 
@@ -199,6 +198,20 @@ impl Client {
         drop((self.servers, self.all));
         tokio::task::yield_now().await;
     }
+}
+
+/// Opens the page of a login, and follows it back to this program.
+async fn visit(page: &str) -> Result<(), String> {
+    let mut next = Some(page.to_owned());
+    while let Some(address) = next {
+        let url = reqwest::Url::parse(&address).map_err(|error| error.to_string())?;
+        let client = codex_model::http_client(&url, PATIENCE, None).map_err(|error| error.to_string())?;
+        let response = client.get(url).send().await.map_err(|error| error.without_url().to_string())?;
+        // The client itself stays on one host.
+        let location = response.headers().get(reqwest::header::LOCATION);
+        next = location.and_then(|location| location.to_str().ok()).map(str::to_owned);
+    }
+    Ok(())
 }
 
 /// The arguments that the tools of the suite take.
