@@ -251,7 +251,7 @@ fn has_row(name: &str) -> bool {
     table::row(name).is_some_and(|row| row.id == name)
 }
 
-/// A model that the provider lists. OpenAI lists many that are not useful here.
+/// A model that the provider lists. `OpenAI` lists many that are not useful here.
 fn listed(name: &str, config: &Config) -> OfferedModel {
     let row = table::row(name).map(OfferedModel::from);
     OfferedModel {
