@@ -479,17 +479,17 @@ async fn no_debug_text_and_no_error_holds_a_secret() {
     let world = World::new(ProtectedOptions { auth_method: "client_secret_basic", ..ProtectedOptions::default() });
     let login = world.login();
     let pending = login.begin(LoginRequest::default()).await.unwrap();
-    let mut shown = format!("{pending:?} {login:?}");
+    let mut shown = vec![format!("{pending:?} {login:?}")];
     world.finish(pending).await.unwrap();
     let used = login.token().await.unwrap();
     world.server.void_refresh_tokens();
     let error = login.refused(used.as_ref(), Challenge::default()).await.unwrap_err();
-    shown += &format!("{error:?} {} {used:?}", error.in_full());
+    shown.push(format!("{error:?} {} {used:?}", error.in_full()));
     world.is_down.store(true, Ordering::Relaxed);
     let (_, told) = login.log_out().await.unwrap();
     let error = told.unwrap_err();
-    shown += &format!("{error:?} {}", error.in_full());
-    let secrets = world.server.secrets();
+    shown.push(format!("{error:?} {}", error.in_full()));
+    let (shown, secrets) = (shown.concat(), world.server.secrets());
     assert!(secrets.len() >= 4, "{secrets:?}");
     for secret in secrets {
         assert!(!shown.contains(&secret), "{secret} in {shown}");
