@@ -99,9 +99,9 @@ use crate::v2::turn_list::{
 pub trait Method: Sized + 'static {
     const NAME: &'static str;
     /// Its parameters.
-    type Params: DeserializeOwned + Send;
+    type Params: Serialize + DeserializeOwned + Send;
     /// Its response.
-    type Response: Serialize + Send;
+    type Response: Serialize + DeserializeOwned + Send;
 }
 
 /// The order in which requests are served.

@@ -83,7 +83,7 @@ pub(super) fn said(id: String, text: CreatedText) -> CreatedItem {
 
 /// Reasoning of the model.
 pub(super) fn thought(id: String, text: CreatedText) -> CreatedItem {
-    CreatedItem::Reasoning { id, purpose: "reasoning", text }
+    CreatedItem::Reasoning { id, purpose: "reasoning".into(), text }
 }
 
 /// The actions of a command. The newest release reports an unknown script as one unknown action.

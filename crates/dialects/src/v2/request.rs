@@ -20,12 +20,12 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
     match &asked.kind {
         QuestionKind::Command { argv, cwd, parsed, amendment } => {
             ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
-                kind: "command",
+                kind: "command".into(),
                 thread_id,
                 turn_id,
                 item_id,
                 started_at_ms: at_ms,
-                environment_id: "local",
+                environment_id: "local".into(),
                 reason,
                 command: command_line(argv),
                 cwd: cwd.clone(),
@@ -49,12 +49,12 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
         QuestionKind::Tool { invocation, .. } => {
             let argv = mcp_tool::argv(invocation);
             ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
-                kind: "command",
+                kind: "command".into(),
                 thread_id,
                 turn_id,
                 item_id,
                 started_at_ms: at_ms,
-                environment_id: "local",
+                environment_id: "local".into(),
                 reason,
                 command: command_line(&argv),
                 cwd: PathBuf::new(),

@@ -76,7 +76,7 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
     let name = id.to_string();
     Thread {
         environments: vec![Environment {
-            environment_id: "local",
+            environment_id: "local".into(),
             cwd: cwd.clone(),
             runtime_workspace_roots: vec![cwd.clone()],
         }],
@@ -84,7 +84,7 @@ fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
         id: name,
         preview: String::new(),
         ephemeral: false,
-        history_mode: "paginated",
+        history_mode: "paginated".into(),
         model_provider: String::new(),
         model: None,
         reasoning_effort: None,
@@ -136,7 +136,7 @@ pub fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> T
         sandbox: (&settings.sandbox_policy).into(),
         active_permission_profile: (),
         reasoning_effort: settings.effort.clone(),
-        multi_agent_mode: "explicitRequestOnly",
+        multi_agent_mode: "explicitRequestOnly".into(),
         resumed: None,
         thread,
     }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub use json::{BUNDLE_NAME, files as json_files};
 #[cfg(feature = "schema")]
-pub use tables::{Tables, describe};
+pub use tables::{Message, Tables, describe};
 pub use typescript::{bundle as typescript_bundle, files as typescript_files};
 
 /// The whole bundle, one definition per line.

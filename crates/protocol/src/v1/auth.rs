@@ -44,7 +44,7 @@ pub struct LoginApiKeyParams {
 }
 
 /// The answer of `loginChatGpt`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoginChatGptResponse {
@@ -55,7 +55,7 @@ pub struct LoginChatGptResponse {
 }
 
 /// The parameters of `cancelLoginChatGpt`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CancelLoginChatGptParams {

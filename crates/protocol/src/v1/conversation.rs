@@ -15,7 +15,7 @@ use crate::v2::thread::ThreadOptions;
 /// The parameters of `newConversation`, and the settings that can be changed when a conversation is resumed or forked.
 ///
 /// `includePlanTool` and `includeApplyPatchTool` of the first releases are ignored: both tools are always offered.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct NewConversationParams {
@@ -73,7 +73,7 @@ impl From<NewConversationParams> for ThreadOptions {
 }
 
 /// The answer of `newConversation`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewConversationResponse {
@@ -88,7 +88,7 @@ pub struct NewConversationResponse {
 }
 
 /// The parameters of `resumeConversation`. A history takes precedence over a path, and a path over an id.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResumeConversationParams {
@@ -104,7 +104,7 @@ pub struct ResumeConversationParams {
 }
 
 /// The parameters of `forkConversation`. A path takes precedence over an id.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForkConversationParams {
@@ -118,7 +118,7 @@ pub struct ForkConversationParams {
 }
 
 /// The answer of `resumeConversation` and `forkConversation`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationResumed {
@@ -133,7 +133,7 @@ pub struct ConversationResumed {
 }
 
 /// `sessionConfigured`: an existing conversation is ready.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionConfiguredNotification {
@@ -154,7 +154,7 @@ pub struct SessionConfiguredNotification {
 }
 
 /// The parameters of `listConversations`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListConversationsParams {
@@ -169,7 +169,7 @@ pub struct ListConversationsParams {
 }
 
 /// The answer of `listConversations`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ListConversationsResponse {
@@ -180,7 +180,7 @@ pub struct ListConversationsResponse {
 }
 
 /// The parameters of `getConversationSummary`: an id or a path.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct GetConversationSummaryParams {
@@ -193,14 +193,14 @@ pub struct GetConversationSummaryParams {
 }
 
 /// The answer of `getConversationSummary`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GetConversationSummaryResponse {
     pub summary: ConversationSummary,
 }
 
 /// A summary of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationSummary {
@@ -225,7 +225,7 @@ pub struct ConversationSummary {
 }
 
 /// The state of a repository. Its members are in snake case in every release.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversationGitInfo {
     /// The commit.
@@ -243,7 +243,7 @@ impl From<GitInfo> for ConversationGitInfo {
 }
 
 /// The parameters of `archiveConversation`, whose id and path must belong together.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveConversationParams {

@@ -10,7 +10,7 @@ use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
 /// `execCommandApproval`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExecCommandApprovalParams {
@@ -29,7 +29,7 @@ pub struct ExecCommandApprovalParams {
 }
 
 /// `applyPatchApproval`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplyPatchApprovalParams {
@@ -46,7 +46,7 @@ pub struct ApplyPatchApprovalParams {
 }
 
 /// The answer to either.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversationApprovalResponse {
     /// The answer.

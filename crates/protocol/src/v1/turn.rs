@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The parameters of `sendUserMessage`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SendUserMessageParams {
@@ -23,7 +23,7 @@ pub struct SendUserMessageParams {
 }
 
 /// The parameters of `sendUserTurn`: the input, and the settings of this turn and later ones.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SendUserTurnParams {
@@ -54,7 +54,7 @@ pub struct SendUserTurnParams {
 }
 
 /// The parameters of `interruptConversation`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterruptConversationParams {
@@ -64,7 +64,7 @@ pub struct InterruptConversationParams {
 }
 
 /// The answer of `interruptConversation`, when the turn has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InterruptConversationResponse {
@@ -73,7 +73,7 @@ pub struct InterruptConversationResponse {
 }
 
 /// The parameters of `addConversationListener`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AddConversationListenerParams {
@@ -86,7 +86,7 @@ pub struct AddConversationListenerParams {
 }
 
 /// The answer of `addConversationListener`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AddConversationListenerResponse {
@@ -95,7 +95,7 @@ pub struct AddConversationListenerResponse {
 }
 
 /// The parameters of `removeConversationListener`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RemoveConversationListenerParams {

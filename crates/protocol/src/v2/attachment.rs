@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A value that a client has attached to a thread.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachment {
@@ -20,7 +20,7 @@ pub struct ThreadAttachment {
 }
 
 /// `thread/attachment/add`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentAddParams {
@@ -35,7 +35,7 @@ pub struct ThreadAttachmentAddParams {
 }
 
 /// The response of `thread/attachment/add`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadAttachmentAddResponse {
     /// The current attachment.
@@ -45,7 +45,7 @@ pub struct ThreadAttachmentAddResponse {
 }
 
 /// Whether something was attached before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ThreadAttachmentAddOutcome {
@@ -56,7 +56,7 @@ pub enum ThreadAttachmentAddOutcome {
 }
 
 /// `thread/attachment/list`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentListParams {
@@ -71,7 +71,7 @@ pub struct ThreadAttachmentListParams {
 }
 
 /// The response of `thread/attachment/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentListResponse {
@@ -82,7 +82,7 @@ pub struct ThreadAttachmentListResponse {
 }
 
 /// `thread/attachment/remove`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentRemoveParams {
@@ -93,7 +93,7 @@ pub struct ThreadAttachmentRemoveParams {
 }
 
 /// `thread/attachmentOwner/list`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentOwnerListParams {
@@ -111,7 +111,7 @@ pub struct ThreadAttachmentOwnerListParams {
 }
 
 /// The response of `thread/attachmentOwner/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentOwnerListResponse {
@@ -122,7 +122,7 @@ pub struct ThreadAttachmentOwnerListResponse {
 }
 
 /// A thread that has an attachment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentOwner {
@@ -133,7 +133,7 @@ pub struct ThreadAttachmentOwner {
 }
 
 /// `thread/attachment/updated`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadAttachmentUpdatedNotification {
@@ -147,7 +147,7 @@ pub struct ThreadAttachmentUpdatedNotification {
 }
 
 /// A change of an attachment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ThreadAttachmentOperation {

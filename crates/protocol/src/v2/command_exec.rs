@@ -134,7 +134,10 @@ pub struct CommandExecOutputDeltaNotification {
 
 /// Encodes a policy in the spelling of this dialect, which is camel case.
 #[expect(clippy::ref_option, reason = "serde hands over the field as it is")]
-fn camel_policy<S: serde::Serializer>(policy: &Option<SandboxPolicy>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn camel_policy<S: serde::Serializer>(
+    policy: &Option<SandboxPolicy>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
     enum Camel<'a> {

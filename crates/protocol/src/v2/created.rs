@@ -3,13 +3,15 @@
 //! No release has sent these; clients were written from a description of them. An item is created with its first delta,
 //! or complete if it has no deltas.
 
+use std::borrow::Cow;
+
 use codex_wire::text::Text;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::notification::TurnPlanStep;
 
 /// `item/created`: an item, with its content so far.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemCreated {
@@ -22,7 +24,7 @@ pub struct ItemCreated {
 }
 
 /// An item of the dialect. Commands, patches and searches are events of the queue.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum CreatedItem {
@@ -39,7 +41,7 @@ pub enum CreatedItem {
         /// Its name.
         id: String,
         /// Always `reasoning`, for clients that distinguish items by it.
-        purpose: &'static str,
+        purpose: Cow<'static, str>,
         /// The text.
         #[serde(flatten)]
         text: CreatedText,
@@ -63,7 +65,7 @@ pub enum CreatedItem {
 }
 
 /// The text of an item.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum CreatedText {
     /// A piece of it.
@@ -75,7 +77,7 @@ pub enum CreatedText {
 }
 
 /// `item/delta`: more content of a created item.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedItemDelta {

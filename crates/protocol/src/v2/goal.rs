@@ -4,7 +4,7 @@ use codex_wire::goal::{Goal, GoalStatus};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The goal of a thread, which it works towards over several turns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoal {
@@ -53,7 +53,7 @@ codex_wire::spelled! {
 }
 
 /// `thread/goal/set`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoalSetParams {
@@ -80,7 +80,7 @@ fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<
 }
 
 /// The response of `thread/goal/set`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalSetResponse {
     /// The goal as it is now.
@@ -88,7 +88,7 @@ pub struct ThreadGoalSetResponse {
 }
 
 /// `thread/goal/get`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoalGetParams {
@@ -97,7 +97,7 @@ pub struct ThreadGoalGetParams {
 }
 
 /// The response of `thread/goal/get`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalGetResponse {
     /// The goal, if the thread has one.
@@ -105,7 +105,7 @@ pub struct ThreadGoalGetResponse {
 }
 
 /// `thread/goal/clear`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoalClearParams {
@@ -117,7 +117,7 @@ pub struct ThreadGoalClearParams {
 }
 
 /// The response of `thread/goal/clear`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadGoalClearResponse {
     /// Whether there was a goal.
@@ -125,7 +125,7 @@ pub struct ThreadGoalClearResponse {
 }
 
 /// The goal of a thread has changed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadGoalUpdated {

@@ -1,5 +1,6 @@
 //! The handshake.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::rpc::ErrorObject;
 
 /// `initialize`: the identity and the capabilities of the client.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
@@ -46,7 +47,7 @@ impl ClientInfo {
 }
 
 /// The capabilities of a client.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "InitializeCapabilities"))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Capabilities {
@@ -73,7 +74,7 @@ spelled! {
 }
 
 /// The response of `initialize`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResponse {
@@ -82,7 +83,7 @@ pub struct InitializeResponse {
     /// The home folder.
     pub codex_home: PathBuf,
     /// `unix` or `windows`.
-    pub platform_family: &'static str,
+    pub platform_family: Cow<'static, str>,
     /// The operating system.
-    pub platform_os: &'static str,
+    pub platform_os: Cow<'static, str>,
 }

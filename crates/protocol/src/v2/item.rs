@@ -386,6 +386,11 @@ pub enum InputItem {
     },
 }
 
+/// Writes the input of a user in the words of this dialect.
+pub(crate) fn camel_input<S: serde::Serializer>(input: &[UserInput], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(input.iter().map(InputItem::from))
+}
+
 /// A span of a text that clients show as one piece.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_TextElement"))]

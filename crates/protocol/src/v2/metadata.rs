@@ -1,10 +1,10 @@
 //! `thread/metadata/update`: metadata of a thread.
 
 use codex_wire::forms::nullable;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `thread/metadata/update`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadMetadataUpdateParams {
@@ -16,7 +16,7 @@ pub struct ThreadMetadataUpdateParams {
 }
 
 /// Changes of a thread's repository information: a missing member is unchanged, and `null` removes one.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadMetadataGitInfoUpdateParams {

@@ -5,7 +5,7 @@ use codex_wire::name::Name;
 use codex_wire::plan::StepStatus;
 use codex_wire::response::ResponseItem;
 use codex_wire::text::Text;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::account::{
     AccountLoginCompletedNotification, AccountRateLimitsUpdatedNotification, AccountUpdatedNotification,
@@ -49,6 +49,17 @@ macro_rules! notifications {
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => $method,)*
+                }
+            }
+
+            /// Reads the parameters of a method; `None` if the table does not have it.
+            ///
+            /// # Errors
+            /// If the parameters are not those of the method.
+            pub fn read(method: &str, params: &str) -> Option<Result<Self, serde_json::Error>> {
+                match method {
+                    $($method => Some(serde_json::from_str(params).map(Self::$name)),)*
+                    _ => None,
                 }
             }
         }
@@ -171,7 +182,7 @@ notifications! {
 }
 
 /// See [`ServerNotification::Error`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorNotification {
@@ -185,7 +196,7 @@ pub struct ErrorNotification {
 }
 
 /// See [`ServerNotification::ThreadStarted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadStarted {
     /// The thread.
@@ -193,7 +204,7 @@ pub struct ThreadStarted {
 }
 
 /// See [`ServerNotification::ThreadStatusChanged`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStatusChanged {
@@ -203,7 +214,7 @@ pub struct ThreadStatusChanged {
 }
 
 /// Notifications that only name a thread.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNamed {
@@ -212,7 +223,7 @@ pub struct ThreadNamed {
 }
 
 /// See [`ServerNotification::ThreadNameUpdated`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameUpdated {
@@ -222,7 +233,7 @@ pub struct ThreadNameUpdated {
 }
 
 /// Notifications that only name a turn.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnNamed {
@@ -233,7 +244,7 @@ pub struct TurnNamed {
 }
 
 /// See [`ServerNotification::ThreadTokenUsageUpdated`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsageUpdated {
@@ -245,7 +256,7 @@ pub struct ThreadTokenUsageUpdated {
 }
 
 /// See [`ServerNotification::TurnStarted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStarted {
@@ -256,7 +267,7 @@ pub struct TurnStarted {
 }
 
 /// See [`ServerNotification::TurnCompleted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnCompleted {
@@ -271,7 +282,7 @@ pub struct TurnCompleted {
 }
 
 /// See [`ServerNotification::TurnDiffUpdated`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnDiffUpdated {
@@ -284,7 +295,7 @@ pub struct TurnDiffUpdated {
 }
 
 /// See [`ServerNotification::TurnPlanUpdated`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnPlanUpdated {
@@ -299,7 +310,7 @@ pub struct TurnPlanUpdated {
 }
 
 /// One step of a plan.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnPlanStep {
     pub step: String,
@@ -308,7 +319,7 @@ pub struct TurnPlanStep {
 }
 
 /// The status of a step of a plan.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -332,7 +343,7 @@ impl TurnPlanStep {
 }
 
 /// See [`ServerNotification::ItemStarted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemStarted {
@@ -346,7 +357,7 @@ pub struct ItemStarted {
 }
 
 /// See [`ServerNotification::ItemCompleted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemCompleted {
@@ -360,7 +371,7 @@ pub struct ItemCompleted {
 }
 
 /// See [`ServerNotification::RawResponseItemCompleted`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RawResponseItemCompleted {
@@ -373,7 +384,7 @@ pub struct RawResponseItemCompleted {
 }
 
 /// More text of an item.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ItemDelta {
@@ -388,7 +399,7 @@ pub struct ItemDelta {
 }
 
 /// See [`ServerNotification::TerminalInteraction`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalInteraction {
@@ -405,7 +416,7 @@ pub struct TerminalInteraction {
 }
 
 /// See [`ServerNotification::FileChangePatchUpdated`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChangePatchUpdated {
@@ -419,7 +430,7 @@ pub struct FileChangePatchUpdated {
 }
 
 /// See [`ServerNotification::ReasoningSummaryTextDelta`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryTextDelta {
@@ -436,7 +447,7 @@ pub struct ReasoningSummaryTextDelta {
 }
 
 /// See [`ServerNotification::ReasoningSummaryPartAdded`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningSummaryPartAdded {
@@ -451,7 +462,7 @@ pub struct ReasoningSummaryPartAdded {
 }
 
 /// See [`ServerNotification::ReasoningTextDelta`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReasoningTextDelta {
@@ -468,7 +479,7 @@ pub struct ReasoningTextDelta {
 }
 
 /// See [`ServerNotification::ServerRequestResolved`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerRequestResolved {

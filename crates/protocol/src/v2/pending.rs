@@ -1,11 +1,13 @@
 //! `serverRequest/list`: the open requests to a client.
 
+use std::borrow::Cow;
+
 use codex_wire::ids::RequestId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// `serverRequest/list`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServerRequestListParams {
@@ -15,7 +17,7 @@ pub struct ServerRequestListParams {
 }
 
 /// The response of `serverRequest/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerRequestListResponse {
     /// The requests, oldest first. Their ids are answered like those of the requests themselves.
@@ -23,11 +25,11 @@ pub struct ServerRequestListResponse {
 }
 
 /// A server request that waits for an answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PendingServerRequest {
     /// The id that the response repeats.
     pub id: RequestId,
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     pub params: Value,
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use codex_wire::policy::{NetworkAccess, SandboxPolicy, WorkspaceWrite};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A sandbox policy as v2 writes it. It is read as [`SandboxPolicy`], in every spelling.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "v2_SandboxPolicy"))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Sandbox {

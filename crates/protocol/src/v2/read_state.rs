@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::thread::Thread;
 
 /// The unread part of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadState {
@@ -16,7 +16,7 @@ pub struct ThreadReadState {
 }
 
 /// The start of the unread part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadUnreadPosition {
@@ -30,7 +30,7 @@ pub enum ThreadUnreadPosition {
 }
 
 /// `thread/readState/update`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadStateUpdateParams {
@@ -42,7 +42,7 @@ pub struct ThreadReadStateUpdateParams {
 }
 
 /// A mark of the user on a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ThreadReadStateOperation {
@@ -53,7 +53,7 @@ pub enum ThreadReadStateOperation {
 }
 
 /// The response of `thread/readState/update`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadStateUpdateResponse {
@@ -62,7 +62,7 @@ pub struct ThreadReadStateUpdateResponse {
 }
 
 /// `thread/readState/changed`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadStateChangedNotification {
@@ -73,7 +73,7 @@ pub struct ThreadReadStateChangedNotification {
 }
 
 /// The response of `thread/read`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadResponse {

@@ -1,5 +1,6 @@
 //! Requests from the server to a client.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -24,11 +25,25 @@ macro_rules! server_requests {
         }
 
         impl ServerRequest {
+            /// Every method, in the order of the table.
+            pub const METHODS: &'static [&'static str] = &[$($method),*];
+
             /// The method.
             #[must_use]
             pub fn method(&self) -> &'static str {
                 match self {
                     $(Self::$name(_) => $method,)*
+                }
+            }
+
+            /// Reads the parameters of a method; `None` if the table does not have it.
+            ///
+            /// # Errors
+            /// If the parameters are not those of the method.
+            pub fn read(method: &str, params: &str) -> Option<Result<Self, serde_json::Error>> {
+                match method {
+                    $($method => Some(serde_json::from_str(params).map(Self::$name)),)*
+                    _ => None,
                 }
             }
         }
@@ -56,18 +71,18 @@ server_requests! {
 }
 
 /// `account/chatgptAuthTokens/refresh`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChatgptAuthTokensRefreshParams {
     /// The reason; always `unauthorized`.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The workspace that the refused ones are for.
     pub previous_account_id: Option<String>,
 }
 
 /// `item/commandExecution/requestApproval`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
@@ -76,7 +91,7 @@ pub struct ChatgptAuthTokensRefreshParams {
 #[serde(rename_all = "camelCase")]
 pub struct CommandApprovalParams {
     /// The subject, always a command here.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The thread.
     pub thread_id: String,
     /// The turn.
@@ -86,7 +101,7 @@ pub struct CommandApprovalParams {
     /// The start of the item.
     pub started_at_ms: i64,
     /// The environment; always `local` here.
-    pub environment_id: &'static str,
+    pub environment_id: Cow<'static, str>,
     /// The reason for the request.
     pub reason: Option<String>,
     /// The command line.
@@ -102,7 +117,7 @@ pub struct CommandApprovalParams {
 }
 
 /// `item/fileChange/requestApproval`. The changes are in the item.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FileChangeRequestApprovalParams"))]
 #[serde(rename_all = "camelCase")]
 pub struct FileChangeApprovalParams {
@@ -121,7 +136,7 @@ pub struct FileChangeApprovalParams {
 }
 
 /// `mcpServer/elicitation/request`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpServerElicitationRequestParams"))]
 #[serde(rename_all = "camelCase")]
 pub struct McpElicitationParams {
@@ -150,7 +165,7 @@ pub struct McpElicitationParams {
 }
 
 /// The form of an answer to an MCP server.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ElicitationMode {
@@ -161,7 +176,7 @@ pub enum ElicitationMode {
 }
 
 /// The answer to `mcpServer/elicitation/request`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpServerElicitationRequestResponse"))]
 pub struct McpElicitationResponse {
     /// Whether it is answered.
@@ -175,18 +190,34 @@ pub struct McpElicitationResponse {
 }
 
 /// The answer to an approval request, in any dialect.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApprovalResponse {
     /// The answer.
+    #[serde(serialize_with = "camel_decision")]
     #[cfg_attr(feature = "schema", schemars(with = "ApprovalDecision"))]
     pub decision: ReviewDecision,
 }
 
+/// Writes a decision in the words of this dialect.
+fn camel_decision<S: serde::Serializer>(decision: &ReviewDecision, serializer: S) -> Result<S::Ok, S::Error> {
+    let camel = match decision {
+        ReviewDecision::Approved => ApprovalDecision::Accept,
+        ReviewDecision::ApprovedForSession => ApprovalDecision::AcceptForSession,
+        ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment } => {
+            let execpolicy_amendment = proposed_execpolicy_amendment.clone();
+            ApprovalDecision::AcceptWithExecpolicyAmendment { execpolicy_amendment }
+        }
+        ReviewDecision::Denied | ReviewDecision::TimedOut => ApprovalDecision::Decline,
+        ReviewDecision::Abort => ApprovalDecision::Cancel,
+    };
+    camel.serialize(serializer)
+}
+
 /// A decision in the spelling of this dialect. It is read as [`ReviewDecision`].
-#[cfg(feature = "schema")]
-#[derive(Debug, Clone, schemars::JsonSchema)]
-#[schemars(rename_all = "camelCase")]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub enum ApprovalDecision {
     /// Approved once.
     Accept,

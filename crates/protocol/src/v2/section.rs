@@ -4,7 +4,7 @@ use codex_wire::forms::nullable;
 use serde::{Deserialize, Serialize};
 
 /// A section.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSection {
     /// Its id, which never changes.
@@ -28,7 +28,7 @@ pub struct ThreadSectionAppearance {
 }
 
 /// The response of `threadSection/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionListResponse {
@@ -39,7 +39,7 @@ pub struct ThreadSectionListResponse {
 }
 
 /// `threadSection/create`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSectionCreateParams {
     /// Its name for people.
@@ -50,7 +50,7 @@ pub struct ThreadSectionCreateParams {
 }
 
 /// `threadSection/update`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionUpdateParams {
@@ -64,7 +64,7 @@ pub struct ThreadSectionUpdateParams {
 }
 
 /// The response of `threadSection/create` and `threadSection/update`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSectionResponse {
     /// The section.
@@ -72,7 +72,7 @@ pub struct ThreadSectionResponse {
 }
 
 /// `threadSection/delete`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSectionDeleteParams {
@@ -80,7 +80,7 @@ pub struct ThreadSectionDeleteParams {
 }
 
 /// `thread/section/move`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("required" = ["threadId", "sectionId"])))]
 #[serde(rename_all = "camelCase")]

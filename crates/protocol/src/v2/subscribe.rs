@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::thread::Thread;
 
 /// `thread/subscribe`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSubscribeParams {
@@ -22,7 +22,7 @@ pub struct ThreadSubscribeParams {
 }
 
 /// The response of `thread/subscribe`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSubscribeResponse {
@@ -38,7 +38,7 @@ pub struct ThreadSubscribeResponse {
 }
 
 /// `thread/caughtUp`: later events are new.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadCaughtUp {

@@ -1,5 +1,6 @@
 //! Threads: the parameters and responses of `thread/*`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use codex_wire::collaboration::CollaborationMode;
@@ -15,7 +16,7 @@ use super::turn::Turn;
 use super::turn_list::{InitialTurnsPageParams, ResumedParts};
 
 /// A thread.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Thread {
@@ -30,7 +31,7 @@ pub struct Thread {
     /// Whether it is kept in memory alone.
     pub ephemeral: bool,
     /// The format of its history.
-    pub history_mode: &'static str,
+    pub history_mode: Cow<'static, str>,
     /// Its model provider.
     pub model_provider: String,
     /// Its model.
@@ -65,7 +66,7 @@ pub struct Thread {
 }
 
 /// The source of a thread.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOrigin {
@@ -84,7 +85,7 @@ pub struct ThreadOrigin {
 }
 
 /// The user's name and section for a thread.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadPlace {
@@ -96,7 +97,7 @@ pub struct ThreadPlace {
 }
 
 /// Members that clients may expect and that are never known here.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is always null")]
@@ -110,12 +111,12 @@ pub struct UnknownMembers {
 }
 
 /// The working directory of a thread.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadEnvironment"))]
 #[serde(rename_all = "camelCase")]
 pub struct Environment {
     /// Its name; always `local` here.
-    pub environment_id: &'static str,
+    pub environment_id: Cow<'static, str>,
     /// The folder.
     pub cwd: PathBuf,
     /// The folders it may change.
@@ -136,7 +137,7 @@ pub struct GitInfo {
 }
 
 /// The activity of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadStatus {
@@ -151,7 +152,7 @@ pub enum ThreadStatus {
 }
 
 /// The reason why an active thread waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadActiveFlag"))]
 #[serde(rename_all = "camelCase")]
 pub enum ActiveFlag {
@@ -162,7 +163,7 @@ pub enum ActiveFlag {
 }
 
 /// The options for starting, resuming or forking a thread.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ThreadOptions {
@@ -194,7 +195,7 @@ pub struct ThreadOptions {
 }
 
 /// `thread/start`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStartParams {
@@ -206,7 +207,7 @@ pub struct ThreadStartParams {
 }
 
 /// The response of `thread/start`, `thread/resume` and `thread/fork`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadOpened {
@@ -237,14 +238,14 @@ pub struct ThreadOpened {
     /// The reasoning effort.
     pub reasoning_effort: Option<ReasoningEffort>,
     /// The policy for starting child agents.
-    pub multi_agent_mode: &'static str,
+    pub multi_agent_mode: Cow<'static, str>,
     /// Additional members for an existing thread.
     #[serde(flatten)]
     pub resumed: Option<Box<ResumedParts>>,
 }
 
 /// `thread/resume`. A history takes precedence over a path, and a path over the id.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadResumeParams {
@@ -268,7 +269,7 @@ pub struct ThreadResumeParams {
 }
 
 /// `thread/fork`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadForkParams {
@@ -289,7 +290,7 @@ pub struct ThreadForkParams {
 }
 
 /// The parameters of methods that only name a thread.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadParams {
@@ -299,7 +300,7 @@ pub struct ThreadParams {
 }
 
 /// `thread/read`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadReadParams {
@@ -311,7 +312,7 @@ pub struct ThreadReadParams {
 }
 
 /// A response that contains only a thread.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadResponse {
     /// The thread.
@@ -319,7 +320,7 @@ pub struct ThreadResponse {
 }
 
 /// A page: the cursor, and the maximum number of entries.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PageParams {
@@ -330,7 +331,7 @@ pub struct PageParams {
 }
 
 /// The response of `thread/loaded/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedListResponse {
@@ -341,7 +342,7 @@ pub struct LoadedListResponse {
 }
 
 /// `thread/name/set`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadNameSetParams {
@@ -352,7 +353,7 @@ pub struct ThreadNameSetParams {
 }
 
 /// `thread/rollback`: removes the last turns.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRollbackParams {
@@ -362,7 +363,7 @@ pub struct ThreadRollbackParams {
 }
 
 /// `thread/revert`: removes a turn and all later ones.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRevertParams {
@@ -373,7 +374,7 @@ pub struct ThreadRevertParams {
 }
 
 /// `thread/settings/update`: changes the settings of later turns.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSettingsUpdateParams {
@@ -395,7 +396,7 @@ pub struct ThreadSettingsUpdateParams {
     #[serde(default)]
     pub model: Option<String>,
     /// The sandbox policy of commands.
-    #[serde(default)]
+    #[serde(default, serialize_with = "super::command_exec::camel_policy")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// The detail of reasoning summaries.
@@ -407,7 +408,7 @@ pub struct ThreadSettingsUpdateParams {
 }
 
 /// `thread/shellCommand`: runs a shell command of the user.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadShellCommandParams {
@@ -421,7 +422,7 @@ pub struct ThreadShellCommandParams {
 }
 
 /// The response of `thread/unsubscribe`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ThreadUnsubscribeStatus"))]
 #[serde(rename_all = "camelCase")]
 pub enum UnsubscribeStatus {
@@ -434,7 +435,7 @@ pub enum UnsubscribeStatus {
 }
 
 /// The response of `thread/unsubscribe`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUnsubscribeResponse {
     /// The result.

@@ -160,7 +160,7 @@ impl From<&CodexErrorInfo> for ErrorInfo {
 }
 
 /// `turn/start`: sends input to a thread.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnStartParams {
@@ -168,6 +168,7 @@ pub struct TurnStartParams {
     #[serde(alias = "thread_id", alias = "conversationId")]
     pub thread_id: String,
     /// The user's input.
+    #[serde(serialize_with = "super::item::camel_input")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
     /// The approval policy from this turn on.
@@ -186,7 +187,7 @@ pub struct TurnStartParams {
     #[serde(default)]
     pub model: Option<String>,
     /// The sandbox policy from this turn on.
-    #[serde(default, alias = "sandbox_policy")]
+    #[serde(default, alias = "sandbox_policy", serialize_with = "super::command_exec::camel_policy")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<super::policy::Sandbox>"))]
     pub sandbox_policy: Option<SandboxPolicy>,
     /// The detail of reasoning summaries from this turn on.
@@ -204,7 +205,7 @@ pub struct TurnStartParams {
 }
 
 /// The response of `turn/start`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnStartResponse {
     /// The turn.
@@ -212,7 +213,7 @@ pub struct TurnStartResponse {
 }
 
 /// `turn/steer`: sends input to a running turn.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnSteerParams {
@@ -221,6 +222,7 @@ pub struct TurnSteerParams {
     /// The turn that must be running.
     pub expected_turn_id: String,
     /// The user's input.
+    #[serde(serialize_with = "super::item::camel_input")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<super::item::InputItem>"))]
     pub input: Vec<UserInput>,
     /// The client's id for this message.
@@ -229,7 +231,7 @@ pub struct TurnSteerParams {
 }
 
 /// The response of `turn/steer`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnSteerResponse {
@@ -238,7 +240,7 @@ pub struct TurnSteerResponse {
 }
 
 /// `turn/interrupt`: interrupts a running turn.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TurnInterruptParams {
@@ -263,7 +265,7 @@ pub enum ReviewDelivery {
 }
 
 /// `review/start`: starts a review of changes.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewStartParams {
@@ -276,7 +278,7 @@ pub struct ReviewStartParams {
 }
 
 /// The response of `review/start`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewStartResponse {

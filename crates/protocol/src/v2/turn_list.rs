@@ -8,7 +8,7 @@ use super::item::TimedItem;
 use super::turn::{ItemsView, Turn};
 
 /// The order of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SortDirection {
@@ -19,7 +19,7 @@ pub enum SortDirection {
 }
 
 /// `thread/turns/list`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTurnsListParams {
@@ -33,7 +33,7 @@ pub struct ThreadTurnsListParams {
 }
 
 /// The response of `thread/turns/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTurnsListResponse {
@@ -46,7 +46,7 @@ pub struct ThreadTurnsListResponse {
 }
 
 /// The turns to list, in `thread/turns/list` and in the response to `thread/resume`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InitialTurnsPageParams {
@@ -62,7 +62,7 @@ pub struct InitialTurnsPageParams {
 }
 
 /// Additional members of the response to `thread/resume`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResumedParts {
@@ -77,7 +77,7 @@ pub struct ResumedParts {
 }
 
 /// `thread/items/list`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemsListParams {
@@ -98,7 +98,7 @@ pub struct ThreadItemsListParams {
 }
 
 /// The cursor of a page of items.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum ThreadItemsListCursor {
@@ -109,7 +109,7 @@ pub enum ThreadItemsListCursor {
 }
 
 /// The item next to the start of a page.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ThreadItemsListAnchor {
@@ -118,7 +118,7 @@ pub enum ThreadItemsListAnchor {
 }
 
 /// The response of `thread/items/list`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemsListResponse {
@@ -131,7 +131,7 @@ pub struct ThreadItemsListResponse {
 }
 
 /// An item and its turn.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItemEntry {
@@ -145,7 +145,7 @@ pub struct ThreadItemEntry {
 }
 
 /// `thread/inject_items`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadInjectItemsParams {

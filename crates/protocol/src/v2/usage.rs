@@ -1,10 +1,10 @@
 //! Token usage in camel case.
 
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The tokens of a thread.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadTokenUsage {
@@ -35,7 +35,7 @@ impl From<&TokenUsageInfo> for ThreadTokenUsage {
 }
 
 /// Tokens by kind.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsageBreakdown {

@@ -47,8 +47,8 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
     let response = InitializeResponse {
         user_agent: format!("{agent} ({}; {})", client_info.name, client_info.version),
         codex_home: start.config.home().path().to_owned(),
-        platform_family: std::env::consts::FAMILY,
-        platform_os: std::env::consts::OS,
+        platform_family: std::env::consts::FAMILY.into(),
+        platform_os: std::env::consts::OS.into(),
     };
     let mut unwanted = capabilities.opt_out_notification_methods.unwrap_or_default();
     if release != ProtocolRelease::V0166 || !capabilities.experimental_api {

@@ -66,7 +66,7 @@ impl ThreadSubscriber {
                 let params = serde_json::to_value(&request).unwrap_or_default();
                 pending.push(PendingServerRequest {
                     id: RequestId::Integer(*number),
-                    method: request.method(),
+                    method: request.method().into(),
                     params,
                 });
             }

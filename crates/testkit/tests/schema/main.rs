@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod both_sides;
 mod bundle;
 mod drift;
 mod methods;

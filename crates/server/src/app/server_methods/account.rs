@@ -219,7 +219,7 @@ impl TokenRefresher for TokenClient {
     fn refresh<'a>(&'a self, account_id: &'a str) -> Pending<'a, Result<ExternalTokens, String>> {
         Box::pin(async move {
             let previous_account_id = Some(account_id.to_owned());
-            let params = ChatgptAuthTokensRefreshParams { reason: "unauthorized", previous_account_id };
+            let params = ChatgptAuthTokensRefreshParams { reason: "unauthorized".into(), previous_account_id };
             let connection = self.0.upgrade().ok_or("the client has left")?;
             let answer = connection.request(&ServerRequest::ChatgptAuthTokensRefresh(params)).await;
             let answer = answer.ok_or("the client has left")?.map_err(|error| error.message)?;

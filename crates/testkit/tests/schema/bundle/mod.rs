@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use codex_protocol::methods::{Row, Scope};
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::schema::{self, Tables};
+use codex_protocol::schema::{self, Message, Tables};
 use codex_wire::event::{Event, EventMsg};
 use codex_wire::ids::RequestId;
 use codex_wire::op::Submission;
@@ -113,7 +113,7 @@ impl Collected {
 }
 
 impl Tables for Collected {
-    fn method<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, row: Option<&Row>) {
+    fn method<P: Message, R: Message>(&mut self, name: &str, row: Option<&Row>) {
         let Some(row) = row else { return };
         let names: Vec<_> = std::iter::once(&row.name).chain(row.aliases).collect();
         let params = self.takes::<P>(&format!("{name}Params"), row.name);
@@ -135,7 +135,7 @@ impl Tables for Collected {
         }));
     }
 
-    fn notification<P: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+    fn notification<P: Message>(&mut self, name: &str, method: &str, about: &str) {
         let params = self.gives::<P>(&format!("{name}Notification"), method);
         self.notifications.push(json!({
             "title": format!("{name}Notification"),
@@ -154,7 +154,7 @@ impl Tables for Collected {
         }));
     }
 
-    fn request<P: JsonSchema, R: JsonSchema>(&mut self, name: &str, method: &str, about: &str) {
+    fn request<P: Message, R: Message>(&mut self, name: &str, method: &str, about: &str) {
         let params = self.gives::<P>(&format!("{name}Params"), method);
         let response = self.takes::<R>(&format!("{name}Response"), method);
         self.server_requests.push(json!({
