@@ -1,0 +1,273 @@
+// JSON-RPC with one server over any pair of streams of bytes. There is no client before the handshake is complete, so
+// no call can come too early.
+
+import { answer } from "./approvals.js";
+import { request, response } from "./router.js";
+import { Transcript, eventOf } from "./transcript.js";
+
+const NOISE_BYTES = 64 * 1024;
+const MOST_QUESTIONS = 256;
+const OVERLOADED = -32001;
+const RETRIES_MS = [100, 300, 1000, 3000];
+const DELTA_CHARACTERS = 4 * 1024 * 1024;
+const MOST_EVENTS = 10_000;
+const LOOK_BACK = 32;
+
+/** A call that has no result. */
+export class CallError extends Error {
+  /** @param {string} method @param {string} message @param {number} [code] */
+  constructor(method, message, code) {
+    super(`${method}: ${message}${code === undefined ? "" : ` (code ${code})`}`);
+    this.name = "CallError";
+    this.method = method;
+    this.code = code;
+  }
+}
+
+const isSamePiece = (one, other) =>
+  one.item === other.item &&
+  one.part === other.part &&
+  one.index === other.index &&
+  one.teller === other.teller &&
+  one.turn === other.turn &&
+  one.thread === other.thread;
+
+/**
+ * Events that wait for a program to read them. Deltas that wait are merged, and beyond a bound left out; the end of
+ * their item carries the whole text. Nothing else of a thread is left out.
+ */
+export class Events {
+  #events = [];
+  #head = 0;
+  #characters = 0;
+  #leftOut = 0;
+  #closed = false;
+  #waiting = [];
+
+  push(event) {
+    if (event.type === "delta") {
+      if (this.#characters + event.text.length > DELTA_CHARACTERS) {
+        this.#leftOut += 1;
+        return;
+      }
+      this.#characters += event.text.length;
+      const end = Math.max(this.#head, this.#events.length - LOOK_BACK);
+      for (let at = this.#events.length - 1; at >= end && this.#events[at].type === "delta"; at -= 1) {
+        if (isSamePiece(this.#events[at], event)) {
+          this.#events[at].text += event.text;
+          return;
+        }
+      }
+      this.#events.push({ ...event });
+    } else if (["other", "unknown", "note"].includes(event.type) && this.#events.length - this.#head >= MOST_EVENTS) {
+      this.#leftOut += 1;
+    } else {
+      this.#events.push(event);
+    }
+    this.#wake();
+  }
+
+  close() {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  #wake() {
+    while (this.#waiting.length > 0) {
+      const next = this.#pop();
+      if (next === undefined && !this.#closed) return;
+      this.#waiting.shift()(next === undefined ? { done: true, value: undefined } : { done: false, value: next });
+    }
+  }
+
+  #pop() {
+    if (this.#head < this.#events.length) {
+      const event = this.#events[this.#head];
+      this.#events[this.#head] = undefined;
+      this.#head += 1;
+      if (this.#head > 1024 && this.#head * 2 > this.#events.length) {
+        this.#events = this.#events.slice(this.#head);
+        this.#head = 0;
+      }
+      if (event.type === "delta") this.#characters -= event.text.length;
+      return event;
+    }
+    if (this.#leftOut === 0) return undefined;
+    const note = { type: "note", text: `${this.#leftOut} events were left out: they were not read` };
+    this.#leftOut = 0;
+    return note;
+  }
+
+  next() {
+    const event = this.#pop();
+    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#closed) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  return() {
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+}
+
+/** A connection after its handshake. */
+export class Client {
+  #send;
+  #options;
+  #pending = new Map();
+  #nextId = 1;
+  #noise = 0;
+  #questions = 0;
+  #closed = false;
+  #transcript = new Transcript();
+  #close;
+  events = new Events();
+  /** What the server said about itself. */
+  server = null;
+
+  /** Use `connect`. */
+  constructor(send, close, options) {
+    [this.#send, this.#close, this.#options] = [send, close, options];
+  }
+
+  get isClosed() {
+    return this.#closed;
+  }
+
+  /** Ends the connection. */
+  close() {
+    this.#close();
+  }
+
+  /**
+   * Calls a method. A server that is overloaded is asked again, within the deadline.
+   * @param {string} method
+   * @param {unknown} [params]
+   * @param {{signal?: AbortSignal, deadlineMs?: number}} [options]
+   */
+  async call(method, params = {}, { signal, deadlineMs = this.#options.deadlineMs ?? 60_000 } = {}) {
+    const deadline = Date.now() + deadlineMs;
+    for (let attempt = 0; ; attempt += 1) {
+      const { result, error } = await this.#once(method, params, deadline - Date.now(), signal);
+      if (error === null) return result;
+      const wait = (RETRIES_MS[attempt] ?? Infinity) * (0.75 + Math.random() / 4);
+      if (error.code !== OVERLOADED || Date.now() + wait >= deadline) {
+        throw new CallError(method, String(error.message ?? ""), Number(error.code ?? 0));
+      }
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+
+  #once(method, params, waitMs, signal) {
+    if (this.#closed) return Promise.reject(new CallError(method, "the connection is closed"));
+    signal?.throwIfAborted();
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      const end = (finish, value) => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+        this.#pending.delete(id);
+        finish(value);
+      };
+      const abort = () => end(reject, signal.reason);
+      const timer = setTimeout(() => end(reject, new CallError(method, `no answer within ${waitMs} ms`)), waitMs);
+      signal?.addEventListener("abort", abort);
+      const closed = () => end(reject, new CallError(method, "the connection is closed"));
+      this.#pending.set(id, { answer: (message) => end(resolve, message), closed });
+      this.#send(JSON.stringify({ id, method, params }) + "\n");
+    });
+  }
+
+  /** Tells the server something. */
+  notify(method) {
+    this.#send(JSON.stringify({ method }) + "\n");
+  }
+
+  /** Takes bytes of the server. */
+  receive(bytes) {
+    for (const message of this.#transcript.push(bytes)) this.#take(message);
+  }
+
+  /** Takes the end of the server: all calls that wait fail. */
+  ended() {
+    if (this.#closed) return;
+    for (const message of this.#transcript.finish()) this.#take(message);
+    this.#closed = true;
+    for (const { closed } of [...this.#pending.values()]) closed();
+    this.events.close();
+  }
+
+  #take(message) {
+    if (message.type === "response") {
+      const event = message.error === null ? response(message.result) : undefined;
+      if (event) this.events.push(event);
+      const waiting = this.#pending.get(message.id);
+      if (waiting) waiting.answer(message);
+      else this.events.push({ type: "note", text: `an answer to nobody: ${JSON.stringify(message.id)}` });
+    } else if (message.type === "question") {
+      this.#ask(message);
+    } else {
+      if (message.type === "noise") this.#noise += message.bytes;
+      this.events.push(eventOf(message));
+      if (message.type === "noise" && this.#noise > NOISE_BYTES && message.bytes <= NOISE_BYTES) this.close();
+    }
+  }
+
+  async #ask({ id, method, params }) {
+    const asked = request(id, method, params);
+    this.events.push(asked);
+    this.#questions += 1;
+    const handler = this.#questions > MOST_QUESTIONS ? undefined : this.#options.approvals;
+    const { answer: told, note } = await answer({ id, method, params }, handler, this.#options.approvalDeadlineMs);
+    this.#questions -= 1;
+    if (note) this.events.push({ type: "note", text: note });
+    if (this.#closed) return;
+    this.#send(JSON.stringify({ id, ...told }) + "\n");
+    this.events.push({ type: "resolved", thread: asked.thread, id });
+  }
+}
+
+/**
+ * Speaks with a server: shakes hands, then hands out the client. `attach` is given the functions that take bytes and
+ * the end of the input; it returns the functions that send a line and close the connection.
+ * @param {(receive: (bytes: Uint8Array) => void, ended: () => void) => {send: (line: string) => void, close: () => void}} attach
+ * @param {object} [options]
+ */
+export async function connect(attach, options = {}) {
+  let client;
+  const early = [];
+  let hasEnded = false;
+  const { send, close } = attach(
+    (bytes) => (client ? client.receive(bytes) : early.push(bytes)),
+    () => (client ? client.ended() : (hasEnded = true)),
+  );
+  client = new Client(send, close, options);
+  for (const bytes of early) client.receive(bytes);
+  if (hasEnded) client.ended();
+  const { name = "codex-embed", version = "0.200.0", experimental = true } = options;
+  const clientInfo = { name, title: name, version };
+  client.server = await client.call("initialize", { clientInfo, capabilities: { experimentalApi: experimental } });
+  client.notify("initialized");
+  return client;
+}
+
+/**
+ * Connects to a server over WebSocket, in a browser or in Node.
+ * @param {WebSocket} socket
+ */
+export function connectWebSocket(socket, options) {
+  const encoder = new TextEncoder();
+  return connect((receive, ended) => {
+    const waiting = [];
+    socket.addEventListener("open", () => waiting.splice(0).forEach((line) => socket.send(line)));
+    socket.addEventListener("message", ({ data }) => receive(encoder.encode(`${data}\n`)));
+    socket.addEventListener("close", ended);
+    socket.addEventListener("error", ended);
+    const send = (line) => (socket.readyState === 0 ? waiting.push(line.trimEnd()) : socket.send(line.trimEnd()));
+    return { send, close: () => socket.close() };
+  }, options);
+}

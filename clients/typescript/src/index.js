@@ -1,0 +1,3 @@
+export { Codex, Thread, TurnError } from "./codex.js";
+export { Supervisor } from "./supervisor.js";
+export * from "./core.js";

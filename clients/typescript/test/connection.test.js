@@ -1,0 +1,174 @@
+// A connection with a server that a test plays, line by line.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { allow, allowAll, deny, encode } from "../src/approvals.js";
+import { Backoff } from "../src/backoff.js";
+import { Events, connect } from "../src/connection.js";
+import { durationMs } from "../src/shapes.js";
+
+/** A server's side, which answers the handshake by itself. */
+class Server {
+  lines = [];
+  waiting = [];
+
+  async connected(options = {}) {
+    const connecting = connect((receive, ended) => {
+      this.write = (message) => receive(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+      this.raw = (text) => receive(new TextEncoder().encode(text));
+      this.ended = ended;
+      return { send: (line) => this.take(JSON.parse(line)), close: ended };
+    }, options);
+    const hello = await this.read();
+    assert.equal(hello.method, "initialize");
+    this.write({ id: hello.id, result: { userAgent: "codex/0.200.0" } });
+    const client = await connecting;
+    assert.deepEqual(await this.read(), { method: "initialized" });
+    return client;
+  }
+
+  take(message) {
+    const waiting = this.waiting.shift();
+    if (waiting) waiting(message);
+    else this.lines.push(message);
+  }
+
+  read() {
+    const line = this.lines.shift();
+    return line === undefined ? new Promise((resolve) => this.waiting.push(resolve)) : Promise.resolve(line);
+  }
+}
+
+const COMMAND = "item/commandExecution/requestApproval";
+const next = async (client) => (await client.events.next()).value;
+
+test("calls are answered in any order", async () => {
+  const server = new Server();
+  const client = await server.connected();
+  const calls = ["a", "b"].map((method) => client.call(method, { of: method }));
+  const requests = [await server.read(), await server.read()];
+  for (const { id, params } of requests.reverse()) server.write({ id, result: params });
+  assert.deepEqual(await Promise.all(calls), [{ of: "a" }, { of: "b" }]);
+});
+
+test("an overloaded server is asked again, another error is told", async () => {
+  const server = new Server();
+  const client = await server.connected();
+  const calling = client.call("busy");
+  server.write({ id: (await server.read()).id, error: { code: -32001, message: "later" } });
+  server.write({ id: (await server.read()).id, result: "done" });
+  assert.equal(await calling, "done");
+  const wrong = client.call("wrong");
+  server.write({ id: (await server.read()).id, error: { code: -32600, message: "no" } });
+  await assert.rejects(wrong, { name: "CallError", code: -32600, message: "wrong: no (code -32600)" });
+});
+
+test("a call has a deadline, can be aborted, and its late answer is one to nobody", async () => {
+  const server = new Server();
+  const client = await server.connected();
+  await assert.rejects(client.call("slow", {}, { deadlineMs: 1 }), /slow: no answer within/);
+  server.write({ id: (await server.read()).id, result: 1 });
+  assert.match((await next(client)).text, /nobody/);
+  const controller = new AbortController();
+  const calling = client.call("slow", {}, { signal: controller.signal });
+  controller.abort(new Error("enough"));
+  await assert.rejects(calling, /enough/);
+});
+
+test("the end of the server ends all calls and events", async () => {
+  const server = new Server();
+  const client = await server.connected();
+  const calling = client.call("never");
+  server.ended();
+  await assert.rejects(calling, /the connection is closed/);
+  assert.equal((await client.events.next()).done, true);
+});
+
+test("questions wait without blocking the reader", async () => {
+  let decide;
+  const decision = new Promise((resolve) => (decide = resolve));
+  const server = new Server();
+  const client = await server.connected({ approvals: () => decision });
+  server.write({ id: "q", method: COMMAND, params: { threadId: "t" } });
+  server.write({ method: "warning", params: { message: "goes on" } });
+  assert.equal((await next(client)).type, "asked");
+  assert.equal((await next(client)).message, "goes on");
+  decide(allow());
+  assert.deepEqual(await server.read(), { id: "q", result: { decision: "accept" } });
+  assert.equal((await next(client)).type, "resolved");
+});
+
+test("nobody, a mistake and a late answer mean no", async () => {
+  const handlers = [
+    undefined,
+    () => {
+      throw new Error("a mistake");
+    },
+    () => new Promise(() => {}),
+    () => "yes",
+    () => ({ kind: "allowWithAmendment" }),
+  ];
+  for (const approvals of handlers) {
+    const server = new Server();
+    await server.connected({ approvals, approvalDeadlineMs: 5 });
+    server.write({ id: 1, method: COMMAND, params: {} });
+    assert.deepEqual(await server.read(), { id: 1, result: { decision: "decline" } });
+  }
+});
+
+test("decisions are told in the words of the question", () => {
+  assert.deepEqual(encode("execCommandApproval", allow()), { result: { decision: "approved" } });
+  assert.deepEqual(encode("applyPatchApproval", deny()), { result: { decision: "denied" } });
+  const elicitation = "mcpServer/elicitation/request";
+  assert.deepEqual(encode(elicitation, allowAll({ method: elicitation })), {
+    result: { action: "decline", content: null },
+  });
+  assert.equal(encode("from/the/future", allow()).error.code, -32601);
+});
+
+test("noise is tolerated up to a bound", async () => {
+  const server = new Server();
+  const client = await server.connected();
+  server.raw("npm warn something is old\n");
+  assert.equal((await next(client)).type, "note");
+  assert.equal(client.isClosed, false);
+  for (let count = 0; count < 70; count += 1) server.raw(`${"x".repeat(1024)}\n`);
+  assert.equal(client.isClosed, true);
+});
+
+test("a program that sleeps costs little and misses no end", async () => {
+  const events = new Events();
+  const delta = { type: "delta", thread: "t", turn: "u", item: "a", part: "message", index: 0, teller: 3 };
+  for (let count = 0; count < 200_000; count += 1) events.push({ ...delta, text: "some forty bytes of an answer" });
+  events.push({ type: "turnEnded", thread: "t" });
+  events.close();
+  const { value } = await events.next();
+  assert.ok(value.text.length <= 4 * 1024 * 1024);
+  assert.equal((await events.next()).value.type, "turnEnded");
+  assert.equal((await events.next()).value.type, "note");
+  assert.equal((await events.next()).done, true);
+});
+
+test("waits grow to their end and begin anew after a healthy minute", () => {
+  const backoff = new Backoff();
+  const waits = [];
+  for (let next; (next = backoff.next(0, 0)); ) waits.push(next.delayMs / 1000);
+  assert.deepEqual(waits, [1, 2, 4, 8, 16, 30, 30, 30, 30, 30]);
+  assert.equal(backoff.next(60_000, 0).attempt, 1);
+});
+
+test("durations are read in all shapes", () => {
+  const cases = [
+    [1234, 1234],
+    ["1.5s", 1500],
+    ["~30s", 30_000],
+    ["1m 2s", 62_000],
+    [{ seconds: 1, nanos: 500_000_000 }, 1500],
+    [{ pretty: "2h" }, 7_200_000],
+    [{ took: { ms: 7 } }, 7],
+    ["soon", undefined],
+    [null, undefined],
+  ];
+  for (const [value, expected] of cases) assert.equal(durationMs(value), expected, JSON.stringify(value));
+});

@@ -1,0 +1,237 @@
+//! Answers to the questions of a server.
+//!
+//! Invariant: each question gets exactly one answer. A handler that panics, is too late or cannot read the question
+//! has denied it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_protocol::rpc::ErrorObject;
+use codex_wire::ids::RequestId;
+use serde_json::{Value, json};
+
+/// How long a handler may take, unless it is told otherwise.
+pub const DEADLINE: Duration = Duration::from_secs(10 * 60);
+/// JSON-RPC: there is no such method.
+const NO_METHOD: i64 = -32601;
+
+/// A question of the server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    pub id: RequestId,
+    pub method: String,
+    pub params: Value,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Yes, this once.
+    Allow,
+    /// Yes, and the same is not asked again in this session.
+    AllowForSession,
+    /// Yes, and commands that begin with these words are not asked about again.
+    AllowWithAmendment(Vec<String>),
+    /// No; the model is told and goes on. The protocol has no room for the reason: it is for logs of the program.
+    Deny { reason: String },
+    /// No, and the turn ends.
+    Cancel,
+    /// The result of a question that is no approval, as its method defines it.
+    Result(Value),
+}
+
+impl Decision {
+    /// A denial.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny { reason: reason.into() }
+    }
+}
+
+type Deciding = Pin<Box<dyn Future<Output = Decision> + Send>>;
+
+/// Who answers questions. There is no default: a program chooses a handler or names a policy.
+#[derive(Clone)]
+pub struct Approvals {
+    decide: Arc<dyn Fn(Ask) -> Deciding + Send + Sync>,
+    deadline: Duration,
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").field("deadline", &self.deadline).finish_non_exhaustive()
+    }
+}
+
+impl Approvals {
+    /// Asks a handler, which may take its time up to the deadline. The connection goes on meanwhile.
+    pub fn handler<H, F>(handler: H) -> Self
+    where
+        H: Fn(Ask) -> F + Send + Sync + 'static,
+        F: Future<Output = Decision> + Send + 'static,
+    {
+        Self { decide: Arc::new(move |ask| Box::pin(handler(ask))), deadline: DEADLINE }
+    }
+
+    /// Denies everything.
+    #[must_use]
+    pub fn deny_all() -> Self {
+        Self::handler(|_| std::future::ready(Decision::deny("the policy of this program is to deny")))
+    }
+
+    /// Allows every command and every change of files: only for servers whose sandbox is trusted, or in a container.
+    /// Questions that are no approvals are denied.
+    #[must_use]
+    pub fn allow_all() -> Self {
+        Self::handler(|ask| {
+            let is_approval = matches!(Kind::of(&ask.method), Kind::Second | Kind::First);
+            std::future::ready(if is_approval { Decision::Allow } else { Decision::deny("this is no approval") })
+        })
+    }
+
+    /// The same with another deadline.
+    #[must_use]
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// The answer to a question, and the reason for a note if the handler has failed.
+    pub(crate) async fn answer(&self, ask: Ask) -> (Result<Value, ErrorObject>, Option<String>) {
+        let (method, decide) = (ask.method.clone(), Arc::clone(&self.decide));
+        // A task of its own, so that a panic ends only it. It also covers a handler that panics before it waits.
+        let mut deciding = tokio::spawn(async move { decide(ask).await });
+        let (decision, note) = match tokio::time::timeout(self.deadline, &mut deciding).await {
+            Ok(Ok(decision)) => (decision, None),
+            Ok(Err(_)) => {
+                (Decision::deny("the handler has failed"), Some(format!("{method}: the handler has panicked")))
+            }
+            Err(_) => {
+                deciding.abort();
+                let note = format!("{method}: no decision within {:?}", self.deadline);
+                (Decision::deny("the handler is too late"), Some(note))
+            }
+        };
+        (encode(&method, decision), note)
+    }
+}
+
+/// The words in which a question is answered.
+enum Kind {
+    /// `item/*/requestApproval`.
+    Second,
+    /// `execCommandApproval`, `applyPatchApproval`.
+    First,
+    Elicitation,
+    Permissions,
+    Other,
+}
+
+impl Kind {
+    fn of(method: &str) -> Self {
+        match method {
+            "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => Self::Second,
+            "execCommandApproval" | "applyPatchApproval" => Self::First,
+            "mcpServer/elicitation/request" => Self::Elicitation,
+            "item/permissions/requestApproval" => Self::Permissions,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A decision in the words of the question's dialect.
+pub fn encode(method: &str, decision: Decision) -> Result<Value, ErrorObject> {
+    if let Decision::Result(result) = decision {
+        return Ok(result);
+    }
+    match Kind::of(method) {
+        Kind::Second => Ok(json!({"decision": match decision {
+            Decision::Allow => json!("accept"),
+            Decision::AllowForSession => json!("acceptForSession"),
+            Decision::AllowWithAmendment(words) => {
+                json!({"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}})
+            }
+            Decision::Cancel => json!("cancel"),
+            Decision::Deny { .. } | Decision::Result(_) => json!("decline"),
+        }})),
+        Kind::First => Ok(json!({"decision": match decision {
+            Decision::Allow => json!("approved"),
+            Decision::AllowForSession => json!("approved_for_session"),
+            Decision::AllowWithAmendment(words) => {
+                json!({"approved_execpolicy_amendment": {"proposed_execpolicy_amendment": words}})
+            }
+            Decision::Cancel => json!("abort"),
+            Decision::Deny { .. } | Decision::Result(_) => json!("denied"),
+        }})),
+        Kind::Elicitation => Ok(match decision {
+            Decision::Allow | Decision::AllowWithAmendment(_) => json!({"action": "accept", "content": {}}),
+            Decision::AllowForSession => json!({"action": "accept", "content": {}, "_meta": {"persist": "session"}}),
+            Decision::Cancel => json!({"action": "cancel", "content": null}),
+            Decision::Deny { .. } | Decision::Result(_) => json!({"action": "decline", "content": null}),
+        }),
+        // Nothing is granted unless a handler says what.
+        Kind::Permissions => Ok(json!({"permissions": {}, "scope": "turn"})),
+        Kind::Other => {
+            let message = format!("this client does not answer {method}");
+            Err(ErrorObject { code: NO_METHOD, message, data: None })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMAND: &str = "item/commandExecution/requestApproval";
+
+    fn ask(method: &str) -> Ask {
+        Ask { id: RequestId::Integer(1), method: method.to_owned(), params: Value::Null }
+    }
+
+    #[test]
+    fn decisions_are_told_in_the_words_of_the_question() {
+        let amendment = || Decision::AllowWithAmendment(vec!["npm".to_owned()]);
+        for (method, decision, expected) in [
+            (COMMAND, Decision::Allow, json!({"decision": "accept"})),
+            (COMMAND, Decision::deny("no"), json!({"decision": "decline"})),
+            (COMMAND, Decision::Cancel, json!({"decision": "cancel"})),
+            (
+                COMMAND,
+                amendment(),
+                json!({"decision": {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": ["npm"]}}}),
+            ),
+            ("execCommandApproval", Decision::AllowForSession, json!({"decision": "approved_for_session"})),
+            ("applyPatchApproval", Decision::deny(""), json!({"decision": "denied"})),
+            ("mcpServer/elicitation/request", Decision::deny(""), json!({"action": "decline", "content": null})),
+            ("item/tool/call", Decision::Result(json!({"success": true})), json!({"success": true})),
+        ] {
+            assert_eq!(encode(method, decision), Ok(expected), "{method}");
+        }
+        assert_eq!(encode("from/the/future", Decision::Allow).map_err(|error| error.code), Err(NO_METHOD));
+    }
+
+    #[tokio::test]
+    async fn a_handler_that_panics_has_denied() {
+        let approvals = Approvals::handler(|_| async { panic!("a mistake in the program") });
+        let (answer, note) = approvals.answer(ask(COMMAND)).await;
+        assert_eq!(answer, Ok(json!({"decision": "decline"})));
+        assert!(note.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_that_hangs_has_denied() {
+        let approvals = Approvals::handler(|_| std::future::pending()).within(Duration::from_secs(3));
+        let (answer, note) = approvals.answer(ask("execCommandApproval")).await;
+        assert_eq!(answer, Ok(json!({"decision": "denied"})));
+        assert!(note.is_some_and(|note| note.contains("3s")));
+    }
+
+    #[tokio::test]
+    async fn a_policy_to_allow_answers_no_other_questions() {
+        let (answer, _) = Approvals::allow_all().answer(ask("mcpServer/elicitation/request")).await;
+        assert_eq!(answer, Ok(json!({"action": "decline", "content": null})));
+        let (answer, _) = Approvals::deny_all().answer(ask(COMMAND)).await;
+        assert_eq!(answer, Ok(json!({"decision": "decline"})));
+    }
+}

@@ -1,0 +1,29 @@
+//! A client of the app-server, for programs that embed the agent: it starts or reaches a server, speaks JSON-RPC with
+//! it, turns what any release tells into one kind of event, and folds events into threads, turns and items.
+//!
+//! ```text
+//! supervisor ─▶ connection ─▶ transcript (lines → messages) ─▶ router (messages → events) ─▶ state
+//!                   └▶ approvals: each question is answered exactly once, and denied if nobody can
+//! ```
+//!
+//! Invariant: no engine. Every wait has a deadline and every queue a bound; what the server sends, however odd, costs a
+//! note and never the connection.
+
+pub mod approvals;
+pub mod backoff;
+pub mod connection;
+mod error;
+pub mod event;
+mod feed;
+pub mod registry;
+pub mod router;
+pub mod state;
+pub mod supervisor;
+pub mod transcript;
+
+pub use connection::{Client, Options, connect};
+pub use error::{CallError, ConnectError};
+pub use event::Event;
+pub use feed::Events;
+pub use state::State;
+pub use supervisor::{ServerState, Supervisor};

@@ -1,0 +1,260 @@
+//! One event changes the state.
+
+use serde_json::{Value, json};
+
+use super::{Item, Question, State, Thread, Turn};
+use crate::event::{Delta, Event, Members, Part, Teller};
+
+/// The most names of unknown methods, and of errors of a thread, that are kept.
+const MOST_NOTED: usize = 100;
+
+/// The kinds of items that events without a name tell.
+const UNNAMED_KINDS: [&str; 3] = ["agentMessage", "reasoning", "userMessage"];
+
+impl State {
+    /// Takes an event.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Thread { id, value, whole } => self.at(id).open(value, *whole),
+            Event::ThreadChanged { thread, member, value } => {
+                self.at(thread).members.insert((*member).to_owned(), value.clone());
+            }
+            Event::TurnStarted { thread, turn } => {
+                self.at(thread).start_turn(turn);
+            }
+            Event::TurnEnded { thread, turn, status, error } => self.at(thread).end_turn(turn, status, error),
+            Event::ItemStarted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, false),
+            Event::ItemCompleted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, true),
+            Event::Delta(delta) => self.at(&delta.thread).grow(delta),
+            Event::Plan { thread, plan, .. } => self.at(thread).plan = plan.clone(),
+            Event::Diff { thread, diff, .. } => self.at(thread).diff.clone_from(diff),
+            Event::Usage { thread, usage } => self.at(thread).take_usage(usage),
+            Event::RateLimits { limits } => self.rate_limits = limits.clone(),
+            Event::Error { thread, message, .. } => self.at(thread).note_error(message),
+            Event::Asked { thread, id, method, params } => {
+                let (id, method, params) = (id.clone(), method.clone(), params.clone());
+                let questions = &mut self.at(thread).questions;
+                questions.retain(|question| question.id != id);
+                questions.push(Question { id, method, params });
+            }
+            Event::Resolved { thread, id } => self.at(thread).questions.retain(|question| question.id != *id),
+            Event::Unknown { method, .. } => {
+                if self.unknown.len() < MOST_NOTED && !self.unknown.contains(method) {
+                    self.unknown.push(method.clone());
+                }
+            }
+            Event::Note { .. } => self.notes += 1,
+            Event::Warning { .. } | Event::Other { .. } => {}
+        }
+    }
+
+    fn at(&mut self, id: &str) -> &mut Thread {
+        self.threads.entry(id.to_owned()).or_default()
+    }
+}
+
+impl Thread {
+    fn open(&mut self, value: &Members, is_whole: bool) {
+        for (name, member) in value {
+            if name != "turns" {
+                self.members.insert(name.clone(), member.clone());
+            }
+        }
+        if is_whole {
+            let turns = value.get("turns").and_then(Value::as_array).into_iter().flatten();
+            self.turns = turns.map(stored_turn).collect();
+        }
+    }
+
+    /// The turn of a name; the last one if it has none.
+    fn turn(&mut self, id: &str) -> &mut Turn {
+        let place = if id.is_empty() { self.turns.len().checked_sub(1) } else { self.place(id) };
+        match place {
+            Some(place) => &mut self.turns[place],
+            None => self.start_turn(id),
+        }
+    }
+
+    /// Events are mostly about the last turn.
+    fn place(&self, id: &str) -> Option<usize> {
+        self.turns.iter().rposition(|turn| turn.id == id)
+    }
+
+    fn start_turn(&mut self, id: &str) -> &mut Turn {
+        let place = self.place(id).unwrap_or_else(|| {
+            let (status, error) = ("inProgress".to_owned(), Value::Null);
+            self.turns.push(Turn { id: id.to_owned(), status, error, items: Vec::new() });
+            self.turns.len() - 1
+        });
+        &mut self.turns[place]
+    }
+
+    /// The end that was told first holds: a turn that was interrupted is told to be complete as well.
+    fn end_turn(&mut self, id: &str, status: &str, error: &Value) {
+        let turn = self.turn(id);
+        if turn.status == "inProgress" || status == "failed" && turn.status == "completed" {
+            status.clone_into(&mut turn.status);
+        }
+        if !error.is_null() {
+            turn.error = error.clone();
+        }
+    }
+
+    fn take_usage(&mut self, usage: &Value) {
+        // The queue tells less than the second dialect, which tells the same again.
+        let knows_more = self.usage.pointer("/total/cacheWriteInputTokens").is_some();
+        let is_same = self.usage.pointer("/total/totalTokens") == usage.pointer("/total/totalTokens");
+        if !(knows_more && is_same) {
+            self.usage = usage.clone();
+        }
+    }
+
+    fn note_error(&mut self, message: &str) {
+        if self.errors.len() < MOST_NOTED && self.errors.last().is_none_or(|last| last != message) {
+            self.errors.push(message.to_owned());
+        }
+    }
+
+    fn tell(&mut self, turn: &str, members: &Members, teller: Teller, is_complete: bool) {
+        let kind = members.get("type").and_then(Value::as_str).unwrap_or_default();
+        let id = members.get("id").and_then(Value::as_str).unwrap_or_default();
+        let unnamed = UNNAMED_KINDS.into_iter().find(|unnamed| *unnamed == kind);
+        if teller == Teller::OldQueue {
+            if self.named.contains(&kind) {
+                return;
+            }
+        } else if let Some(unnamed) = unnamed
+            && !self.named.contains(&unnamed)
+        {
+            self.named.push(unnamed);
+            let items = &mut self.turn(turn).items;
+            items.retain(|item| item.teller != Teller::OldQueue || item.kind() != unnamed);
+        }
+        self.turn(turn).tell(id, members, teller, is_complete);
+    }
+
+    fn grow(&mut self, delta: &Delta) {
+        let kind = delta.part.kind();
+        if delta.teller == Teller::OldQueue && self.named.contains(&kind) {
+            return;
+        }
+        self.turn(&delta.turn).grow(delta);
+    }
+}
+
+impl Turn {
+    fn position(&self, id: &str) -> Option<usize> {
+        self.items.iter().rposition(|item| item.id == id)
+    }
+
+    /// The open item of a kind that a dialect tells without a name.
+    fn open_item(&self, kind: &str, teller: Teller) -> Option<usize> {
+        let is_it = |item: &Item| !item.is_complete && item.kind() == kind && item.teller == teller;
+        self.items.iter().rposition(is_it)
+    }
+
+    fn tell(&mut self, id: &str, members: &Members, teller: Teller, is_complete: bool) {
+        let kind = members.get("type").and_then(Value::as_str).unwrap_or_default();
+        let place = if id.is_empty() { self.open_item(kind, teller) } else { self.position(id) };
+        let Some(place) = place else {
+            let mut members = members.clone();
+            let id = if id.is_empty() { format!("{}-{}", kind, self.items.len() + 1) } else { id.to_owned() };
+            members.insert("id".to_owned(), json!(id));
+            self.items.push(Item { id, members, is_complete, teller, deltas: None });
+            return;
+        };
+        let item = &mut self.items[place];
+        if teller < item.teller {
+            return;
+        }
+        if teller > item.teller || teller == Teller::Items {
+            if is_complete || item.deltas.is_none() {
+                item.members.clone_from(members);
+            }
+        } else {
+            let told = members.iter().filter(|(name, _)| *name != "id");
+            item.members.extend(told.map(|(name, member)| (name.clone(), member.clone())));
+        }
+        item.teller = teller;
+        item.is_complete |= is_complete;
+    }
+
+    fn grow(&mut self, delta: &Delta) {
+        let place = if delta.item.is_empty() {
+            self.open_item(delta.part.kind(), delta.teller)
+                .or_else(|| self.items.iter().rposition(|item| !item.is_complete && item.teller == delta.teller))
+        } else {
+            self.position(&delta.item)
+        };
+        let place = place.unwrap_or_else(|| {
+            let kind = delta.part.kind();
+            let id =
+                if delta.item.is_empty() { format!("{}-{}", kind, self.items.len() + 1) } else { delta.item.clone() };
+            let mut members = Members::new();
+            members.insert("type".to_owned(), json!(kind));
+            members.insert("id".to_owned(), json!(id));
+            self.items.push(Item { id, members, is_complete: false, teller: delta.teller, deltas: None });
+            self.items.len() - 1
+        });
+        let item = &mut self.items[place];
+        if item.is_complete || *item.deltas.get_or_insert(delta.teller) != delta.teller {
+            return;
+        }
+        item.append(delta.part, &delta.text);
+    }
+}
+
+impl Item {
+    fn append(&mut self, part: Part, text: &str) {
+        // An item of another kind than its delta thinks has its text where its kind has it.
+        let part = match (self.kind(), part) {
+            ("reasoning", Part::Message) => Part::Summary(0),
+            (_, part) => part,
+        };
+        match part {
+            Part::Message | Part::Plan => append(self.members.entry("text").or_insert(Value::Null), text),
+            Part::Output => append(self.members.entry("aggregatedOutput").or_insert(Value::Null), text),
+            Part::Summary(index) => append_at(self.members.entry("summary").or_insert(Value::Null), index, text),
+            Part::Reasoning(index) => append_at(self.members.entry("content").or_insert(Value::Null), index, text),
+        }
+    }
+}
+
+fn append(member: &mut Value, text: &str) {
+    match member {
+        Value::String(known) => known.push_str(text),
+        other => *other = Value::from(text),
+    }
+}
+
+/// The most parts of an item, so that an odd index costs little.
+const MOST_PARTS: usize = 10_000;
+
+fn append_at(member: &mut Value, index: usize, text: &str) {
+    if !member.is_array() {
+        *member = json!([]);
+    }
+    let Some(parts) = member.as_array_mut().filter(|_| index < MOST_PARTS) else { return };
+    while parts.len() <= index {
+        parts.push(json!(""));
+    }
+    append(&mut parts[index], text);
+}
+
+fn stored_turn(turn: &Value) -> Turn {
+    let text = |name: &str| turn.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let items = turn.get("items").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+    let items = items.map(|members| Item {
+        id: members.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        is_complete: members.get("status").and_then(Value::as_str) != Some("inProgress"),
+        members: members.clone(),
+        teller: Teller::Items,
+        deltas: None,
+    });
+    Turn {
+        id: text("id"),
+        status: text("status"),
+        error: turn.get("error").cloned().unwrap_or_default(),
+        items: items.collect(),
+    }
+}

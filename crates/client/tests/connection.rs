@@ -1,0 +1,184 @@
+//! A connection with a server that a test plays, line by line.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::time::Duration;
+
+use codex_client::approvals::{Approvals, Decision};
+use codex_client::event::Event;
+use codex_client::{CallError, Client, Events, Options, connect};
+use codex_protocol::methods::call::ThreadArchive;
+use codex_protocol::v2::thread::ThreadParams;
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex,
+};
+
+/// The server's side.
+struct Server {
+    input: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    output: WriteHalf<DuplexStream>,
+}
+
+impl Server {
+    async fn read(&mut self) -> Value {
+        serde_json::from_str(&self.input.next_line().await.unwrap().unwrap()).unwrap()
+    }
+
+    async fn write(&mut self, message: Value) {
+        self.write_line(&message.to_string()).await;
+    }
+
+    async fn write_line(&mut self, line: &str) {
+        self.output.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+}
+
+async fn connected(approvals: Approvals) -> (Client, Events, Server) {
+    let (near, far) = duplex(1024 * 1024);
+    let (input, output) = tokio::io::split(far);
+    let mut server = Server { input: BufReader::new(input).lines(), output };
+    let (near_input, near_output) = tokio::io::split(near);
+    let options = Options::new("test", "1.0");
+    let connecting = tokio::spawn(connect(near_input, near_output, options, approvals));
+    let hello = server.read().await;
+    assert_eq!(hello["method"], "initialize");
+    assert_eq!(hello["params"]["clientInfo"]["name"], "test");
+    server.write(json!({"id": hello["id"], "result": {"userAgent": "codex/0.200.0"}})).await;
+    assert_eq!(server.read().await, json!({"method": "initialized"}));
+    let (client, events) = connecting.await.unwrap().unwrap();
+    assert_eq!(client.server()["userAgent"], "codex/0.200.0");
+    (client, events, server)
+}
+
+#[tokio::test]
+async fn calls_are_answered_in_any_order() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    let calls = ["a", "b"].map(|method| {
+        let client = client.clone();
+        tokio::spawn(async move { client.raw(method, json!({"of": method})).await })
+    });
+    let requests = [server.read().await, server.read().await];
+    for request in requests.iter().rev() {
+        server.write(json!({"id": request["id"], "result": request["params"]})).await;
+    }
+    for (call, method) in calls.into_iter().zip(["a", "b"]) {
+        assert_eq!(call.await.unwrap(), Ok(json!({"of": method})));
+    }
+}
+
+#[tokio::test]
+async fn a_typed_call_takes_and_gives_types() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    let calling =
+        tokio::spawn(async move { client.call::<ThreadArchive>(&ThreadParams { thread_id: "t".into() }).await });
+    let request = server.read().await;
+    assert_eq!((&request["method"], &request["params"]), (&json!("thread/archive"), &json!({"threadId": "t"})));
+    server.write(json!({"id": request["id"], "result": {}})).await;
+    assert!(calling.await.unwrap().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_has_a_deadline_and_its_late_answer_is_one_to_nobody() {
+    let (client, mut events, mut server) = connected(Approvals::deny_all()).await;
+    let late = client.raw("slow", json!({})).await;
+    assert!(matches!(late, Err(CallError::Late { .. })), "{late:?}");
+    let request = server.read().await;
+    server.write(json!({"id": request["id"], "result": 1})).await;
+    assert!(matches!(events.next().await, Some(Event::Note { text }) if text.contains("nobody")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_server_is_asked_again() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    let calling = tokio::spawn(async move { client.raw("busy", json!({})).await });
+    for _ in 0..2 {
+        let request = server.read().await;
+        server.write(json!({"id": request["id"], "error": {"code": -32001, "message": "later"}})).await;
+    }
+    let request = server.read().await;
+    server.write(json!({"id": request["id"], "result": "done"})).await;
+    assert_eq!(calling.await.unwrap(), Ok(json!("done")));
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_is_told_once() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    let calling = tokio::spawn(async move { client.raw("wrong", json!({})).await });
+    let request = server.read().await;
+    server.write(json!({"id": request["id"], "error": {"code": -32600, "message": "no"}})).await;
+    let expected = CallError::Refused { method: "wrong".to_owned(), code: -32600, message: "no".to_owned() };
+    assert_eq!(calling.await.unwrap(), Err(expected));
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_ends_all_calls_and_events() {
+    let (client, mut events, server) = connected(Approvals::deny_all()).await;
+    let calling = tokio::spawn({
+        let client = client.clone();
+        async move { client.raw("never", json!({})).await }
+    });
+    tokio::task::yield_now().await;
+    drop(server);
+    assert_eq!(calling.await.unwrap(), Err(CallError::Closed { method: "never".to_owned() }));
+    assert_eq!(events.next().await, None);
+    assert!(client.is_closed());
+}
+
+#[tokio::test]
+async fn questions_wait_without_blocking_the_reader() {
+    let (decide, decision) = tokio::sync::watch::channel(None);
+    let approvals = Approvals::handler(move |_| {
+        let mut decision = decision.clone();
+        async move {
+            let decided = decision.wait_for(Option::is_some).await;
+            decided.ok().and_then(|decided| decided.clone()).unwrap_or_else(|| Decision::deny("nobody"))
+        }
+    });
+    let (_client, mut events, mut server) = connected(approvals).await;
+    let method = "item/commandExecution/requestApproval";
+    server.write(json!({"id": "q", "method": method, "params": {"threadId": "t"}})).await;
+    server.write(json!({"method": "warning", "params": {"message": "goes on"}})).await;
+    assert!(matches!(events.next().await, Some(Event::Asked { thread, .. }) if thread == "t"));
+    assert!(matches!(events.next().await, Some(Event::Warning { message, .. }) if message == "goes on"));
+    decide.send_replace(Some(Decision::Allow));
+    assert_eq!(server.read().await, json!({"id": "q", "result": {"decision": "accept"}}));
+    assert!(matches!(events.next().await, Some(Event::Resolved { .. })));
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_knows_is_refused() {
+    let (_client, _events, mut server) = connected(Approvals::allow_all()).await;
+    server.write(json!({"id": 7, "method": "from/the/future", "params": null})).await;
+    let answer = server.read().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32601)));
+}
+
+#[tokio::test]
+async fn noise_is_tolerated_up_to_a_bound() {
+    let (client, mut events, mut server) = connected(Approvals::deny_all()).await;
+    server.write_line("npm warn something is old").await;
+    assert!(matches!(events.next().await, Some(Event::Note { .. })));
+    assert!(!client.is_closed());
+    for _ in 0..70 {
+        server.write_line(&"x".repeat(1024)).await;
+    }
+    while events.next().await.is_some() {}
+    assert!(client.is_closed());
+}
+
+#[tokio::test]
+async fn closing_ends_the_input_of_the_server() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    client.close();
+    assert_eq!(server.input.next_line().await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_greet_is_given_up() {
+    let (near, _far) = duplex(1024);
+    let (input, output) = tokio::io::split(near);
+    let options = Options { deadline: Duration::from_secs(5), ..Options::new("test", "1.0") };
+    let error = connect(input, output, options, Approvals::deny_all()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the handshake has failed: initialize: no answer within 5s");
+}

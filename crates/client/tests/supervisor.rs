@@ -1,0 +1,100 @@
+//! A supervisor with servers that are small shell scripts.
+
+use std::time::Duration;
+
+use codex_client::approvals::Approvals;
+use codex_client::supervisor::Launch;
+use codex_client::{Options, ServerState, Supervisor};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+/// Answers each request with the process ids of itself and of a child that it has started.
+const SERVER: &str = r#"
+sleep 1000 & child=$!
+echo "server starts" >&2
+n=1
+while read -r line; do
+  case "$line" in
+    *'"id":'*) echo "{\"id\":$n,\"result\":{\"userAgent\":\"sh\",\"pids\":[$$,$child]}}"; n=$((n+1));;
+  esac
+done
+AFTER
+"#;
+
+fn launch(after: &str) -> Launch {
+    let script = SERVER.replace("AFTER", after);
+    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], env: Vec::new(), cwd: None }
+}
+
+fn is_alive(pid: &serde_json::Value) -> bool {
+    // A process that has ended and was not waited for has no memory any more.
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.contains("VmRSS")
+}
+
+/// Waits until a process is gone; a signal takes a moment.
+async fn is_gone(pid: &serde_json::Value) -> bool {
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while is_alive(pid) {
+        if std::time::Instant::now() > deadline {
+            return false;
+        }
+        tokio::task::yield_now().await;
+    }
+    true
+}
+
+fn start(launch: Launch) -> (Supervisor, mpsc::UnboundedReceiver<String>) {
+    let (sender, lines) = mpsc::unbounded_channel();
+    let options = Options { deadline: Duration::from_secs(20), ..Options::new("test", "1.0") };
+    let sink = move |line: &str| {
+        let _: Result<(), _> = sender.send(line.to_owned());
+    };
+    (Supervisor::start(launch, options, Approvals::deny_all(), sink), lines)
+}
+
+#[tokio::test]
+async fn a_server_runs_until_it_is_stopped_and_leaves_no_child() {
+    // It does not end with its input, so it has to be killed.
+    let (mut supervisor, mut lines) = start(launch("sleep 1000"));
+    let (client, _events) = supervisor.connection().await.unwrap();
+    assert_eq!(lines.recv().await.as_deref(), Some("server starts"));
+    let pids = client.raw("pids", json!({})).await.unwrap()["pids"].clone();
+    assert!(is_alive(&pids[0]) && is_alive(&pids[1]), "{pids}");
+    let states = supervisor.states();
+    assert_eq!(*states.borrow(), ServerState::Running);
+    supervisor.stop().await;
+    assert_eq!(*states.borrow(), ServerState::Stopped);
+    assert!(is_gone(&pids[0]).await && is_gone(&pids[1]).await, "{pids}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_is_started_again() {
+    let (mut supervisor, _lines) = start(launch("kill $child"));
+    let mut states = supervisor.states();
+    let (client, mut events) = supervisor.connection().await.unwrap();
+    let first = client.raw("pids", json!({})).await.unwrap()["pids"].clone();
+    let pid = rustix::process::Pid::from_raw(first[0].as_i64().unwrap().try_into().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // The value is borrowed only within the statement: the supervisor cannot change it meanwhile.
+    let is_first = |state: &ServerState| matches!(state, ServerState::Restarting { attempt: 1, .. });
+    assert!(states.wait_for(is_first).await.is_ok());
+    while events.next().await.is_some() {}
+    let (client, _events) = supervisor.connection().await.unwrap();
+    let second = client.raw("pids", json!({})).await.unwrap()["pids"].clone();
+    assert_ne!(first[0], second[0]);
+    assert!(is_gone(&first[1]).await, "the child of the first went with it");
+    supervisor.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_named() {
+    let missing = Launch { program: "/nowhere/codex".into(), ..Launch::codex() };
+    let (supervisor, _lines) = start(missing);
+    let mut states = supervisor.states();
+    let failed = states.wait_for(|state| matches!(state, ServerState::Failed { .. })).await.unwrap().clone();
+    let ServerState::Failed { error, restart_in } = failed else { unreachable!("it was just seen") };
+    assert!(error.starts_with("cannot start /nowhere/codex: "), "{error}");
+    assert!(restart_in.is_some_and(|wait| wait <= Duration::from_secs(1)));
+    supervisor.stop().await;
+}

@@ -1,0 +1,113 @@
+//! The vectors that hold the clients of all languages together: lines of a server, and the state that they leave.
+//!
+//! After the reducer has changed, `UPDATE_EXPECT=1 cargo test -p codex-client --test vectors` writes the states anew.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::path::{Path, PathBuf};
+
+use codex_client::State;
+use codex_client::transcript::Transcript;
+use proptest::prelude::*;
+use serde_json::Value;
+
+struct Vector {
+    path: PathBuf,
+    text: String,
+    lines: Vec<u8>,
+    state: Value,
+}
+
+fn vectors() -> Vec<Vector> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/vectors");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let vector: Value = serde_json::from_str(&text).unwrap();
+        let lines = vector["lines"].as_array().unwrap().iter();
+        let lines = lines.flat_map(|line| format!("{}\n", line.as_str().unwrap()).into_bytes()).collect();
+        Vector { path, text, lines, state: vector["state"].clone() }
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The state after bytes that arrive in pieces.
+fn state(pieces: impl Iterator<Item = impl AsRef<[u8]>>) -> Value {
+    let (mut transcript, mut state) = (Transcript::default(), State::default());
+    for piece in pieces {
+        transcript.push(piece.as_ref(), |message| {
+            if let Some(event) = message.event() {
+                state.apply(&event);
+            }
+        });
+    }
+    state.to_value()
+}
+
+#[test]
+fn each_vector_leaves_its_state() {
+    let vectors = vectors();
+    assert!(vectors.len() > 20, "there are vectors");
+    for vector in vectors {
+        let left = state(std::iter::once(&vector.lines));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            let (head, _) = vector.text.rsplit_once("\n\"state\": ").unwrap();
+            std::fs::write(&vector.path, format!("{head}\n\"state\": {left}}}\n")).unwrap();
+        } else {
+            assert_eq!(left, vector.state, "{}", vector.path.display());
+        }
+    }
+}
+
+#[test]
+fn recorded_sessions_have_no_unknown_methods() {
+    for vector in vectors() {
+        let name = vector.path.file_stem().unwrap().to_string_lossy().into_owned();
+        if name.starts_with(|letter: char| letter.is_ascii_digit()) {
+            assert_eq!(vector.state["unknown"], serde_json::json!([]), "{name}");
+        }
+    }
+}
+
+/// A session in both dialects is the same with either of them left out, but for what only one tells.
+#[test]
+fn what_two_dialects_tell_counts_once() {
+    let messages = |state: &Value| -> Vec<Value> {
+        let threads = state["threads"].as_object().unwrap().values();
+        let turns = threads.flat_map(|thread| thread["turns"].as_array().unwrap().clone());
+        let items = turns.flat_map(|turn| turn["items"].as_array().unwrap().clone());
+        items.filter(|item| item["item"]["type"] == "agentMessage").map(|item| item["item"]["text"].clone()).collect()
+    };
+    for vector in vectors() {
+        if !vector.path.to_string_lossy().contains("77-") {
+            continue;
+        }
+        let lines: Vec<&[u8]> = vector.lines.split_inclusive(|byte| *byte == b'\n').collect();
+        let is_queue = |line: &&&[u8]| line.windows(12).any(|part| part == b"codex/event/");
+        let second = state(lines.iter().filter(|line| !is_queue(line)));
+        let has_items = second.to_string().contains("agentMessage");
+        if has_items {
+            assert_eq!(messages(&second), messages(&vector.state), "{}", vector.path.display());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_state_does_not_depend_on_the_cuts(sizes in prop::collection::vec(1usize..700, 1..40)) {
+        for vector in vectors() {
+            let (mut rest, mut sizes) = (vector.lines.as_slice(), sizes.iter().cycle());
+            let pieces = std::iter::from_fn(|| {
+                let size = (*sizes.next()?).min(rest.len());
+                let (piece, after) = rest.split_at(size);
+                rest = after;
+                (!piece.is_empty()).then_some(piece)
+            });
+            prop_assert_eq!(state(pieces), vector.state, "{}", vector.path.display());
+        }
+    }
+}
