@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_shows_whom_it_is_of() {
+    fn a_login_has_its_owner() {
         let payload = r#"{"email":"a@b.c","https://api.openai.com/auth":{"chatgpt_plan_type":"plus"}}"#;
         let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(payload));
         let temp = TempDir::new().unwrap();

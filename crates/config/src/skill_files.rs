@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_that_never_ends_is_no_skill() {
+    fn an_endless_description_is_not_a_skill() {
         use codex_files::testing::{Endless, soon};
 
         for kind in Endless::ALL {

@@ -1,4 +1,4 @@
-//! The login of this process: read when it has changed, renewed once for everybody, stored before it is used.
+//! The login of this process: read when it has changed, renewed once for all tasks, stored before it is used.
 
 use std::fmt;
 use std::fs::File;
@@ -20,7 +20,7 @@ use crate::{Issuer, LoginError, LoginStore};
 /// The time before a failed renewal is tried again, while the old token still works.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The state of the places that a login may be in.
+/// The state of the places where a login may be stored.
 type Stamps = (Stamp, Option<Stamp>);
 
 /// The login, shared by everything in a process.
@@ -36,7 +36,7 @@ struct Shared {
     clock: Box<dyn Fn() -> SystemTime + Send + Sync>,
     /// The latest content, and the state of the place it came from.
     known: Mutex<Option<(Stamps, Arc<Auth>)>>,
-    /// Held by who changes the login, so that the others wait for what comes of it.
+    /// Held while the login is changed, so that other tasks wait for the result.
     changing: tokio::sync::Mutex<()>,
     setback: Mutex<Option<Setback>>,
     /// The tokens of a client, which take precedence over the file.
@@ -52,9 +52,9 @@ struct Setback {
 }
 
 enum SetbackKind {
-    /// The token cannot be used any more.
+    /// The token can no longer be used.
     Ended(String),
-    /// It may be tried again then.
+    /// It may be repeated after this time.
     Until(SystemTime),
 }
 
@@ -77,7 +77,7 @@ impl Accounts {
         Self::with(store, env, Network::new(env), SystemTime::now)
     }
 
-    /// As above, with another network and another clock.
+    /// The same, with another network and another clock.
     pub fn with(
         store: LoginStore,
         env: &Env,
@@ -102,7 +102,7 @@ impl Accounts {
         &*self.shared.http
     }
 
-    /// Waits until nobody else changes the login.
+    /// Waits until no other task changes the login.
     pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.shared.changing.lock().await
     }
@@ -135,8 +135,7 @@ impl Accounts {
         Ok(auth)
     }
 
-    /// Tokens that work: those of the login, renewed before if it is time, or if `refused` is the access token they
-    /// have.
+    /// Valid tokens: those of the login, renewed first if it is time, or if `refused` is their access token.
     pub async fn tokens(&self, refused: Option<&Secret>) -> Result<Tokens, LoginError> {
         let auth = self.auth().await?;
         let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
@@ -151,7 +150,7 @@ impl Accounts {
         if due == Due::Not {
             return Ok(tokens);
         }
-        // A turn that is interrupted must not lose tokens that are issued already.
+        // An interrupted turn must not lose tokens that were already issued.
         let (accounts, refused) = (self.clone(), refused.cloned());
         let renewal = tokio::spawn(async move { accounts.renew(refused.as_ref()).await });
         let renewed = renewal.await.unwrap_or(Err(LoginError::NotRenewable));
@@ -177,8 +176,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Forgets the login, here first and then where it was issued. Says whether there was one; the second part says
-    /// what became of telling the issuer, and the login is forgotten either way.
+    /// Removes the login, first here and then at its issuer. Returns whether there was one, and the result of the
+    /// revocation; the login is removed either way.
     pub async fn log_out(&self) -> Result<(bool, Result<(), LoginError>), LoginError> {
         let had_external = self.external().take().is_some();
         let (tokens, was_there) = {
@@ -196,7 +195,7 @@ impl Accounts {
         Ok((was_there || had_external, told))
     }
 
-    /// Renews the tokens, unless somebody else has done so meanwhile.
+    /// Renews the tokens, unless another process has done so meanwhile.
     async fn renew(&self, refused: Option<&Secret>) -> Result<Tokens, LoginError> {
         let _turn = self.turn().await;
         if let Some(tokens) = self.renewed_by_others(refused).await? {
@@ -219,14 +218,14 @@ impl Accounts {
         Ok(renewed)
     }
 
-    /// The tokens, if they need not be renewed any more.
+    /// The tokens, if they no longer need to be renewed.
     async fn renewed_by_others(&self, refused: Option<&Secret>) -> Result<Option<Tokens>, LoginError> {
         let auth = self.auth().await?;
         let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
         Ok((self.due(&auth, &tokens, refused) == Due::Not).then_some(tokens))
     }
 
-    /// A program that knows nothing of our lock may have renewed them; then its tokens are the ones.
+    /// A program that does not know our lock may have renewed them; then its tokens are used.
     async fn failed(&self, old: Tokens, error: LoginError) -> Result<Tokens, LoginError> {
         if let Ok(Auth { tokens: Some(now), .. }) = self.read().await
             && now.refresh_token != old.refresh_token
@@ -241,7 +240,7 @@ impl Accounts {
         Err(error)
     }
 
-    /// Refuses to try again what has just failed.
+    /// Refuses to repeat a renewal that has just failed.
     fn check_setback(&self, tokens: &Tokens) -> Result<(), LoginError> {
         match &*self.setback() {
             Some(Setback { of, kind: SetbackKind::Ended(code) }) if *of == tokens.refresh_token => {
@@ -260,7 +259,7 @@ impl Accounts {
         }
     }
 
-    /// Whether a renewal has failed a moment ago, or for good.
+    /// Whether a renewal has failed recently, or permanently.
     fn is_paused(&self, tokens: &Tokens, now: SystemTime) -> bool {
         self.setback().as_ref().is_some_and(|setback| {
             setback.of == tokens.refresh_token

@@ -1,4 +1,4 @@
-//! A login with a browser, as a machine: what a visit of the browser means, and what it is answered.
+//! A login with a browser, as a machine: the meaning of each request of the browser, and the response.
 
 use codex_config::Secret;
 use reqwest::Url;
@@ -9,11 +9,11 @@ use crate::issuer::{Asked, Issuer};
 use crate::pkce::{Pkce, random};
 use crate::tokens::{Grant, is_code};
 
-/// One login. It is over with the first visit that brings the right word.
+/// One login. It ends with the first request that has the right state.
 #[derive(Debug)]
 pub struct BrowserFlow {
     pkce: Pkce,
-    /// Tells the browser that was sent from any other that comes.
+    /// The state parameter, which distinguishes the browser from any other client.
     state: Secret,
     port: u16,
     /// The path that the browser comes back to.
@@ -36,38 +36,38 @@ pub(crate) struct Visit {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) host: String,
-    /// Whether a page of somebody else has caused it.
+    /// Whether another web page has caused it.
     pub(crate) is_foreign: bool,
 }
 
 /// The outcome of a request of the browser.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CallbackOutcome {
-    /// The code that tokens are given for.
+    /// The code that is exchanged for tokens.
     Code(Secret),
-    /// The user or the issuer said no.
+    /// The user or the issuer declined.
     Denied { code: String },
-    /// Another program wants the port for a login of its own.
+    /// Another program needs the port for its own login.
     Cancelled,
 }
 
 /// The page for the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// The login is done.
+    /// The login is complete.
     Done,
-    /// The login has failed; the terminal says why.
+    /// The login has failed; the terminal shows the reason.
     Failed,
-    /// The login was given up.
+    /// The login was cancelled.
     Cancelled,
-    /// The visit has nothing to do with this login.
+    /// The request does not belong to this login.
     Refused,
-    /// There is nothing here.
+    /// The page does not exist.
     Missing,
 }
 
 impl BrowserFlow {
-    /// A login whose browser comes back to a port of this machine.
+    /// A login whose browser returns to a port of this machine.
     pub(crate) fn new(port: u16) -> Result<Self, LoginError> {
         Self::at("localhost", port, "/auth/callback", None)
     }
@@ -108,7 +108,7 @@ impl BrowserFlow {
         })
     }
 
-    /// Takes a visit: what it has brought, or what it is told.
+    /// Processes a request: returns its result, or the page to show.
     pub(crate) fn receive(&self, visit: &Visit) -> Result<CallbackOutcome, Reply> {
         let is_own = [format!("localhost:{}", self.port), format!("127.0.0.1:{}", self.port)].contains(&visit.host);
         let url = Url::parse("http://localhost").and_then(|base| base.join(&visit.target));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_counts_with_the_right_word_alone() {
+    fn a_code_needs_the_right_state() {
         let flow = flow();
         let state = flow.state.reveal().to_owned();
         let with = |query: String| flow.receive(&visit(&format!("/auth/callback?{query}")));

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::LoginError;
 use crate::browser::{Reply, Visit};
 
-/// The longest request.
+/// The maximum size of a request.
 const MOST_BYTES: usize = 16 * 1024;
 /// The time limit for a connection to send its request, and to read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ impl Visitor {
         Some(Self { visit: Visit::parse(&head)?, stream })
     }
 
-    /// Shows a page. A browser that does not wait for it needs nothing more.
+    /// Sends a page. A browser that does not wait for it needs nothing more.
     pub(crate) async fn answer(mut self, reply: Reply) {
         let said = timeout(PATIENCE, async {
             self.stream.write_all(page(reply).as_bytes()).await?;
@@ -100,7 +100,9 @@ impl Visit {
 fn page(reply: Reply) -> String {
     let (status, title, text) = match reply {
         Reply::Done => ("200 OK", "You are logged in", "You may close this page and go back to Codex."),
-        Reply::Failed => ("400 Bad Request", "The login failed", "Codex says why. You may close this page."),
+        Reply::Failed => {
+            ("400 Bad Request", "The login failed", "The terminal shows the reason. You may close this page.")
+        }
         Reply::Cancelled => ("200 OK", "The login was cancelled", "You may close this page."),
         Reply::Refused => ("403 Forbidden", "This is not the login that Codex waits for", "Begin again in Codex."),
         Reply::Missing => ("404 Not Found", "There is nothing here", ""),

@@ -11,7 +11,7 @@ use crate::flow::check_store;
 use crate::key_program::KeyProgram;
 use crate::{Accounts, LoginError};
 
-/// The host whose models `ChatGPT` answers for, if the user is logged in there.
+/// The host whose models `ChatGPT` serves, if the user is logged in there.
 const OPENAI_HOST: &str = "api.openai.com";
 
 impl Accounts {
@@ -57,7 +57,7 @@ impl ProviderCredentials {
         Ok(Authorization { account: tokens.account(), base_url: Some(base_url), ..bearer })
     }
 
-    /// The login, if the provider cares for it.
+    /// The login, if the provider uses one.
     async fn auth(&self) -> Result<Arc<Auth>, LoginError> {
         if !self.provider.requires_openai_auth {
             return Ok(Arc::default());
@@ -84,7 +84,7 @@ impl Credentials for ProviderCredentials {
         Box::pin(async move { self.find(None).await.map_err(|error| unavailable(&error)) })
     }
 
-    /// The token may be renewed, and somebody may have logged in again since the request was sent.
+    /// The token may be renewed, and the user may have logged in again since the request was sent.
     fn refused<'a>(&'a self, used: &'a Authorization) -> BoxFuture<'a, bool> {
         Box::pin(async move { self.find(Some(used)).await.is_ok_and(|now| now != *used) })
     }

@@ -1,5 +1,4 @@
-//! A login with a code that the user types on another device, as a machine: how often the issuer is asked, and until
-//! when.
+//! A login with a code that the user enters on another device, as a machine: the interval of the polls, and their end.
 
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ pub(crate) const DEVICE_TIME: Duration = Duration::from_secs(15 * 60);
 const SLOWER: Duration = Duration::from_secs(5);
 /// The polling interval if the issuer names none.
 const USUAL_INTERVAL: u64 = 5;
-/// The longest pause, so that the wait stays short.
+/// The maximum pause, so that the wait stays short.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// When the issuer is asked next.
+/// The schedule of polls.
 #[derive(Debug)]
 pub struct DevicePolls {
     interval: Duration,
@@ -30,29 +29,29 @@ pub struct DevicePolls {
 /// The response of the issuer to a poll.
 #[derive(Debug)]
 pub enum DeviceAnswer {
-    /// The user has not come yet.
+    /// The user has not logged in yet.
     Pending,
-    /// It wants to be asked less often.
+    /// The issuer requests a longer interval.
     SlowDown,
-    /// The user has said yes.
+    /// The user has approved.
     Granted {
         code: Secret,
         /// The PKCE verifier of the code.
         verifier: Secret,
     },
-    /// It is over.
+    /// The login has failed.
     Over(LoginError),
 }
 
 /// The next step.
 #[derive(Debug)]
 pub enum Next {
-    /// Ask again after a pause.
+    /// Poll again after a pause.
     Ask {
         /// The pause.
         after: Duration,
     },
-    /// Ask for tokens.
+    /// Request tokens.
     Exchange {
         /// The code.
         code: Secret,
@@ -64,20 +63,20 @@ pub enum Next {
 }
 
 impl DevicePolls {
-    /// Polls with the pause that the issuer asks for, in seconds, which it writes as a number or as a string.
+    /// Polls with the interval that the issuer requests, in seconds, as a number or as a string.
     pub(crate) fn new(interval: Option<&Json>) -> Self {
         let seconds = interval.and_then(|value| value.as_u64().or_else(|| value.as_str()?.trim().parse().ok()));
         let interval = Duration::from_secs(seconds.unwrap_or(USUAL_INTERVAL).max(1)).min(LONGEST_PAUSE);
         Self { interval, waited: Duration::ZERO }
     }
 
-    /// Takes an answer.
+    /// Processes a response.
     pub fn step(&mut self, answer: DeviceAnswer) -> Next {
         match answer {
             DeviceAnswer::Granted { code, verifier } => return Next::Exchange { code, verifier },
             DeviceAnswer::Over(error) => return Next::Fail(error),
             DeviceAnswer::Pending => {}
-            // The longer interval stays: the short one was too fast once.
+            // The longer interval stays, because the short one was too fast.
             DeviceAnswer::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
         }
         if self.waited >= DEVICE_TIME {
@@ -90,7 +89,7 @@ impl DevicePolls {
 }
 
 impl DeviceAnswer {
-    /// Reads what the issuer said.
+    /// Decodes the response of the issuer.
     pub(crate) fn of(answer: &Answer) -> Self {
         if answer.is_success() {
             let json = answer.json().unwrap_or_default();
@@ -161,7 +160,7 @@ mod tests {
                 Next::Exchange { .. } => panic!("nothing was granted"),
             }
         };
-        assert_eq!((waited, error.to_string()), (900, "nobody logged in within 15 minutes".to_owned()));
+        assert_eq!((waited, error.to_string()), (900, "the login was not completed within 15 minutes".to_owned()));
     }
 
     #[test]
@@ -174,7 +173,7 @@ mod tests {
         assert!(!format!("{granted:?}").contains("canary"));
         for (status, body, said) in [
             (403, json!({"error": "access_denied"}), "the login was refused: access_denied"),
-            (400, json!({"error": "expired_token"}), "nobody logged in within 15 minutes"),
+            (400, json!({"error": "expired_token"}), "the login was not completed within 15 minutes"),
             (400, json!({"error": {"code": "bad_client"}}), "the login service responded with 400: bad_client"),
             (400, json!({"error": "Token canary-1 is bad"}), "the login service responded with 400"),
             (200, json!({}), "unexpected response from the login service: it has no code"),

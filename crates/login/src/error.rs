@@ -10,17 +10,14 @@ use crate::KeyringError;
 /// A login or a renewal that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// The login is kept in a file that cannot be used.
+    /// The login is stored in a file that cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// None of the ports for the browser's answer can be used.
+    /// None of the ports for the browser can be used.
     #[error("ports {} are in use, so the browser could not return to this program", ports.iter().map(u16::to_string).collect::<Vec<_>>().join(" and "))]
-    Ports {
-        /// Those that were tried.
-        ports: Vec<u16>,
-    },
-    /// Nobody has logged in for too long.
-    #[error("nobody logged in within {}", shown(*after))]
+    Ports { ports: Vec<u16> },
+    /// The user did not log in in time.
+    #[error("the login was not completed within {}", shown(*after))]
     Expired {
         /// The time limit.
         after: Duration,
@@ -28,10 +25,10 @@ pub enum LoginError {
     /// The user or the issuer denied the login.
     #[error("the login was refused: {code}")]
     Denied { code: String },
-    /// Somebody cancelled it.
+    /// The login was cancelled.
     #[error("Login was not completed")]
     Cancelled,
-    /// The login is for another workspace than the administrator wants.
+    /// The login is for another workspace than the administrator allows.
     #[error("the login is for another workspace than forced_chatgpt_workspace_id allows")]
     Workspace,
     /// The issuer does not support device codes.
@@ -59,16 +56,16 @@ pub enum LoginError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The login cannot be renewed any more.
+    /// The login can no longer be renewed.
     #[error("the login has ended ({code}); log in again with `codex login`")]
     Ended { code: String },
-    /// The access token is void and nothing is there to renew it with.
+    /// The access token has expired and there is no refresh token.
     #[error("the login cannot be renewed; log in again with `codex login`")]
     NotRenewable,
-    /// Another process renews the login and does not come to an end.
+    /// Another process is renewing the login and does not finish.
     #[error("another process has been renewing the login for too long")]
     Locked,
-    /// This build keeps no logins in a keyring.
+    /// This build does not support keyrings.
     #[error("cli_auth_credentials_store = \"keyring\": this build has no keyring")]
     NoKeyring,
     /// The keyring of the system failed.
@@ -80,10 +77,10 @@ pub enum LoginError {
         /// The provider.
         provider: String,
     },
-    /// The client that gives the tokens gave none.
+    /// The client that supplies the tokens returned none.
     #[error("the client supplied no new tokens: {why}")]
     Client { why: String },
-    /// The program that says the key failed.
+    /// The program that prints the key failed.
     #[error("the program for the key of {provider} {why}")]
     KeyProgram {
         /// The provider.
@@ -96,7 +93,7 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

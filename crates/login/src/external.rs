@@ -1,4 +1,4 @@
-//! Tokens that a client brings: kept in memory, and renewed by asking that client.
+//! Tokens that a client supplies: kept in memory, and renewed by asking that client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{Accounts, LoginError};
 /// The time limit for the client to supply new tokens.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
 
-/// The longest explanation of a client that is passed on.
+/// The maximum length of a client's error that is passed on.
 const LONGEST_WHY: usize = 200;
 
 /// The tokens of a client, and the client to ask for new ones.
@@ -42,7 +42,7 @@ impl Accounts {
         *self.external() = Some(External::new(tokens, refresher));
     }
 
-    /// Asks the client for new tokens, unless others have come meanwhile.
+    /// Asks the client for new tokens, unless others have arrived meanwhile.
     pub(crate) async fn refresh_external(&self, refused: &Tokens) -> Result<Tokens, LoginError> {
         let _turn = self.turn().await;
         let Some(External { auth, refresher, .. }) = self.external().clone() else {

@@ -1,4 +1,4 @@
-//! Logins as they run: the machines of the flows, with a listener, a clock and the network.
+//! Running logins: the machines of the flows, with a listener, a clock and the network.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::http::{Body, Request};
 use crate::tokens::{Grant, exchange, granted, send};
 use crate::{Accounts, Issuer, LoginError};
 
-/// The ports that a browser may come back to; the issuer knows them.
+/// The ports that a browser may return to; the issuer knows them.
 pub const PORTS: [u16; 2] = [1455, 1457];
 
 /// The time limit for the user in the browser.
@@ -27,9 +27,9 @@ pub struct LoginOptions {
     pub issuer: Issuer,
     /// The name of the client.
     pub originator: String,
-    /// The workspaces that it may be for; any if there are none.
+    /// The allowed workspaces; empty allows any.
     pub workspaces: Vec<String>,
-    /// The ports that a browser may come back to, in order.
+    /// The ports that a browser may return to, in order.
     pub ports: Vec<u16>,
 }
 
@@ -42,7 +42,7 @@ impl LoginOptions {
         Ok(Self { issuer, originator, workspaces, ports: PORTS.to_vec() })
     }
 
-    /// Refuses a login for a workspace that is not wanted.
+    /// Refuses a login for a workspace that is not allowed.
     fn check(&self, tokens: &Tokens) -> Result<(), LoginError> {
         let account = tokens.account();
         let is_wanted = |account: &String| self.workspaces.contains(account);
@@ -54,7 +54,7 @@ impl LoginOptions {
     }
 }
 
-/// Whether this build can keep a login where the user wants it.
+/// Whether this build can store a login in the configured place.
 pub fn check_store(login: &LoginConfig) -> Result<(), LoginError> {
     match login.store {
         CredentialsStore::File | CredentialsStore::Auto => Ok(()),
@@ -63,7 +63,7 @@ pub fn check_store(login: &LoginConfig) -> Result<(), LoginError> {
     }
 }
 
-/// A login that waits for a browser. Dropping it gives it up and frees the port.
+/// A login that waits for a browser. Dropping it cancels it and frees the port.
 #[derive(Debug)]
 pub struct BrowserLogin {
     accounts: Accounts,
@@ -81,7 +81,7 @@ impl BrowserLogin {
         Ok(Self { accounts, options, flow, listener, url })
     }
 
-    /// The address that the user opens.
+    /// The URL that the user opens.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -121,7 +121,7 @@ pub(crate) async fn receive_grant<E: From<LoginError>>(
     ended
 }
 
-/// Waits for the visit that means something. Others are answered and forgotten.
+/// Waits for the request that ends the login. Others are answered and ignored.
 async fn wait(
     flow: &BrowserFlow,
     waiting: &mut mpsc::Receiver<Visitor>,
@@ -133,13 +133,13 @@ async fn wait(
         let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
         match flow.receive(&visitor.visit) {
             Ok(outcome) => return Ok((visitor, outcome)),
-            // A slow reader blocks nobody.
+            // A slow client blocks no other.
             Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
         }
     }
 }
 
-/// A login that waits for the user to type a code.
+/// A login that waits for the user to enter a code.
 #[derive(Debug)]
 pub struct DeviceLogin {
     accounts: Accounts,
@@ -172,7 +172,7 @@ impl DeviceLogin {
         Ok(Self { accounts, options, polls, device_id, user_code })
     }
 
-    /// The code that the user types.
+    /// The code that the user enters.
     #[must_use]
     pub fn user_code(&self) -> &str {
         &self.user_code

@@ -1,4 +1,4 @@
-//! The login as a server sees it: logins that wait for their user, by name.
+//! The login as a server sees it: logins that wait for their user, by id.
 
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) struct WaitingLogin {
     task: JoinHandle<()>,
 }
 
-/// The logins that wait, by name.
+/// The waiting logins, by id.
 pub(crate) type WaitingLogins = HashMap<String, WaitingLogin>;
 
 impl Accounts {
@@ -38,7 +38,7 @@ impl Accounts {
         self.waiting_logins().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives all logins up, so that the port is free for the next one.
+    /// Cancels all logins, so that the port is free for the next one.
     async fn give_up_all(&self) {
         let all: Vec<_> = self.waiting().drain().map(|(_, login)| login).collect();
         for WaitingLogin { cancel, task } in all {
@@ -47,7 +47,7 @@ impl Accounts {
         }
     }
 
-    /// Lets a login go on by itself until it ends or is given up.
+    /// Runs a login in the background until it ends or is cancelled.
     fn go_on(&self, login: impl Future<Output = Result<(), LoginError>> + Send + 'static) -> (String, Ended) {
         let id = Uuid::now_v7().to_string();
         let (cancel, cancelled) = oneshot::channel();
@@ -59,7 +59,7 @@ impl Accounts {
                 _ = cancelled => Err(LoginError::Cancelled),
             };
             accounts.waiting().remove(&name);
-            // Nobody may be left who wants to know.
+            // The receiver may be gone.
             let _ = ended.send(result);
         });
         self.waiting().insert(id.clone(), WaitingLogin { cancel, task });
@@ -133,7 +133,7 @@ impl AccountHost for Accounts {
     }
 
     fn log_out(&self) -> Pending<'_, Result<(), AccountError>> {
-        // A login that could not be revoked ends by itself.
+        // A login that could not be revoked expires by itself.
         Box::pin(async move { Self::log_out(self).await.map(drop).map_err(told) })
     }
 

@@ -14,11 +14,11 @@ use serde_json::Value as Json;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit for a request, from its beginning to the end of its response.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest answer that is read.
+/// The maximum size of a response.
 const MOST_BYTES: usize = 1024 * 1024;
 const MOST_CHALLENGES: usize = 8;
 
-/// A request. Its debug text names the address alone, for everything else may be a secret.
+/// A request. Its debug text contains only the address, because everything else may be a secret.
 pub struct Request {
     /// Its address.
     pub url: String,
@@ -33,7 +33,7 @@ pub struct Request {
 
 /// The body of a request.
 pub enum Body {
-    /// Nothing: it asks.
+    /// No body: a GET request.
     None,
     /// A form.
     Form(Vec<(&'static str, String)>),
@@ -41,7 +41,7 @@ pub enum Body {
     Json(Json),
 }
 
-/// An answer. Its debug text shows the status alone.
+/// A response. Its debug text contains only the status.
 pub struct Answer {
     /// The status.
     pub status: u16,
@@ -50,19 +50,19 @@ pub struct Answer {
     pub challenges: Vec<String>,
 }
 
-/// No answer came.
+/// There was no response.
 #[derive(Debug, thiserror::Error)]
 #[error("could not reach {host}")]
 pub struct HttpError {
-    /// The host that was asked.
+    /// The host of the request.
     pub host: String,
     /// The cause.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
-/// Carries requests.
+/// Sends requests.
 pub trait Transport: Send + Sync {
-    /// Sends a request. The answer comes within a bounded time.
+    /// Sends a request. The response arrives within a bounded time.
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, HttpError>>;
 }
 
@@ -73,7 +73,7 @@ impl Request {
         Self::post(url, Body::None)
     }
 
-    /// A request that says something.
+    /// A request with a body.
     #[must_use]
     pub fn post(url: String, body: Body) -> Self {
         Self { url, body, bearer: None, basic: None, account: None }
@@ -170,12 +170,12 @@ impl Transport for Network {
     }
 }
 
-/// An error without the address, whose parameters may hold a secret.
+/// An error without the address, whose parameters may contain a secret.
 fn without_url(error: reqwest::Error) -> Box<dyn Error + Send + Sync> {
     Box::new(error.without_url())
 }
 
-/// A form as it is sent.
+/// The encoded form.
 pub(crate) fn form(fields: &[(&'static str, String)]) -> String {
     let Ok(mut url) = Url::parse("http://localhost") else { return String::new() };
     url.query_pairs_mut().extend_pairs(fields);

@@ -20,7 +20,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// An issuer at an address; the usual ones where none is named.
+    /// The issuer at an address; the default one if none is named.
     #[must_use]
     pub fn new(url: Option<&str>, client_id: Option<&str>, env: &Env) -> Self {
         let url = url.map(|url| url.trim().trim_end_matches('/')).filter(|url| !url.is_empty());
@@ -36,7 +36,7 @@ impl Issuer {
     pub(crate) fn of(tokens: &Tokens, env: &Env) -> Self {
         let Claims { issuer, audience, .. } = tokens.claims();
         let issuer = issuer.filter(|url| is_safe(url));
-        // The id is the one of a client at this issuer, so it goes with it.
+        // The id belongs to a client at this issuer, so it is replaced with it.
         let client = if issuer.is_some() { audience } else { None };
         Self::new(issuer.as_deref(), client.as_deref(), env)
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_renewed_by_whoever_issued_them() {
+    fn tokens_are_renewed_by_their_issuer() {
         check("{}", (DEFAULT_ISSUER, DEFAULT_CLIENT));
         check(r#"{"iss":"https://id.example.com/","aud":["mine"]}"#, ("https://id.example.com", "mine"));
         check(r#"{"iss":"http://localhost:18200","aud":"mine"}"#, ("http://localhost:18200", "mine"));

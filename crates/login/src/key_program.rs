@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::LoginError;
 
-/// The longest key.
+/// The maximum length of a key.
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// A program that prints a key. Concurrent requests share one run.
@@ -28,7 +28,7 @@ impl KeyProgram {
         Self { provider: provider.to_owned(), command, env: env.clone(), known: Mutex::default() }
     }
 
-    /// The key: the last one, unless it is too old or the one that was refused.
+    /// The key: the last one, unless it is too old or was rejected.
     pub(crate) async fn key(&self, refused: Option<&str>) -> Result<Secret, LoginError> {
         let mut known = self.known.lock().await;
         if let Some((key, at)) = &*known {
@@ -59,14 +59,14 @@ impl KeyProgram {
             child.wait().await
         });
         let status = match ended.await {
-            Ok(status) => status.map_err(|error| format!("could not be heard: {error}"))?,
+            Ok(status) => status.map_err(|error| format!("its output could not be read: {error}"))?,
             Err(_) => return Err(format!("took longer than {} ms", self.command.timeout.as_millis())),
         };
         if !status.success() {
             return Err(format!("failed: {status}"));
         }
         let key = std::str::from_utf8(&output).unwrap_or_default().trim();
-        // A key goes into a header, where other characters would end it or begin another.
+        // A key becomes a header, and other characters would end it or start another.
         if key.is_empty() || output.len() as u64 > MOST_BYTES || !key.chars().all(|c| c.is_ascii_graphic()) {
             return Err("did not say a key".to_owned());
         }

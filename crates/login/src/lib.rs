@@ -1,11 +1,11 @@
-//! Logins: with a browser, with a code on another device, with tokens of a client, and keys that a program says; how a
-//! login is renewed, and what requests of a provider carry.
+//! Logins: with a browser, with a code on another device, with tokens of a client, and keys that a program prints; the
+//! renewal of a login, and the credentials of a provider's requests.
 //!
 //! The flows ([`BrowserFlow`], [`DevicePolls`]) and the schedule of renewals ([`Due`]) are machines without I/O.
 //! [`Accounts`] runs them: there is one in a process, so that all threads share one renewal.
 //!
-//! Invariants: tokens of `ChatGPT` go to `chatgpt_base_url` alone, and a token is renewed by its issuer. New tokens are
-//! stored before they are used, because the old ones are void by then. No token, key, code or verifier is in an error
+//! Invariants: tokens of `ChatGPT` go only to `chatgpt_base_url`, and a token is renewed by its issuer. New tokens are
+//! stored before they are used, because the old ones are invalid by then. No token, key, code or verifier is in an error
 //! or in debug output. Nothing waits without a deadline.
 
 mod accounts;

@@ -1,4 +1,4 @@
-//! When a login is renewed.
+//! The schedule of renewals.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,11 +11,11 @@ const USUAL_AGE: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 /// The action that tokens need before they are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing: they are young.
+    /// None: they are new.
     Not,
     /// They should be renewed, but still work.
     Soon,
-    /// They have ended.
+    /// They have expired.
     Over,
 }
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_does_not_say_when_it_began_began_at_the_last_renewal() {
+    fn a_token_without_an_issue_time_starts_at_the_last_renewal() {
         let claims = r#"{"exp": 2000}"#;
         check(claims, Some("1970-01-01T00:16:40Z"), 1799, Due::Not);
         check(claims, Some("1970-01-01T00:16:40Z"), 1800, Due::Soon);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_says_nothing_is_renewed_after_eight_days() {
+    fn a_token_without_claims_is_renewed_after_eight_days() {
         let day = 24 * 60 * 60;
         check("{}", Some("1970-01-01T00:00:00Z"), 8 * day - 1, Due::Not);
         check("{}", Some("1970-01-01T00:00:00Z"), 8 * day, Due::Soon);

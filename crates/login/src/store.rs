@@ -34,13 +34,13 @@ impl fmt::Debug for LoginStore {
 }
 
 impl LoginStore {
-    /// The store that the configuration names.
+    /// The store that the configuration selects.
     #[must_use]
     pub fn of(home: &Home, login: &LoginConfig) -> Self {
         Self::new(home, login.store, system_keyring(SERVICE))
     }
 
-    /// A store with a given keyring. Without one, `auto` means the file.
+    /// A store with a given keyring. Without one, `auto` selects the file.
     #[must_use]
     pub fn new(home: &Home, kind: CredentialsStore, keyring: Option<Arc<dyn Keyring>>) -> Self {
         Self { home: home.clone(), kind, keyring }
@@ -99,7 +99,7 @@ impl LoginStore {
         Ok(from_file || from_keyring)
     }
 
-    /// The place for people: where a login was stored.
+    /// The place where a login was stored, for display.
     #[must_use]
     pub fn place(&self) -> String {
         if self.kind != CredentialsStore::File && !self.home.auth_file().exists() {
@@ -114,7 +114,7 @@ impl LoginStore {
         (Stamp::of(&self.home.auth_file()), marker)
     }
 
-    /// The keyring that the user wants.
+    /// The keyring that the configuration requires.
     fn keyring(&self) -> Result<Option<&Arc<dyn Keyring>>, LoginError> {
         match (self.kind, &self.keyring) {
             (CredentialsStore::File, _) => Ok(None),
@@ -164,7 +164,7 @@ impl LoginStore {
         call(keyring, account(&self.home), work)
     }
 
-    /// Tells our other processes that the keyring has changed. If that fails, they notice when a token is refused.
+    /// Notifies our other processes that the keyring has changed. If that fails, they notice when a token is rejected.
     fn mark(&self) {
         let folder = self.home.run();
         let _: std::io::Result<()> = std::fs::create_dir_all(&folder)

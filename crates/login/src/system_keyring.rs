@@ -1,4 +1,4 @@
-//! The keyring of the system: Secret Service on Linux, the Keychain on macOS.
+//! The system keyring: Secret Service on Linux, the Keychain on macOS.
 
 use keyring::{Entry, Error};
 
@@ -39,7 +39,7 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, KeyringError> {
     }
 }
 
-/// The text of an error, without the secret that some errors hold.
+/// The text of an error, without the secret that some errors contain.
 fn failed(error: &Error) -> KeyringError {
     match error {
         Error::NoDefaultStore => KeyringError::Absent(error.to_string()),

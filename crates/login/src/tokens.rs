@@ -1,4 +1,4 @@
-//! Asking an issuer for tokens, and giving them back.
+//! Requesting tokens from an issuer, and revoking them.
 
 use codex_config::{Secret, Tokens};
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::http::{Answer, Body, Request, Transport};
 use crate::{Issuer, LoginError};
 
-/// Codes that say that a login will never be renewed again.
+/// Error codes of a login that can never be renewed again.
 const FINAL: &[&str] = &[
     "refresh_token_expired",
     "refresh_token_reused",
@@ -15,7 +15,7 @@ const FINAL: &[&str] = &[
     "app_session_terminated",
 ];
 
-/// The longest code of an issuer that is shown.
+/// The maximum length of an issuer's code that is shown.
 const LONGEST_CODE: usize = 64;
 
 /// An authorization code, with the proof that it belongs to this login.
@@ -69,7 +69,7 @@ pub(crate) async fn renew(http: &dyn Transport, issuer: &Issuer, old: &Tokens) -
     })
 }
 
-/// Tells an issuer that a login is over.
+/// Revokes a login at its issuer.
 pub(crate) async fn revoke(http: &dyn Transport, issuer: &Issuer, tokens: &Tokens) -> Result<(), LoginError> {
     let (token, hint) = match &tokens.refresh_token {
         Some(token) => (token, "refresh_token"),
@@ -100,8 +100,8 @@ pub(crate) fn refused(answer: &Answer) -> LoginError {
     LoginError::Status { status: answer.status, code: code(answer) }
 }
 
-/// The code of an error, in the form of OAuth or in that of the API. Nothing else of the answer is shown, for it may
-/// repeat what was sent.
+/// The code of an error, in the form of OAuth or of the API. Nothing else of the response is shown, because it may
+/// repeat the request.
 pub(crate) fn code(answer: &Answer) -> Option<String> {
     let json = answer.json()?;
     let error = json.get("error").unwrap_or(&json);

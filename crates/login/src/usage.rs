@@ -9,7 +9,7 @@ use crate::tokens::{granted, send};
 use crate::{Accounts, LoginError};
 
 impl Accounts {
-    /// Asks for the limits of the account that is logged in with `ChatGPT`.
+    /// Queries the limits of the account that is logged in with `ChatGPT`.
     pub async fn limits(&self, login: &LoginConfig) -> Result<RateLimitSnapshot, LoginError> {
         let mut tokens = self.tokens(None).await?;
         for is_last in [false, true] {

@@ -1,7 +1,7 @@
-//! Whether a tool of a server may run: at once, after a person has agreed, or not at all.
+//! Whether a tool of a server may run: immediately, after a person has approved it, or not at all.
 //!
-//! Servers run outside of the sandbox, and what a tool says about itself is a claim of its server, which the user has
-//! configured. A tool that says nothing counts as one that destroys things and reaches the whole world.
+//! Servers run outside of the sandbox, and the annotations of a tool are claims of its server, which the user has
+//! configured. A tool without annotations counts as destructive and open to the world.
 
 use codex_config::McpApprovalMode;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
@@ -16,14 +16,14 @@ pub(crate) enum Judgement {
     Refuse(String),
 }
 
-/// The claims of a tool about itself.
+/// The annotations of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claims {
-    /// Whether it changes nothing.
+    /// Whether it is read-only.
     pub(crate) reads_only: bool,
-    /// Whether it may destroy something.
+    /// Whether it may be destructive.
     destroys: bool,
-    /// Whether it reaches things outside of its server.
+    /// Whether it accesses things outside of its server.
     reaches_out: bool,
 }
 

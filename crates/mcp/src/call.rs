@@ -1,4 +1,5 @@
-//! One call of a tool of a server: it asks if it must, waits for the server, and passes on what the server tells.
+//! One call of a tool of a server: it requests an approval if one is needed, waits for the server, and passes on its
+//! messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +25,11 @@ use crate::names;
 use crate::result::{self, Telling};
 use crate::server::{Ready, Server};
 
-/// The longest that a call may take, however much progress it reports.
+/// The maximum duration of a call, however much progress it reports.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
-/// How long a question of a server waits for an answer.
+/// The time limit for the answer to a question of a server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5 * 60);
-/// How often a server may ask for input in place of a result.
+/// The maximum number of times that a server may request input instead of a result.
 const MOST_ROUNDS: u32 = 10;
 
 const REJECTED: &str = "user rejected MCP tool call";
@@ -85,12 +86,12 @@ pub(crate) struct RunningCall {
 }
 
 enum Phase {
-    /// A person is asked whether it may run.
+    /// It waits for an approval.
     Asking,
-    /// The server has to start.
+    /// It waits for the server to start.
     Waiting,
     Running(Box<Exchange>),
-    /// The server wants to know something from a person.
+    /// It waits for the answer to a question of the server.
     Questioned(Box<Exchange>, ServerQuestion),
     Over,
 }
@@ -99,11 +100,11 @@ enum Phase {
 struct Exchange {
     ready: Arc<Ready>,
     in_flight: InFlight,
-    /// When the silence of the server has lasted too long.
+    /// The deadline of the current silence of the server.
     silent_at: Instant,
     over_at: Instant,
     patience: Duration,
-    /// How often the server has asked for input in place of a result.
+    /// The number of times that the server has requested input instead of a result.
     rounds: u32,
 }
 
@@ -230,14 +231,14 @@ impl RunningCall {
         self.end(status, Ok(result), output)
     }
 
-    /// A server without sessions wants to know something before it answers.
+    /// A server without sessions requests input before it answers.
     fn input_required(&mut self, answer: &Value) -> Vec<Effect> {
         let Phase::Running(exchange) = &mut self.phase else { return Vec::new() };
         exchange.rounds += 1;
         let first = answer["inputRequests"].as_object().and_then(|requests| requests.iter().next());
         match first {
             Some((name, request)) if exchange.rounds <= MOST_ROUNDS && request["method"] == "elicitation/create" => {
-                // The answer is sent with the call, which is made again; see `reply`.
+                // The answer is sent with the call, which is repeated; see `reply`.
                 let id = json!({"input": name, "state": answer["requestState"]});
                 let params = request["params"].clone();
                 self.questioned(ServerQuestion { id, params })
@@ -250,7 +251,7 @@ impl RunningCall {
         }
     }
 
-    /// Asks a person what the server wants to know, or declines if nobody may be asked.
+    /// Asks a person the question of the server, or declines it if nobody may be asked.
     fn questioned(&mut self, question: ServerQuestion) -> Vec<Effect> {
         let Phase::Running(exchange) = std::mem::replace(&mut self.phase, Phase::Over) else { return Vec::new() };
         self.phase = Phase::Questioned(exchange, question);
@@ -278,7 +279,7 @@ impl RunningCall {
         vec![self.ask(QuestionKind::Elicitation(asked), Some(deadline))]
     }
 
-    /// Answers the server, which then goes on with the call.
+    /// Answers the server, which then continues with the call.
     fn reply(&mut self, action: ElicitationDecision, content: Option<Value>) -> Vec<Effect> {
         let Phase::Questioned(mut exchange, question) = std::mem::replace(&mut self.phase, Phase::Over) else {
             return Vec::new();
@@ -412,7 +413,7 @@ impl Call for RunningCall {
             return Vec::new();
         }
         let status = if matches!(self.phase, Phase::Asking) { Status::Declined } else { Status::Failed };
-        // Dropping the exchange tells the server.
+        // Dropping the exchange cancels the call on the server.
         self.phase = Phase::Over;
         vec![Effect::Emit(Body::ItemCompleted(self.item(status, Some(Err("aborted".to_owned())))))]
     }

@@ -1,7 +1,7 @@
 //! A connection to a server: requests and their answers, and the requests and notifications of the server.
 //!
-//! Invariants: an answer reaches the request that it names and no other; whatever the server sends, no more is kept
-//! than a few messages for each open request.
+//! Invariants: an answer reaches the request that it names and no other; whatever the server sends, only a few messages
+//! are kept for each open request.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +16,9 @@ use tokio::time::timeout;
 use crate::in_flight::InFlight;
 use crate::rpc::{self, Incoming, METHOD_NOT_FOUND, RpcError};
 
-/// How many messages of the server about one request wait for its reader.
+/// The maximum number of messages about one request that wait for its reader.
 const TOLD: usize = 16;
-/// How many notices wait for the task of the server.
+/// The maximum number of notices that wait for the task of the server.
 const NOTICES: usize = 4;
 
 /// The reason why a request has no result.
@@ -41,9 +41,9 @@ pub(crate) enum RequestError {
 /// A message of the server about an open request.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// How far it is.
+    /// Progress.
     Progress(String),
-    /// The server wants to know something from the user.
+    /// A question to the user.
     Asked(ServerQuestion),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct ServerQuestion {
 }
 
 impl ServerQuestion {
-    /// The server's name for it, as clients see it.
+    /// The server's id of it, as clients see it.
     pub(crate) fn request_id(&self) -> RequestId {
         match &self.id {
             Value::Number(number) if number.as_i64().is_some() => RequestId::Integer(number.as_i64().unwrap_or(0)),
@@ -65,15 +65,15 @@ impl ServerQuestion {
     }
 }
 
-/// A change that the server tells of.
+/// A change that the server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
     ToolsChanged,
 }
 
-/// The way to the server.
+/// The transport to the server.
 pub(crate) trait Outgoing: Send + Sync {
-    /// Sends a message; false if it cannot be taken now.
+    /// Sends a message; false if there is no room now.
     fn send(&self, message: Value) -> bool;
 }
 
@@ -87,11 +87,11 @@ pub(crate) struct Shared {
     open: Mutex<BTreeMap<u64, Open>>,
     next_id: AtomicU64,
     notices: mpsc::Sender<Notice>,
-    /// Why the connection has ended.
+    /// The reason why the connection has ended.
     end: watch::Sender<Option<String>>,
     /// Added to the parameters of every request: the `_meta` of servers without a handshake.
     meta: Mutex<Option<Value>>,
-    /// The folder that servers are told of when they ask.
+    /// The folder that is returned to servers that ask for roots.
     root: Value,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Shared {
 pub(crate) struct Connection(Arc<Shared>);
 
 impl Connection {
-    /// A connection, and the changes that the server tells of.
+    /// Creates a connection, and the receiver of changes that the server reports.
     pub(crate) fn new(outgoing: Box<dyn Outgoing>, root: Value) -> (Self, mpsc::Receiver<Notice>) {
         let (notices, changes) = mpsc::channel(NOTICES);
         let shared = Shared {
@@ -115,7 +115,7 @@ impl Connection {
         (Self(Arc::new(shared)), changes)
     }
 
-    /// The connection without keeping it open.
+    /// A reference that does not keep the connection open.
     pub(crate) fn downgrade(&self) -> Weak<Shared> {
         Arc::downgrade(&self.0)
     }
@@ -124,7 +124,7 @@ impl Connection {
         shared.upgrade().map(Self)
     }
 
-    /// From here on every request carries this in its `_meta`.
+    /// Adds this to the `_meta` of every request from here on.
     pub(crate) fn set_meta(&self, meta: Option<Value>) {
         *lock(&self.0.meta) = meta;
     }
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     pub(crate) fn notify(&self, method: &str, params: &Value) {
-        // A server that does not read what it is told will not answer requests either.
+        // A server that does not read notifications will not answer requests either.
         let _: bool = self.0.outgoing.send(rpc::notification(method, params));
     }
 
@@ -177,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Forgets a request that nobody waits for any more, and tells the server.
+    /// Removes a request whose reader is gone, and notifies the server.
     pub(crate) fn cancel(&self, id: u64) {
         if lock(&self.0.open).remove(&id).is_some() {
             self.notify("notifications/cancelled", &json!({"requestId": id, "reason": "it is not needed any more"}));
@@ -207,7 +207,7 @@ impl Connection {
                 let token = params.get("progressToken").and_then(Value::as_u64);
                 let open = lock(&self.0.open);
                 if let Some(open) = token.and_then(|token| open.get(&token)) {
-                    // Progress that nobody has read yet is as good as this one.
+                    // Unread progress is as good as this one.
                     let _: Result<(), _> = open.told.try_send(Told::Progress(progress_text(params)));
                 }
             }
@@ -267,7 +267,7 @@ fn progress_text(params: &Value) -> String {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one insertion or removal, so a panic elsewhere cannot have left half of one.
+    // Every change is one insertion or removal, so a panic elsewhere cannot have left a partial one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -336,7 +336,7 @@ mod tests {
     async fn a_request_has_a_deadline() {
         let (connection, ..) = connect();
         let within = Duration::from_secs(3);
-        // Nobody reads what is sent.
+        // The receiver is gone.
         let (sender, _sent) = mpsc::unbounded_channel();
         let (patient, _notices) = Connection::new(Box::new(Sent(sender)), Value::Null);
         assert_eq!(patient.request("x", json!({}), within).await, Err(RequestError::Timeout(within)));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_fails_what_is_open_and_what_comes() {
+    async fn the_end_fails_open_and_later_requests() {
         let (connection, _sent, _notices) = connect();
         let mut open = connection.begin("x", json!({})).unwrap();
         connection.end(": it crashed");

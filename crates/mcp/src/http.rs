@@ -1,7 +1,7 @@
-//! A server at an address: streamable HTTP, where each message is one request, and its answer is JSON or a stream.
+//! A server at a URL: streamable HTTP, where each message is one request, and its answer is JSON or a stream.
 //!
-//! Invariants: keys go to the origin of the configured address and nowhere else; an answer that is too long, or a
-//! stream that breaks off, ends its own request and no other.
+//! Invariants: keys go only to the origin of the configured URL; an answer that is too long, or a stream that breaks
+//! off, ends only its own request.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,15 +24,15 @@ use crate::connection::{Connection, Notice, Outgoing, RequestError, Shared};
 use crate::rpc::{self, Incoming};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a notification may take, and the farewell.
+/// The time limit of a notification, and of the end of a session.
 const NOTIFICATION: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The longest answer, or event of a stream.
+/// The maximum size of an answer, or of an event of a stream.
 const MOST_ANSWER: usize = 16 * 1024 * 1024;
-/// How much of an error page is read, and how much is shown.
+/// The number of bytes of an error page that are read, and that are shown.
 const MOST_PAGE: usize = 64 * 1024;
 const MOST_SHOWN: usize = 300;
-/// How many messages wait, and how many requests are open at once.
+/// The maximum number of waiting messages, and of open requests.
 const MOST_QUEUED: usize = 64;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -51,11 +51,11 @@ struct Link {
     url: Url,
     headers: HeaderMap,
     authorization: Authorization,
-    /// The name of the session, if the server keeps one, and the version of the protocol.
+    /// The id of the session, if the server has one, and the version of the protocol.
     session: Mutex<(Option<HeaderValue>, Option<HeaderValue>)>,
     /// Open requests, by number.
     open: Mutex<HashMap<u64, AbortHandle>>,
-    /// Whether the server has forgotten the session.
+    /// Whether the server no longer knows the session.
     is_lost: AtomicBool,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn start(
     env: &Env,
     login: Option<ServerLogin>,
 ) -> Result<(HttpSession, Connection, mpsc::Receiver<Notice>), String> {
-    let url = Url::parse(&address.url).map_err(|error| format!("`{}` is no address: {error}", address.url))?;
+    let url = Url::parse(&address.url).map_err(|error| format!("`{}` is not a URL: {error}", address.url))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{url}` is neither http nor https"));
     }
@@ -94,7 +94,7 @@ pub(crate) fn start(
 }
 
 impl HttpSession {
-    /// Tells the server that the session is over.
+    /// Ends the session on the server.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
         let session = lock(&self.link.session).0.clone();
@@ -116,7 +116,7 @@ fn client(url: &Url, env: &Env) -> Result<Client, String> {
 fn headers(address: &McpAddress, env: &Env) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     let mut put = |name: &str, value: &str| {
-        let header = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+        let header = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a header name"))?;
         let mut value =
             HeaderValue::try_from(value).map_err(|_| format!("the value of the header `{name}` is not text"))?;
         value.set_sensitive(true);
@@ -127,7 +127,7 @@ fn headers(address: &McpAddress, env: &Env) -> Result<HeaderMap, String> {
         put(name, value.reveal())?;
     }
     for (name, variable) in &address.env_http_headers {
-        // A header without a value is left out: the server says what it lacks.
+        // A header without a value is left out: the server reports what is missing.
         if let Some(value) = env.text(variable) {
             put(name, &value)?;
         }
@@ -139,7 +139,7 @@ fn headers(address: &McpAddress, env: &Env) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// Sends messages in order: a notification before all that follow it, requests beside each other.
+/// Sends messages in order: a notification before all that follow it, requests concurrently.
 async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::Receiver<Value>) {
     let mut requests = JoinSet::new();
     while let Some(message) = queued.recv().await {
@@ -162,7 +162,7 @@ async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::R
     }
 }
 
-/// Sends a request, and passes on everything that comes back.
+/// Sends a request, and passes on all messages of its answer.
 async fn exchange(link: Arc<Link>, connection: Weak<Shared>, id: u64, message: Value) {
     let is_greeting = message["method"] == "initialize";
     let ended = match link.post(&message).await {
@@ -176,11 +176,11 @@ async fn exchange(link: Arc<Link>, connection: Weak<Shared>, id: u64, message: V
     };
     lock(&link.open).remove(&id);
     let Some(connection) = Connection::upgrade(&connection) else { return };
-    // An answer that has come before is not changed by this.
+    // An earlier answer is not changed by this.
     let why = ended.err().unwrap_or_else(|| "the answer broke off".to_owned());
     connection.settle(id, Err(RequestError::Transport(why)));
     if link.is_lost.load(Ordering::Relaxed) {
-        // The task of the server then begins another session.
+        // The task of the server then starts another session.
         connection.end(": its session has expired");
     }
 }
@@ -265,6 +265,6 @@ async fn limited(response: Response, most: usize) -> Result<Vec<u8>, String> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one assignment, so a panic elsewhere cannot have left half of one.
+    // Every change is one assignment, so a panic elsewhere cannot have left a partial one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -38,7 +38,8 @@ impl InFlight {
         result
     }
 
-    /// Waits for the next message about it, or for the result. Cancel safe; called only until the result has come.
+    /// Waits for the next message about it, or for the result. Cancel safe; called only until it has returned the
+    /// result.
     pub(crate) async fn next(&mut self) -> Step {
         let Self { answered, messages, is_over, .. } = self;
         tokio::select! {

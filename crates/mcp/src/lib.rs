@@ -1,7 +1,7 @@
 //! A client of MCP servers: starts them, shares them between threads, and offers their tools.
 //!
-//! The protocol is implemented here, on plain JSON: a server may send anything, and one bad tool, one odd part of a
-//! result or one line of noise must not cost more than itself.
+//! The protocol is implemented here, on plain JSON: a server may send anything, and an invalid tool, an unknown part of a
+//! result or a line that is not a message must not affect anything else.
 //!
 //! Invariants: no thread waits for a server longer than its time; memory is bounded whatever a server sends; servers
 //! end with this process. The engine does not know this crate: it sees a [`ThreadServers`] of `tools`.

@@ -1,20 +1,20 @@
 //! The names by which a model calls tools of servers.
 //!
-//! Invariant: names consist of letters that all providers take, have at most 64 bytes, and differ from each other.
+//! Invariant: names consist of characters that all providers accept, have at most 64 bytes, and are unique.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// The start of all names, so that no server can take the name of a tool of ours.
+/// The prefix of all names, so that no server can use the name of a built-in tool.
 pub(crate) const PREFIX: &str = "mcp__";
 
 const SEPARATOR: &str = "__";
 const MOST_BYTES: usize = 64;
 const DIGEST_BYTES: usize = 8;
 
-/// The name of a tool of a server, which none of the `taken` ones is. The new one is added to these.
+/// A unique name for a tool of a server, which is added to the `taken` ones.
 pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
     let plain = full_name(server, tool);
     let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
@@ -29,7 +29,7 @@ pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) 
     name
 }
 
-/// The name before it is made safe, which models also use that were told of a server as a namespace.
+/// The name before it is made safe, which models also use that know the server as a namespace.
 pub(crate) fn full_name(server: &str, tool: &str) -> String {
     format!("{PREFIX}{server}{SEPARATOR}{tool}")
 }
@@ -39,7 +39,7 @@ pub(crate) fn is_of_server(called: &str, server: &str) -> bool {
     called.strip_prefix(PREFIX).unwrap_or(called).strip_prefix(server).is_some_and(|rest| rest.starts_with(SEPARATOR))
 }
 
-/// Whether a model means that tool: by its name, or by one of the forms that other releases have.
+/// Whether a model means that tool: by its name, or by one of the forms of other releases.
 pub(crate) fn means(called: &str, name: &str, server: &str, tool: &str) -> bool {
     let is_full = |called: &str| {
         called.strip_prefix(server).and_then(|rest| rest.strip_prefix(SEPARATOR)).is_some_and(|rest| rest == tool)
@@ -55,12 +55,12 @@ fn is_safe(c: char) -> bool {
 pub(crate) fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
-        // With the length of each part, so that no two lists run into the same bytes.
+        // The length of each part is included, so that no two lists give the same bytes.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
     hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // A string takes everything that is written to it.
+        // Writing to a string cannot fail.
         let _: Result<(), _> = write!(text, "{byte:02x}");
         text
     })

@@ -22,7 +22,7 @@ pub struct McpServers {
     waiting: Arc<WaitingLogins>,
 }
 
-/// The servers that run, by the digest of everything that makes them.
+/// The running servers, by the digest of their configuration.
 pub(crate) struct Pool {
     env: Env,
     logins: ServerLogins,
@@ -30,7 +30,7 @@ pub(crate) struct Pool {
 }
 
 impl McpServers {
-    /// No servers yet; `env` has the variables that are passed on.
+    /// Creates an empty pool; `env` has the variables that are passed on.
     #[must_use]
     pub fn new(env: Env) -> Self {
         let logins = ServerLogins::new(&env);
@@ -86,7 +86,7 @@ impl ToolServers for McpServers {
 }
 
 impl Pool {
-    /// The server of a configuration, started if it does not run.
+    /// The server of a configuration, started if it is not running.
     pub(crate) fn lease(
         self: &Arc<Self>,
         config: &McpServer,
@@ -131,7 +131,7 @@ impl Pool {
         servers.values().for_each(|server| server.logged_in(name));
     }
 
-    /// Forgets a server, unless a thread has begun to use it meanwhile; says whether it is forgotten.
+    /// Removes a server, unless a thread has begun to use it meanwhile; returns whether it was removed.
     fn forget(&self, key: &str, server: &Server) -> bool {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // Threads begin to use a server under the same lock.

@@ -14,7 +14,7 @@ use crate::{private_file, session};
 
 /// The longest file.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// How many servers are remembered.
+/// The maximum number of servers that are remembered.
 const MOST_FILES: usize = 64;
 
 /// The state of a server when it last ran.

@@ -1,4 +1,4 @@
-//! The result of a call: bounded for the log, and in the form that models know.
+//! The result of a call: bounded for the log, and in the form that models expect.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use codex_wire::mcp::CallToolResult;
 use codex_wire::response::ContentItem;
 use serde_json::{Value, json};
 
-/// The longest text of a result that is kept, and the longest structured content.
+/// The maximum length of a text of a result, and of the structured content.
 const MOST_TEXT: usize = 256 * 1024;
-/// The longest encoded picture or sound that is kept.
+/// The maximum length of an encoded image or sound.
 const MOST_DATA: usize = 8 * 1024 * 1024;
-/// The most parts of a result.
+/// The maximum number of parts of a result.
 const MOST_PARTS: usize = 256;
 
-/// Reads a result, and shortens it. Parts that are not understood are kept as they are, if they are short.
+/// Decodes a result, and shortens it. Unknown parts are kept unchanged, if they are short.
 pub(crate) fn read(answer: Value) -> CallToolResult {
     let Value::Object(mut answer) = answer else {
         return CallToolResult { content: Vec::new(), structured_content: None, is_error: None };
@@ -66,12 +66,12 @@ fn bounded(mut part: Value) -> Value {
     }
 }
 
-/// How the model is told.
+/// The form of a result for the model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Telling {
-    /// The most bytes of text.
+    /// The maximum number of bytes of text.
     pub(crate) most_bytes: usize,
-    /// The time that the call took, for models that are told of it.
+    /// The duration of the call, for models that receive it.
     pub(crate) took: Option<Duration>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn for_model(result: &CallToolResult, telling: Telling) -> ToolOutput
     }
 }
 
-/// A picture as an address. Only the data itself is passed on: an address of a server could name any file or host.
+/// An image as a URL. Only the data itself is passed on: a URL of a server could name any file or host.
 fn picture(part: &Value) -> Option<String> {
     if part["type"] != "image" {
         return None;
@@ -117,7 +117,7 @@ fn picture(part: &Value) -> Option<String> {
     Some(format!("data:{};base64,{}", mime?, part["data"].as_str()?))
 }
 
-/// A part that is neither text nor a picture.
+/// A part that is neither text nor an image.
 fn described(part: &Value) -> String {
     match part["type"].as_str() {
         Some("audio") => format!("[audio, {}]", part["mimeType"].as_str().unwrap_or("unknown type")),
@@ -133,7 +133,7 @@ mod tests {
     const TIMED: Telling = Telling { most_bytes: 1000, took: Some(Duration::from_millis(1500)) };
 
     #[test]
-    fn models_are_told_in_the_form_that_they_know() {
+    fn results_have_the_form_that_models_expect() {
         let both = read(json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"v": 1}}));
         assert_eq!(for_model(&both, PLAIN), ToolOutput::Text(r#"{"v":1}"#.to_owned()));
         assert_eq!(

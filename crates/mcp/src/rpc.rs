@@ -38,12 +38,12 @@ struct Message {
     error: Option<RpcError>,
 }
 
-/// Reads a message; `None` if it is none, or the answer to nothing that we could have asked.
+/// Decodes a message; `None` if it is invalid, or the answer to a request that we cannot have sent.
 pub(crate) fn read(line: &[u8]) -> Option<Incoming> {
     serde_json::from_slice(line).ok().and_then(understand)
 }
 
-/// As [`read`], of a message that is parsed already.
+/// The same as [`read`], for a parsed message.
 fn understand(message: Message) -> Option<Incoming> {
     let Message { id, method, params, result, error } = message;
     match (method, id) {
@@ -56,7 +56,7 @@ fn understand(message: Message) -> Option<Incoming> {
 /// The number of the request that the start of a message answers, for messages that are too long to keep.
 pub(crate) fn answered_by(head: &[u8]) -> Option<u64> {
     let head = String::from_utf8_lossy(head);
-    // The result may contain the same word, so only what precedes it counts.
+    // The result may contain the same word, so only the part before it counts.
     let head = head.split("\"result\"").next()?;
     let (_, after) = head.split_once("\"id\"")?;
     let after = after.trim_start().strip_prefix(':')?.trim_start();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_distinguished() {
         let answered = |result| Some(Incoming::Answer { id: 3, result });
         assert_eq!(read(br#"{"jsonrpc":"2.0","id":3,"result":{"a":1}}"#), answered(Ok(json!({"a": 1}))));
         let error = RpcError { code: -1, message: "no".to_owned() };
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_of_a_message_tells_what_it_answers() {
+    fn the_start_of_a_message_names_its_request() {
         assert_eq!(answered_by(br#"{"jsonrpc": "2.0", "id": 12, "result": {"con"#), Some(12));
         assert_eq!(answered_by(br#"{"result": {"id": 12, "#), None);
         assert_eq!(answered_by(b"QQQQ"), None);

@@ -20,16 +20,16 @@ use crate::remembered::{Remembered, State};
 use crate::session::{self, Introduction};
 use crate::stdio::{self, Process};
 
-/// How long a server stays without threads.
+/// The time that a server stays without threads.
 const UNUSED: Duration = Duration::from_secs(60);
-/// How often a server is restarted, and after how long it counts as healthy again.
+/// The maximum number of restarts, and the time after which a server counts as healthy again.
 const MOST_RESTARTS: u32 = 5;
 const HEALTHY: Duration = Duration::from_secs(60);
 /// The first and the longest wait before a restart.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// How far a server is.
+/// The state of a server.
 #[derive(Clone)]
 pub(crate) enum Phase {
     Starting,
@@ -47,7 +47,7 @@ pub(crate) struct Ready {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The parts of the configuration that make a process.
+/// The part of the configuration that defines a process.
 pub(crate) struct Recipe {
     pub(crate) config: McpServer,
     /// The working directory, unless the configuration names one.
@@ -58,7 +58,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// A digest of everything that makes the process or the address: equal ones can share a server.
+    /// A digest of everything that defines the process or the URL: equal ones can share a server.
     pub(crate) fn digest(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         match &self.config.transport {
@@ -120,7 +120,7 @@ pub(crate) struct Server {
     threads: watch::Sender<usize>,
     /// Increases with every change of the tools.
     version: AtomicU64,
-    /// Somebody wants a server that has failed to be started again.
+    /// Signals that a failed server should be started again.
     again: Notify,
 }
 
@@ -139,7 +139,7 @@ impl Drop for Lease {
     }
 }
 
-/// The way to a server. Dropping it ends a process, and all requests to an address.
+/// The transport to a server. Dropping it ends a process, and all requests to a URL.
 enum Transport {
     Process(Box<Process>),
     Http(HttpSession),
@@ -182,7 +182,7 @@ impl Server {
         }
     }
 
-    /// Another thread uses it. One that has failed is started again.
+    /// Adds a thread. A failed server is started again.
     pub(crate) fn lease(self: &Arc<Self>) -> Lease {
         self.threads.send_modify(|threads| *threads += 1);
         self.try_again();
@@ -263,7 +263,7 @@ impl Server {
     pub(crate) async fn unused(&self) {
         let mut threads = self.threads.subscribe();
         loop {
-            // The sender is a part of the server, so it is there.
+            // The sender is a part of the server, so it exists.
             let _: Result<_, _> = threads.wait_for(|threads| *threads == 0).await;
             if timeout(UNUSED, threads.wait_for(|threads| *threads > 0)).await.is_err() {
                 return;
@@ -279,7 +279,7 @@ impl Server {
             let why = match self.start().await {
                 Ok(started) => self.serve(started).await,
                 Err(why) => {
-                    // A server that cannot start will not start a moment later.
+                    // A server that cannot start will not start a moment later either.
                     restarts = MOST_RESTARTS;
                     self.remembered.keep_failure();
                     why
@@ -347,7 +347,7 @@ impl Server {
         connected.map_err(|why| format!("MCP client for `{}` failed to start: {why}", config.name))
     }
 
-    /// Keeps the list of tools until the server ends, and returns why it did.
+    /// Updates the list of tools until the server ends, and returns the reason.
     async fn serve(&self, started: Started) -> String {
         let Started { transport, mut notices, mut ready } = started;
         let connection = ready.connection.clone();
@@ -355,7 +355,7 @@ impl Server {
             tokio::select! {
                 why = connection.ended() => break why,
                 Some(Notice::ToolsChanged) = notices.recv() => {
-                    // Servers often tell of several changes at once.
+                    // Servers often report several changes at once.
                     while notices.try_recv().is_ok() {}
                     let within = self.recipe.config.startup_timeout;
                     let listed = list_tools(&connection, &ready.introduction, within).await;

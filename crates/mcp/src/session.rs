@@ -1,7 +1,7 @@
 //! The start of a conversation with a server, and its lists.
 //!
-//! Servers of 2024 and 2025 want a handshake. Those of 2026-07-28 have none: each request says who we are, and
-//! `server/discover` tells what they offer. The handshake goes first, because older servers may never answer a method
+//! Servers of 2024 and 2025 expect a handshake. Those of 2026-07-28 have none: each request identifies the client, and
+//! `server/discover` returns the capabilities. The handshake goes first, because older servers may never answer a method
 //! that they do not know, while newer ones refuse the handshake at once; a server that had none when it last ran is
 //! asked without.
 
@@ -17,16 +17,16 @@ use crate::connection::{Connection, RequestError};
 const WITH_HANDSHAKE: &str = "2025-11-25";
 /// The version without a handshake.
 const STATELESS: &str = "2026-07-28";
-/// How long a server without a handshake may take to tell what it offers.
+/// The time limit for a server without a handshake to report its capabilities.
 const DISCOVERY: Duration = Duration::from_secs(1);
 
-/// The most tools of one server.
+/// The maximum number of tools of one server.
 const MOST_TOOLS: usize = 2_000;
-/// The most pages of one list.
+/// The maximum number of pages of one list.
 const MOST_PAGES: usize = 100;
-/// The longest schema of a tool, as JSON.
+/// The maximum length of a tool's schema, as JSON.
 const MOST_SCHEMA: usize = 128 * 1024;
-/// The longest description of a tool.
+/// The maximum length of a tool's description.
 const MOST_DESCRIPTION: usize = 16 * 1024;
 
 /// The description that a server gives of itself.
@@ -39,7 +39,7 @@ pub(crate) struct Introduction {
 }
 
 impl Introduction {
-    /// Whether the server has something, by the name of the capability.
+    /// Whether the server has a capability.
     pub(crate) fn has(&self, capability: &str) -> bool {
         self.capabilities.get(capability).is_some_and(|value| !value.is_null())
     }
@@ -90,7 +90,7 @@ pub(crate) async fn introduce(
     }
 }
 
-/// Asks a server without handshake what it offers.
+/// Asks a server without a handshake for its capabilities.
 async fn discover(connection: &Connection) -> Option<Introduction> {
     connection.set_meta(Some(json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -122,7 +122,7 @@ pub(crate) async fn tools(connection: &Connection, within: Duration) -> Result<(
     Ok((tools, warnings))
 }
 
-/// The entries of a list that can be understood.
+/// The valid entries of a list.
 pub(crate) async fn list<T: DeserializeOwned>(
     connection: &Connection,
     method: &str,
@@ -147,7 +147,7 @@ async fn entries(
             all.extend(entries);
         }
         match page["nextCursor"].take() {
-            // A server that repeats itself has no more to say.
+            // A server that repeats a cursor has no more pages.
             Value::String(cursor) if all.len() <= MOST_TOOLS && params["cursor"] != *cursor => {
                 params = json!({"cursor": cursor});
             }
@@ -157,7 +157,7 @@ async fn entries(
     Ok(all)
 }
 
-/// A tool that a model can be offered, or why it cannot.
+/// A tool that a model can be offered, or the reason why it cannot.
 pub(crate) fn usable(entry: Value) -> Result<Tool, String> {
     let name = entry["name"].as_str().unwrap_or_default().to_owned();
     if name.is_empty() || name.len() > 256 {
@@ -170,7 +170,7 @@ pub(crate) fn usable(entry: Value) -> Result<Tool, String> {
         Value::Null => return Err(format!("the tool `{name}` is not offered: it has no schema")),
         _ => return Err(format!("the tool `{name}` is not offered: its schema is not an object")),
     };
-    // Providers refuse a whole request if one schema of it has no type.
+    // Providers reject a whole request if one schema of it has no type.
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err(format!("the tool `{name}` is not offered: its schema is not that of an object"));
     }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_cannot_be_offered_says_why() {
+    fn an_invalid_tool_is_reported() {
         let why = |entry| usable(entry).unwrap_err();
         let tool = |schema| json!({"name": "t", "inputSchema": schema});
         assert_eq!(why(json!({})), "a tool without a usable name is not offered");

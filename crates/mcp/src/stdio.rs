@@ -1,4 +1,5 @@
-//! A server that is a program: it is started outside of the sandbox, by the supervisor of `sandbox`, and ends with us.
+//! A server that is a program: it is started outside of the sandbox, by the supervisor of `sandbox`, and ends with this
+//! program.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -18,19 +19,20 @@ use tokio::time::timeout;
 use crate::connection::{Connection, Notice, Outgoing, RequestError};
 use crate::rpc;
 
-/// The longest line that a server may write to stdout.
+/// The maximum length of a line on stdout.
 const MOST_LINE: usize = 16 * 1024 * 1024;
-/// How many messages wait for a server that does not read its input.
+/// The maximum number of messages that wait for a server that does not read its input.
 const MOST_QUEUED: usize = 64;
-/// How many lines of stderr are kept, and how much of each.
+/// The maximum number of lines of stderr that are kept, and the maximum length of each.
 const STDERR_LINES: usize = 10;
 const STDERR_LINE: usize = 500;
-/// How long to wait for the last lines of stderr after the end of stdout.
+/// The time to wait for the last lines of stderr after the end of stdout.
 const LAST_LINES: Duration = Duration::from_millis(200);
-/// How long a server may take to end by itself.
+/// The time limit for a server to exit by itself.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The variables that every server gets. Others may hold keys, and are passed on only if the configuration says so.
+/// The variables that every server receives. Others may contain keys, and are passed on only if the configuration names
+/// them.
 const VARIABLES: &[&str] = &[
     "HOME",
     "LOGNAME",
@@ -57,7 +59,7 @@ pub(crate) struct Process {
     stderr: Arc<LastLines>,
 }
 
-/// The last lines that a server wrote to stderr.
+/// The last lines of a server on stderr.
 #[derive(Debug, Default)]
 struct LastLines(Mutex<VecDeque<String>>);
 
@@ -130,7 +132,7 @@ impl Process {
         self.stderr.text()
     }
 
-    /// Ends it: its input is closed first, and what still runs after a moment is killed.
+    /// Ends it: its input is closed first, and processes that still run after a moment are killed.
     pub(crate) async fn stop(mut self) {
         self.streams.shutdown().await;
         let _: Result<_, _> = timeout(FAREWELL, self.running.ended()).await;
@@ -165,7 +167,7 @@ fn variables(program: &McpProgram, cwd: &Path, env: &Env) -> Vec<(OsString, OsSt
 
 async fn write(mut queued: mpsc::Receiver<Vec<u8>>, mut input: Input) {
     while let Some(line) = queued.recv().await {
-        // The end is noticed where its output is read.
+        // The end is noticed by the reader of its output.
         if input.write_all(&line).await.is_err() {
             return;
         }
@@ -201,7 +203,7 @@ async fn read_messages(connection: &Connection, out: Output) {
     let mut lines = LineReader::with_limit(out, MOST_LINE);
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            // Anything else is noise: programs greet, warn and log on stdout.
+            // Anything else is ignored: programs greet, warn and log on stdout.
             Line::Whole(line) => {
                 if let Some(message) = rpc::read(&line) {
                     connection.receive(message);

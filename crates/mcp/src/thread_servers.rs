@@ -27,11 +27,11 @@ use crate::server::{Lease, Phase, Ready, Server};
 use crate::tool::{ServerTool, StartingServer};
 use crate::{names, result, session};
 
-/// How long the first request of a thread waits for servers that are starting.
+/// The time that the first request of a thread waits for servers that are starting.
 const GRACE: Duration = Duration::from_millis(240);
-/// How long a list of resources may take.
+/// The time limit for a list of resources.
 const LISTS: Duration = Duration::from_secs(5);
-/// How many events wait for the thread.
+/// The maximum number of events that wait for the thread.
 const EVENTS: usize = 64;
 
 /// The servers of one thread.
@@ -57,11 +57,10 @@ struct Slots {
     _reports: JoinSet<()>,
 }
 
-/// A configured server.
 #[derive(Clone)]
 pub(crate) struct Slot {
     pub(crate) config: Arc<McpServer>,
-    /// Its process or connection; none if it is disabled.
+    /// Its process or connection; `None` if it is disabled.
     lease: Option<Arc<Lease>>,
 }
 
@@ -102,7 +101,7 @@ impl ServerSet {
         Ok(())
     }
 
-    /// Takes the servers of a configuration. Those that stay the same go on running.
+    /// Applies a configuration. Servers that stay the same continue to run.
     fn configure(&self, config: &Config) {
         let lease = |server: &McpServer| {
             let login = self.pool.login(&self.home, config.mcp_login(), server);
@@ -321,13 +320,13 @@ async fn started(slot: &Slot) -> Result<(), String> {
 /// Waits until none of the servers is starting.
 async fn settled(servers: Vec<watch::Receiver<Phase>>) {
     join_all(servers.into_iter().map(|mut phases| async move {
-        // A server whose task has ended does not start any more.
+        // A server whose task has ended will not start any more.
         let _: Result<_, _> = phases.wait_for(|phase| !matches!(phase, Phase::Starting)).await.map(drop);
     }))
     .await;
 }
 
-/// Reports on servers: each change, and once that all have started or failed to.
+/// Reports on servers: each change, and once that all have started or failed to start.
 async fn report(servers: Vec<(String, watch::Receiver<Phase>)>, events: mpsc::Sender<Box<Body>>) {
     for (server, _) in &servers {
         tell(&events, server, McpStartupStatus::Starting).await;

@@ -20,7 +20,7 @@ use crate::thread_servers::Slot;
 
 /// A tool of a server.
 pub(crate) struct ServerTool {
-    /// The name that the model calls it by.
+    /// The name by which the model calls it.
     name: String,
     spec: ToolSpec,
     target: Arc<Target>,
@@ -40,7 +40,7 @@ impl ServerTool {
     }
 }
 
-/// The schema with the members that providers insist on.
+/// The schema with the members that providers require.
 fn parameters(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if schema.get("type").is_none() {
@@ -77,7 +77,7 @@ impl Tool for ServerTool {
     }
 }
 
-/// Begins a call of a known tool.
+/// Starts a call of a known tool.
 fn begin(target: &Arc<Target>, call: &ToolCall, cx: &Arc<ToolContext>, is_granted: bool) -> Box<dyn Call> {
     let arguments = match &call.input {
         ToolInput::Function(text) if text.trim().is_empty() => Ok(json!({})),
@@ -90,7 +90,7 @@ fn begin(target: &Arc<Target>, call: &ToolCall, cx: &Arc<ToolContext>, is_grante
     }
 }
 
-/// A call that is over before it begins.
+/// A call that ends before it starts.
 struct Refused(String);
 
 impl Call for Refused {

@@ -1,4 +1,4 @@
-//! The CPU time of 100,000 deltas of text on each wire, from the bytes of the stream to the events.
+//! The CPU time of 100,000 deltas of text in each API, from the bytes of the stream to the events.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ fn stream(begin: &str, event: impl Fn(usize) -> String) -> Vec<u8> {
     events.flat_map(|data| format!("data: {data}\n\n").into_bytes()).collect()
 }
 
-/// Reads the stream in pieces of the size of a TLS record, and counts the deltas.
+/// Reads the stream in chunks of the size of a TLS record, and counts the deltas.
 fn read(stream: &[u8], mut decode: impl FnMut(&str, &mut VecDeque<ModelEvent>) -> Result<(), ModelError>) -> usize {
     let (mut parser, mut events, mut seen) = (Parser::new(), VecDeque::new(), 0);
     for mut chunk in stream.chunks(16 * 1024) {

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+    fn a_recursive_schema_terminates() {
         check(json!({"$ref": "#"}), "1", None);
     }
 }

@@ -19,13 +19,13 @@ impl Backoff {
         Self { rng: fastrand::Rng::new() }
     }
 
-    /// A backoff that gives the same delays for the same seed.
+    /// A backoff with the same delays for the same seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { rng: fastrand::Rng::with_seed(seed) }
     }
 
-    /// The delay before the given try, where 1 is the first one after a failure.
+    /// The delay before an attempt, where 1 is the first one after a failure.
     pub fn delay(&mut self, attempt: u32) -> Duration {
         let doubled = 2_u32.checked_pow(attempt.saturating_sub(1)).and_then(|factor| FIRST.checked_mul(factor));
         let delay = doubled.unwrap_or(LONGEST).min(LONGEST);

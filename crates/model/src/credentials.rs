@@ -22,11 +22,11 @@ pub trait Credentials: Send + Sync {
 /// The authorization of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorization {
-    /// Sent as a bearer token, or in the header that the provider has for keys.
+    /// Sent as a bearer token, or in the provider's header for keys.
     pub bearer: Option<Secret>,
-    /// Sent as the header `chatgpt-account-id`: the workspace that a token of `ChatGPT` is for.
+    /// Sent as the header `chatgpt-account-id`: the workspace of a token of `ChatGPT`.
     pub account: Option<String>,
-    /// The one address that this may be sent to, where it is not the provider's own.
+    /// The only address that this may be sent to, if it is not the provider's own.
     pub base_url: Option<String>,
 }
 
@@ -38,12 +38,12 @@ impl Authorization {
     }
 }
 
-/// A key that never changes, or none.
+/// A constant key, or none.
 #[derive(Debug, Clone, Default)]
 pub struct StaticKey(Option<Secret>);
 
 impl StaticKey {
-    /// Credentials that always give this key.
+    /// Creates credentials with this key.
     #[must_use]
     pub fn new(key: impl Into<Secret>) -> Self {
         Self(Some(key.into()))
@@ -60,7 +60,7 @@ impl Credentials for StaticKey {
     }
 }
 
-/// Credentials that are shared by the requests of a provider. Their `Debug` text says nothing.
+/// Credentials that the requests of a provider share. Their `Debug` text contains nothing.
 #[derive(Clone)]
 pub struct SharedCredentials(Arc<dyn Credentials>);
 

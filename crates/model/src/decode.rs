@@ -1,8 +1,8 @@
 //! Events of the Responses API: the data of one server-sent event in, a [`ModelEvent`] out.
 //!
-//! An event of a kind that we do not know is skipped. An event that we do know but cannot read is an error, because an
-//! answer with a hole in it may run the wrong command; only previews and token counts may be odd. A call that has a
-//! name but is invalid is kept verbatim, so that the error can be reported to the model.
+//! An event of an unknown kind is skipped. An invalid event of a known kind is an error, because an answer with a gap may
+//! run the wrong command; only previews and token counts may be invalid. A call that has a name but is invalid is kept
+//! verbatim, so that the error can be reported to the model.
 //!
 //! Invariant: a text delta costs one pass over its bytes and no tree of JSON values.
 
@@ -17,7 +17,7 @@ use crate::{
     error_response::{error_of_code, shorten},
 };
 
-/// Reads one event; `None` if it says nothing to us.
+/// Decodes one event; `None` if it is not relevant.
 pub fn decode(data: &str) -> Result<Option<ModelEvent>, ModelError> {
     let data = data.trim();
     if data.is_empty() || data == "[DONE]" {
@@ -87,7 +87,7 @@ impl Envelope<'_> {
         Ok(ModelEvent::ReasoningPartAdded { item_id: self.item_id()?, index: read_index(self.summary_index)? })
     }
 
-    /// Some providers leave the item's name out of deltas.
+    /// Some providers omit the item's id in deltas.
     fn item_id(&self) -> Result<String, serde_json::Error> {
         self.item_id.map_or_else(|| Ok(String::new()), |raw| serde_json::from_str(raw.get()))
     }
@@ -106,7 +106,7 @@ impl Envelope<'_> {
         })
     }
 
-    /// The answer is complete, even if the event has odd counts: repeating the request would be worse.
+    /// The answer is complete, even if the event has invalid counts: repeating the request would be worse.
     fn completed(&self) -> ModelEvent {
         let response = self.response.and_then(|raw| serde_json::from_str::<Completed>(raw.get()).ok());
         let Completed { id, usage, text } = response.unwrap_or_default();
@@ -128,7 +128,7 @@ impl Envelope<'_> {
         ModelError::Incomplete { reason }
     }
 
-    /// An `error` event carries its code and message, or has them in an object of its own.
+    /// An `error` event has its code and message as members, or in a separate object.
     fn error_event(&self) -> ModelError {
         let (code, message, error) = (loose(self.code), loose(self.message), loose(self.error));
         let pick = |outer: &Value, inner: &str| [text(outer), text(&error[inner])].concat();
@@ -191,7 +191,7 @@ fn read_index(raw: Option<&RawValue>) -> Result<i64, serde_json::Error> {
     raw.map_or(Ok(0), |raw| serde_json::from_str(raw.get()))
 }
 
-/// A value that may be missing; errors are read with care for nothing but their text.
+/// A value that may be missing; of errors, only the text matters.
 fn loose(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Encodings that all wires share.
+//! Encodings that all APIs share.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 use crate::schema::{is_simple, simplified};
 use crate::tool_names::accepted_name;
 
-/// The one argument of a function that stands for a tool with free text.
+/// The one argument of a function that represents a tool with free text.
 pub(crate) const FREE_TEXT: &str = "input";
 
 /// The parameters of an encoding besides the prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestFormat<'a> {
-    /// Tells forms of items apart that differ.
+    /// Distinguishes forms of items.
     pub(crate) name: Arc<str>,
     pub(crate) traits: &'a ProviderTraits,
     /// The provider of the request: opaque data of other providers is left out.
     pub(crate) origin: ItemOrigin,
-    /// Which schemas the provider takes, as far as is known by now.
+    /// The schemas that the provider accepts, as far as is known.
     pub(crate) schemas: SchemaForm,
     /// The stored answer that the request continues, if there is one.
     pub(crate) follows: Option<StoredAnswer>,
@@ -48,12 +48,12 @@ impl<'a> RequestFormat<'a> {
         Self { name: name.into(), traits, origin, schemas: traits.schemas, follows: None, is_message: false }
     }
 
-    /// Whether an item holds something that only another provider reads.
+    /// Whether an item contains data that only another provider can read.
     pub(crate) fn is_foreign(&self, item: &ConversationItem) -> bool {
         item.origin().is_some_and(|origin| !origin.is_same_provider(&self.origin))
     }
 
-    /// Whether an item consists only of data that another provider reads. Any other item, such as a call that came with a
+    /// Whether an item consists only of data that another provider can read. Any other item, such as a call with a
     /// signature, is sent without that data.
     pub(crate) fn is_unreadable(&self, item: &ConversationItem) -> bool {
         let is_opaque = |item: &ResponseItem| matches!(item, ResponseItem::Reasoning(_) | ResponseItem::Compaction(_));
@@ -65,7 +65,7 @@ impl<'a> RequestFormat<'a> {
         item.origin().filter(|origin| origin.is_same_provider(&self.origin)).and_then(|origin| origin.opaque.as_ref())
     }
 
-    /// A schema as the provider takes it.
+    /// A schema in the form that the provider accepts.
     pub(crate) fn schema<'s>(&self, schema: &'s Value) -> Cow<'s, Value> {
         match self.schemas {
             SchemaForm::Simple if !is_simple(schema) => Cow::Owned(simplified(schema)),
@@ -79,7 +79,7 @@ impl<'a> RequestFormat<'a> {
     }
 }
 
-/// A tool as a function, which is all that some wires know.
+/// A tool as a function, for APIs that have only functions.
 pub(crate) struct Function<'a> {
     pub(crate) name: Cow<'a, str>,
     pub(crate) description: Cow<'a, str>,
@@ -88,7 +88,7 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// A tool as a function; none where only a provider with such a tool of its own could run it.
+    /// A tool as a function; `None` if only a provider with this built-in tool could run it.
     pub(crate) fn of(spec: &'a ToolSpec, format: &RequestFormat<'_>) -> Option<Self> {
         Some(match spec {
             ToolSpec::Function(tool) => Self {
@@ -123,7 +123,7 @@ fn described(tool: &CustomTool) -> Cow<'_, str> {
     }
 }
 
-/// A call as a function is called: id, name and arguments.
+/// A call in the form of a function call: id, name and arguments.
 pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Cow<'i, str>, Cow<'i, str>)> {
     let parts = |id: &'i str, name: &'i str, arguments| (Cow::Borrowed(id), Cow::Borrowed(name), arguments);
     Some(match item {
@@ -132,7 +132,7 @@ pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Co
             parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
         }
         ResponseItem::LocalShellCall(call) => local_shell(call)?,
-        // An invalid call has an output too, which has to refer to something.
+        // An invalid call has an output too, which has to refer to an id.
         ResponseItem::Other(other) => {
             let text = |name: &str| other[name].as_str().filter(|text| !text.is_empty());
             let is_call = other["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));

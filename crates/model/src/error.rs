@@ -12,13 +12,13 @@ const DISCONNECTED: &str = "stream disconnected before completion";
 /// A failure of a request to a model.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The model cannot be asked at all, for a reason that was known before the request.
+    /// The model cannot be asked at all, for a reason known before the request.
     #[error("{message}")]
     Unavailable {
         /// The reason, and a remedy.
         message: String,
     },
-    /// A scripted model has played everything it had for such a request.
+    /// A scripted model has no entry left for such a request.
     #[error("the script has no answer left for this request")]
     ScriptExhausted,
     /// The provider's URL cannot be used.
@@ -28,7 +28,7 @@ pub enum ModelError {
         url: String,
         why: String,
     },
-    /// A header cannot be sent. Its value is left out, for it may be a key.
+    /// A header cannot be sent. Its value is left out, because it may be a key.
     #[error("invalid value or name of the request header {name:?}")]
     Header {
         /// The header.
@@ -40,7 +40,7 @@ pub enum ModelError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// No answer came: the provider could not be reached, or hung up first.
+    /// There was no answer: the provider could not be reached, or disconnected first.
     #[error("could not get an answer from {host}")]
     Connect {
         /// The host and port.
@@ -58,7 +58,7 @@ pub enum ModelError {
         /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
-    /// The key or login was refused.
+    /// The key or login was rejected.
     #[error("not authorized, status {}: {message}", status_line(*status))]
     Unauthorized {
         /// The status, 401 or 403.
@@ -66,25 +66,25 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
-    /// The provider refused the request as wrong.
+    /// The provider rejected the request as invalid.
     #[error("{message}")]
     BadRequest {
         /// The provider's message.
         message: String,
     },
-    /// The account's allowance is used up.
+    /// The account's allowance is exhausted.
     #[error("{}{message}{}", limit_words(message), resets(*resets_in))]
     UsageLimit {
         /// The provider's message.
         message: String,
         /// The plan of the account.
         plan: Option<String>,
-        /// When the allowance comes back.
+        /// The time when the allowance is restored.
         resets_in: Option<Duration>,
         /// The rate limits of the account, if the response contains them.
         rate_limits: Option<Box<RateLimitSnapshot>>,
     },
-    /// The conversation no longer fits the model's window.
+    /// The conversation no longer fits into the model's window.
     #[error("the conversation does not fit the model's context window: {message}")]
     ContextWindow {
         /// The provider's message.
@@ -93,10 +93,10 @@ pub enum ModelError {
     /// The stream ended before the answer did.
     #[error("{DISCONNECTED}: stream closed before response.completed")]
     Disconnected {
-        /// The cause, unless the stream ended in good order.
+        /// The cause, unless the stream ended normally.
         source: Option<Box<dyn Error + Send + Sync>>,
     },
-    /// The provider fell silent.
+    /// The provider stopped sending.
     #[error("{DISCONNECTED}: the model sent nothing for {}", format_duration(*after))]
     Idle {
         /// The time of silence.
@@ -118,7 +118,7 @@ pub enum ModelError {
         /// The provider's reason, such as `max_output_tokens`.
         reason: String,
     },
-    /// An event could not be read, so the answer would have a hole.
+    /// An event could not be decoded, so the answer would have a gap.
     #[error("{DISCONNECTED}: could not read the event {event}")]
     Malformed {
         /// The type of the event, or the beginning of its data.
@@ -126,7 +126,7 @@ pub enum ModelError {
         /// The cause.
         source: serde_json::Error,
     },
-    /// The stream holds something that is no event.
+    /// The stream contains something that is not an event.
     #[error("{DISCONNECTED}: could not read the stream of the model")]
     Stream(#[from] SseError),
 }
@@ -134,16 +134,16 @@ pub enum ModelError {
 /// The possible reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// Nothing: the same request would fail the same way.
+    /// None: the same request would fail the same way.
     Never,
-    /// The turn may ask again.
+    /// The turn may retry.
     Stream {
         /// The time that the provider asks to wait.
         after: Option<Duration>,
     },
-    /// The allowance of the account is used up, and comes back.
+    /// The allowance of the account is exhausted, and will be restored.
     AtReset {
-        /// After how long.
+        /// The wait until then.
         after: Duration,
     },
 }
@@ -153,8 +153,8 @@ impl ModelError {
     #[must_use]
     pub fn info(&self) -> CodexErrorInfo {
         match self {
-            // The recorded releases say `other` to a status of 400 as well, and to an answer that broke off once too
-            // often; while they ask for it again they say that the stream was disconnected.
+            // The recorded releases report `other` also for a status of 400, and for an answer that broke off too
+            // often; while they retry, they report a disconnected stream.
             Self::ScriptExhausted
             | Self::Url { .. }
             | Self::Header { .. }
@@ -178,11 +178,11 @@ impl ModelError {
         }
     }
 
-    /// Whether the turn may ask again.
+    /// Whether the turn may retry.
     #[must_use]
     pub fn retry(&self) -> Retry {
         match self {
-            // The silent retries of the request are used up; the turn goes on with retries that the client is told of.
+            // The silent retries of the request are exhausted; the turn continues with retries that clients see.
             Self::Status { .. } | Self::Connect { .. } if self.is_worth_resending() => {
                 Retry::Stream { after: self.asked_to_wait() }
             }
@@ -208,7 +208,7 @@ impl ModelError {
         }
     }
 
-    /// A next step for the person, shown on a line of its own.
+    /// A hint, shown on its own line.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -260,7 +260,7 @@ impl ModelError {
         self
     }
 
-    /// Whether the same request may be sent again at once, before the failure reaches the turn.
+    /// Whether the same request may be sent again immediately, before the turn learns of the failure.
     pub(crate) fn is_worth_resending(&self) -> bool {
         matches!(self, Self::Connect { .. } | Self::Status { status: 429 | 500.., .. })
     }
@@ -279,7 +279,7 @@ fn status_words(status: u16) -> &'static str {
     if status == 429 { "exceeded retry limit, last status:" } else { "unexpected status" }
 }
 
-/// Says that a limit is one, where the provider does not.
+/// Adds that a limit was reached, if the provider does not say so.
 fn limit_words(message: &str) -> &'static str {
     if message.to_lowercase().contains("usage limit") { "" } else { "usage limit reached: " }
 }

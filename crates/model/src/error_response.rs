@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn used_up_allowance_says_when_it_comes_back() {
+    fn an_exhausted_allowance_has_a_reset_time() {
         check(
             429,
             &[("retry-after", "3")],
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn full_window_is_known_by_the_words_of_other_providers() {
+    fn a_full_window_is_recognised_by_messages_of_other_providers() {
         for words in [
             "prompt is too long: 210000 tokens > 200000 maximum",
             "This model's maximum context length is 8192 tokens.",

@@ -50,14 +50,14 @@ pub enum ModelEvent {
     },
     /// An item is complete. It has an origin if it contains data that only its provider can read.
     ItemDone(ResponseItem, Option<Arc<ItemOrigin>>),
-    /// Something that the user should know.
+    /// A warning for the user.
     Notice(String),
     /// The answer is complete; nothing follows.
     Completed {
-        /// The provider's name for the answer; empty when it gave none.
+        /// The provider's id of the answer; empty if it sent none.
         response_id: String,
         usage: Option<TokenUsage>,
-        /// Whether the provider says that the answer was held to a schema.
+        /// Whether the provider reports that it enforced a schema.
         follows_schema: bool,
     },
 }

@@ -64,9 +64,9 @@ pub use scripted::{ScriptError, ScriptedModel};
 /// Dropping it cancels the request and closes its connection.
 pub type Answer = Pin<Box<dyn Stream<Item = Result<ModelEvent, ModelError>> + Send>>;
 
-/// Something that answers prompts.
+/// A model that answers prompts.
 pub trait Model: Send + Sync {
-    /// Asks once. The answer owns all it needs, so it may outlive the model.
+    /// Asks once. The answer owns all its data, so it may outlive the model.
     fn ask(&self, prompt: Prompt) -> Answer;
 
     /// The names of the models that the provider lists within this time.

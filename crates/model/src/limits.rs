@@ -26,20 +26,19 @@ pub(crate) fn rate_limits<'h>(header: impl Fn(&str) -> Option<&'h str>, now: Sys
     }
 }
 
-/// When a used-up allowance comes back: with the last of the windows that are full.
+/// The time when an exhausted allowance is restored: with the last of the full windows.
 pub(crate) fn full_until(limits: &RateLimitSnapshot, now: SystemTime) -> Option<Duration> {
     let full = limits.primary.iter().chain(&limits.secondary).filter(|window| window.used_percent >= 100.0);
     full.filter_map(|window| window.resets_at).max().map(|at| until(at, now))
 }
 
-/// The time after a span, in Unix seconds. Newer clients know only the time, and older ones only the span.
+/// The time after a duration, in Unix seconds. Newer clients know only the time, and older ones only the duration.
 fn after(seconds: Option<i64>, now: SystemTime) -> Option<i64> {
     let now = i64::try_from(now.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
     now.checked_add(seconds?)
 }
 
-/// The headers of other providers for one kind of limit: the maximum, the rest, and the time of
-/// the reset.
+/// The headers of other providers for one kind of limit: the maximum, the rest, and the time of the reset.
 fn counted<'h>(header: &impl Fn(&str) -> Option<&'h str>, what: &str, now: SystemTime) -> Option<RateLimitWindow> {
     let anthropic = |name: &str| header(&format!("anthropic-ratelimit-{what}-{name}"));
     let others = |name: &str| header(&format!("x-ratelimit-{name}-{what}"));
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_other_providers_say() {
+    fn reads_the_headers_of_other_providers() {
         check_others(
             &[
                 ("x-ratelimit-limit-requests", "100"),
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_full_window_says_when_the_allowance_comes_back() {
+    fn the_last_full_window_determines_the_reset_time() {
         let window = |used_percent, resets_at| {
             Some(RateLimitWindow { used_percent, window_minutes: None, resets_at, resets_in_seconds: None })
         };

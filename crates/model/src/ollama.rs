@@ -1,4 +1,4 @@
-//! Getting a model from Ollama: `POST /api/pull`, answered by one JSON object a line.
+//! Downloading a model with Ollama: `POST /api/pull`, answered by one JSON object per line.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// The time limit for silence. A download of gigabytes reports progress all the time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The longest line.
+/// The maximum length of a line.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// More parts than any model has.
@@ -78,14 +78,14 @@ pub async fn pull(
 /// The progress of a download.
 #[derive(Debug, Default)]
 struct Download {
-    /// The beginning of a line whose end has not come.
+    /// The start of an incomplete line.
     line: Vec<u8>,
-    /// The parts of the model by their names: how much of each is here.
+    /// The parts of the model by name, with their progress.
     parts: Vec<(String, PullProgress)>,
 }
 
 impl Download {
-    /// Reads some bytes; true when the model is here.
+    /// Processes bytes; true when the model is complete.
     fn read(&mut self, bytes: &[u8], model: &str, tell: &mut impl FnMut(PullProgress)) -> Result<bool, ModelError> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
@@ -96,7 +96,7 @@ impl Download {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            // An empty line, or one of a newer release, says nothing.
+            // An empty or unknown line is ignored.
             let Ok(line) = serde_json::from_slice::<Line>(&line) else { continue };
             if let Some(error) = line.error {
                 return Err(refused(model, &error));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why() {
+    fn a_refusal_has_a_reason() {
         let (_, end) = told(&[b"{\"error\":\"pull model manifest: file does not exist\"}\n"]);
         assert_eq!(end, Err("Ollama could not get m: pull model manifest: file does not exist".to_owned()));
         let (_, end) = told(&[&vec![b'x'; LONGEST_LINE + 1]]);
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_of_bytes_tells_the_same(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
+        fn any_split_of_bytes_gives_the_same_progress(cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8)) {
             let pieces = crate::testing::pieces(ANSWER.as_bytes(), &cuts);
             let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
             prop_assert_eq!(told(&pieces), told(&[ANSWER.as_bytes()]));

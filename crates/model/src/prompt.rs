@@ -14,9 +14,8 @@ use serde_json::Value;
 /// One request to a model. Cloning it copies no text of the conversation.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The thread that asks; providers use it as the key of their cache.
+    /// The thread of the request; providers use it as the key of their cache.
     pub thread: ThreadId,
-    /// The model to ask.
     pub model: String,
     /// The instructions of the model.
     pub instructions: Arc<str>,

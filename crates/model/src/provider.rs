@@ -19,7 +19,7 @@ pub enum WireKind {
 
 /// A service that answers prompts over HTTP.
 ///
-/// Its `Debug` text names headers and query parameters but leaves out their values, since keys travel in them.
+/// Its `Debug` text names headers and query parameters without their values, because they may contain keys.
 #[derive(Clone)]
 pub struct Provider {
     /// Its id in the configuration, and in items that only it can read.
@@ -28,13 +28,13 @@ pub struct Provider {
     pub name: String,
     pub wire: WireKind,
     pub traits: ProviderTraits,
-    /// The URL that the path of the wire, such as `/responses`, is appended to.
+    /// The URL to which the path of the API, such as `/responses`, is appended.
     pub base_url: String,
     /// Whether the provider takes requests of the Responses API over WebSockets.
     pub supports_websockets: bool,
     /// The authorization of requests.
     pub credentials: SharedCredentials,
-    /// Further headers; they win over ours.
+    /// Further headers; they override ours.
     pub headers: Vec<(String, String)>,
     /// Parameters appended to the URL.
     pub query: Vec<(String, String)>,
@@ -44,11 +44,11 @@ pub struct Provider {
     pub connect_timeout: Duration,
     /// The time limit for silence of the provider, before its answer and within it.
     pub stream_idle_timeout: Duration,
-    /// A file of certificates to trust besides those of the system.
+    /// A file of certificates to trust in addition to those of the system.
     pub ca_certificates: Option<PathBuf>,
     /// The `user-agent` header.
     pub user_agent: String,
-    /// The `originator` header: which client this is.
+    /// The `originator` header: the name of the client.
     pub originator: String,
 }
 

@@ -6,14 +6,15 @@ use codex_wire::tokens::RateLimitSnapshot;
 
 use crate::{Answer, Model, ModelError, ModelEvent, Prompt, decode::decode};
 
-/// A model that plays server-sent events from a text. Each `data` line is an event of its own, blank line or not.
+/// A model that plays server-sent events from a text. Each `data` line is a separate event, with or without a blank
+/// line.
 #[derive(Clone, Debug)]
 pub struct RecordedModel {
     stream: Arc<str>,
 }
 
 impl RecordedModel {
-    /// A model that always says this.
+    /// Creates a model that always answers with this text.
     #[must_use]
     pub fn new(stream: &str) -> Self {
         Self { stream: stream.into() }

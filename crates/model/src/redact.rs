@@ -4,13 +4,13 @@ use serde::de::Error as _;
 
 use crate::{Authorization, ModelError, Provider, Secret};
 
-/// Shown in the place of a key.
+/// Replaces a key.
 const HIDDEN: &str = "[key]";
 
-/// The shortest key that is looked for; anything shorter would match by chance.
+/// The minimum length of a key that is searched for; anything shorter would match by chance.
 const SHORTEST: usize = 8;
 
-/// Parts of the names of headers and parameters that hold keys.
+/// Parts of the names of headers and parameters that contain keys.
 const NAMES: [&str; 5] = ["key", "token", "auth", "secret", "cookie"];
 
 /// The keys of one request.
@@ -18,7 +18,7 @@ const NAMES: [&str; 5] = ["key", "token", "auth", "secret", "cookie"];
 pub(crate) struct Secrets(Vec<Secret>);
 
 impl Secrets {
-    /// The keys that a request to this provider was sent with.
+    /// The keys in a request to this provider.
     pub(crate) fn of(provider: &Provider, used: &Authorization) -> Self {
         let is_key = |name: &str| NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
         let configured = provider.headers.iter().chain(&provider.query).filter(|(name, _)| is_key(name));
@@ -48,7 +48,7 @@ impl Secrets {
 }
 
 impl ModelError {
-    /// The same error, with no key in its text or that of its cause.
+    /// The same error, without keys in its text or that of its cause.
     pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
         match &mut self {
             Self::Status { message, .. }

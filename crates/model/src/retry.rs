@@ -1,10 +1,10 @@
-//! Asking again for an answer that has not begun.
+//! Retries of a request whose answer has not begun.
 
 use crate::{Backoff, ModelError};
 
-/// Runs an attempt until it works, fails for good, or has been repeated `max` times.
+/// Runs an attempt until it succeeds, fails permanently, or has been repeated `max` times.
 ///
-/// A wait that the provider asked for is honoured; otherwise the delays of [`Backoff`] apply.
+/// A wait that the provider requests is honoured; otherwise the delays of [`Backoff`] apply.
 pub(crate) async fn with_retries<T, F>(max: u32, mut attempt: impl FnMut() -> F) -> Result<T, ModelError>
 where
     F: Future<Output = Result<T, ModelError>>,

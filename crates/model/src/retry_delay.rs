@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Reads a `Retry-After` header: seconds, or a date. A delay that is longer than [`LONGEST_WAIT`] means that the
-/// allowance is used up.
+/// allowance is exhausted.
 pub(crate) fn retry_after(header: &str, now: SystemTime) -> Option<Duration> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

@@ -1,12 +1,12 @@
-//! Schemas for providers that take only a part of JSON Schema.
+//! Schemas for providers that accept only a part of JSON Schema.
 
 use serde_json::{Map, Value, json};
 
 /// The keywords that every provider understands.
 const KEPT: [&str; 7] = ["type", "description", "properties", "required", "items", "enum", "nullable"];
 
-/// A schema with nothing in it that a provider may refuse. It lets through all that the whole one does, and more: what
-/// the model writes is checked by the tool itself.
+/// A schema without anything that a provider may reject. It allows everything that the original does, and more: the
+/// tool itself checks the arguments.
 pub(crate) fn simplified(schema: &Value) -> Value {
     let Value::Object(members) = schema else { return json!({"type": "object"}) };
     if let Some(choices) = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| members.get(*key)?.as_array()) {
@@ -36,12 +36,12 @@ pub(crate) fn simplified(schema: &Value) -> Value {
     if kept.is_empty() { json!({"type": "string"}) } else { kept.into() }
 }
 
-/// Whether anything would be lost.
+/// Whether the simpler schema differs.
 pub(crate) fn is_simple(schema: &Value) -> bool {
     simplified(schema) == *schema
 }
 
-/// Of several forms the first that is not null stands for all.
+/// Of several alternatives, the first one that is not null represents all.
 fn one_of(members: &Map<String, Value>, choices: &[Value]) -> Value {
     let is_null = |choice: &&Value| choice["type"] == "null";
     let first = choices.iter().find(|choice| !is_null(choice));
@@ -55,7 +55,7 @@ fn one_of(members: &Map<String, Value>, choices: &[Value]) -> Value {
     simple
 }
 
-/// A list of types becomes the first that is not null.
+/// A list of types becomes the first one that is not null.
 fn add_type(kept: &mut Map<String, Value>, value: &Value) {
     let Value::Array(types) = value else {
         kept.insert("type".to_owned(), value.clone());

@@ -1,15 +1,15 @@
-//! Server-sent events: bytes in, split anywhere; the data of whole events out.
+//! Server-sent events: bytes in, split anywhere; the data of complete events out.
 //!
-//! Only `data` lines matter to us; comments and the fields `event`, `id` and `retry` are skipped. An event counts once
-//! the blank line after it has come, so a stream that was cut never yields half an event.
+//! Only `data` lines matter; comments and the fields `event`, `id` and `retry` are skipped. An event counts once the
+//! blank line after it has arrived, so a truncated stream never yields a partial event.
 //!
-//! Invariant: each byte is looked at once, and at most one event is held in memory.
+//! Invariant: each byte is examined once, and at most one event is in memory.
 
 use std::str::Utf8Error;
 
 use bytes::Buf;
 
-/// The most bytes that one event, or one line, may have.
+/// The maximum number of bytes of one event, or of one line.
 pub const EVENT_LIMIT: usize = 16 * 1024 * 1024;
 
 /// The capacity that is kept for the next event.
@@ -20,10 +20,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// An error in a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum SseError {
-    /// An event is larger than anyone sends.
+    /// An event is too large.
     #[error("an event of the stream has more than {limit} bytes")]
     TooLarge {
-        /// The most bytes it may have.
+        /// The maximum number of bytes.
         limit: usize,
     },
     /// An event is no text. It is not repaired, because it may contain a command.
@@ -35,7 +35,7 @@ pub enum SseError {
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
-    /// The beginning of a line whose end has not come yet.
+    /// The start of an incomplete line.
     line: Vec<u8>,
     /// The data lines of the current event, joined by line feeds.
     data: Vec<u8>,
@@ -50,11 +50,11 @@ pub struct Parser {
 /// The content of `data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// Nothing: no data line has come.
+    /// No data line has arrived.
     None,
     /// The data lines so far.
     Begun,
-    /// An event that the caller has got.
+    /// An event that was returned.
     HandedOut,
 }
 
@@ -79,9 +79,9 @@ impl Parser {
         }
     }
 
-    /// Takes bytes off the input up to the end of the next event and gives that event's data.
+    /// Consumes the input up to the end of the next event and returns that event's data.
     ///
-    /// `None` means that the input is used up and more is needed.
+    /// `None` means that the input is consumed and more is needed.
     pub fn next(&mut self, input: &mut impl Buf) -> Result<Option<&str>, SseError> {
         if self.event == Event::HandedOut {
             self.forget();
@@ -111,7 +111,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// Forgets the event that the caller has got, and with it the room that a large one has taken up.
+    /// Drops the returned event, and the capacity of a large one.
     pub fn release_capacity(&mut self) {
         if self.event == Event::HandedOut {
             self.forget();
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads pieces one after the other; an error is the last thing in the list.
+    /// Parses chunks one after the other; an error is the last entry of the list.
     fn read<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Result<String, String>> {
         let mut parser = Parser::with_limit(limit);
         let mut events = Vec::new();
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn characters_arrive_whole_and_broken_ones_are_an_error() {
+    fn split_characters_are_joined_and_invalid_ones_are_an_error() {
         check("data: pøng 漢字 🎉\n\n".as_bytes(), expect![[r#"[Ok("pøng 漢字 🎉")]"#]]);
         check(b"data: a\n\ndata: \xff\n\n", expect![[r#"[Ok("a"), Err("an event of the stream is not UTF-8")]"#]]);
         check(b"\xff\xfe\ndata: a\n\n", expect![[r#"[Ok("a")]"#]]);
     }
 
     #[test]
-    fn the_room_of_a_large_event_is_let_go() {
+    fn the_buffer_of_a_large_event_is_released() {
         let mut parser = Parser::new();
         let stream = [b"data: ", &*b"x".repeat(1_000_000), b"\n\ndata: small\n\n"].concat();
         let mut events = Vec::new();

@@ -16,7 +16,7 @@ fn item(value: Value) -> ConversationItem {
     ConversationItem::new(&Arc::new(serde_json::from_value::<ResponseItem>(value).unwrap())).unwrap()
 }
 
-/// An item of a few letters: `user:…`, `assistant:…`, `thought:…` or `call:<id>`.
+/// An item from a short text: `user:…`, `assistant:…`, `thought:…` or `call:<id>`.
 fn short(text: &str) -> ConversationItem {
     let (kind, text) = text.split_once(':').unwrap();
     item(match kind {
@@ -43,7 +43,7 @@ pub(crate) fn prompt(items: &[&str]) -> Prompt {
     }
 }
 
-/// A conversation with all that wires put differently.
+/// A conversation with everything that APIs encode differently.
 pub(crate) fn conversation() -> Prompt {
     let picture = json!({"type": "input_image", "image_url": "data:image/png;base64,AA=="});
     let mut prompt = prompt(&["user:Look.", "thought:Hm.", "assistant:I look."]);
@@ -62,7 +62,7 @@ pub(crate) fn conversation() -> Prompt {
     prompt
 }
 
-/// The same item, made by a provider.
+/// The same item, from a provider.
 pub(crate) fn foreign(item: &ConversationItem, provider: &str, opaque: Value) -> ConversationItem {
     let origin = ItemOrigin { provider: provider.to_owned(), account: None, opaque: Some(opaque) };
     item.clone().made_by(Some(Arc::new(origin)))
@@ -117,7 +117,7 @@ pub(crate) fn split_anywhere(
     shown
 }
 
-/// A stream, cut at these places.
+/// A stream, split at these positions.
 pub(crate) fn pieces(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     let mut places = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect::<Vec<_>>();
     places.extend([0, bytes.len()]);
@@ -125,7 +125,7 @@ pub(crate) fn pieces(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>>
     places.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect()
 }
 
-/// Texts that look much like events.
+/// Texts that resemble events.
 pub(crate) fn any_json() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
         "{",

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use codex_model::scripted::{Player, Script, Step, responses_events};
 
-/// How many variations of an example are tried.
+/// The number of variations of an example that are tried.
 const VARIATIONS: usize = 300;
 
 /// Pieces that variations insert.

@@ -13,7 +13,7 @@ use crate::program::Place;
 const NEEDS: &[&str] = &["daemon", "key", "node", "peer", "repository", "sandbox", "terminal", "toolchain"];
 
 /// Pages that need no example that runs here.
-const WITHOUT_EXAMPLE: &[&str] = &["CONTRIBUTING", "README", "mcp"];
+const WITHOUT_EXAMPLE: &[&str] = &["CONTRIBUTING", "README"];
 
 /// The built-in model stands in for all others.
 const CONFIG: &str = "model_provider = \"scripted\"\n";

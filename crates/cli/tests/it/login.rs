@@ -100,7 +100,7 @@ fn a_browser_brings_a_login_back_to_the_program() {
 }
 
 #[test]
-fn a_login_that_fails_says_why() {
+fn a_failed_login_is_explained() {
     let issuer = FakeIssuer::serve();
     issuer.set_polls(&[(403, "access_denied")]);
     let place = Place::new();
@@ -120,7 +120,7 @@ fn a_login_that_fails_says_why() {
 
 #[test]
 #[cfg(not(feature = "keyring"))]
-fn a_build_without_a_keyring_says_how_to_get_one() {
+fn a_build_without_a_keyring_explains_how_to_get_one() {
     let place = Place::new().file("home/config.toml", "cli_auth_credentials_store = 'keyring'\n");
     let said = "error: cli_auth_credentials_store = \"keyring\": this build has no keyring\n\
                 hint: build it with `--features keyring`, or set it to \"file\" or \"auto\"\n";
@@ -141,7 +141,7 @@ fn a_build_without_a_keyring_says_how_to_get_one() {
 }
 
 #[test]
-fn a_program_says_the_key_of_a_provider() {
+fn a_program_prints_the_key_of_a_provider() {
     let model = FakeModel::start(r#"[{"items": [{"text": "Hi."}]}]"#);
     let config = format!(
         "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nbase_url = '{}/v1'\n\
@@ -187,7 +187,7 @@ pub(crate) fn told(server: &mut Running, method: &str) -> Value {
 }
 
 #[test]
-fn clients_of_the_server_log_in_and_hear_of_it_in_their_own_words() {
+fn clients_of_the_server_log_in_and_receive_their_own_notifications() {
     let issuer = FakeIssuer::serve();
     let place = Place::new()
         .file("home/config.toml", &format!("chatgpt_base_url = '{}'\n", issuer.url()))

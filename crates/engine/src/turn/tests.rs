@@ -451,7 +451,7 @@ fn compacting() -> Turn {
 }
 
 #[test]
-fn a_full_window_is_summed_up_before_the_next_request() {
+fn a_full_window_is_compacted_before_the_next_request() {
     play(
         small(),
         "call 1 a\nused 100\nended 1 x\ndelta s Sum\ndone s Sum\nused 100\ndone m ok\nused 10",
@@ -484,7 +484,7 @@ fn a_full_window_is_summed_up_before_the_next_request() {
 }
 
 #[test]
-fn a_turn_sums_up_once_even_if_that_did_not_help() {
+fn a_turn_compacts_once_even_if_that_did_not_help() {
     play(
         small(),
         "call 1 a\nused 100\nended 1 x\ndone s Sum\nused 5\ncall 2 a\nused 100\nended 2 y",
@@ -555,7 +555,7 @@ fn input_during_a_summary_is_answered_after_it() {
 }
 
 #[test]
-fn a_conversation_too_long_to_be_summed_up_is_summed_up_in_part() {
+fn a_conversation_too_long_for_a_summary_is_compacted_in_part() {
     play(
         compacting(),
         "overflow\noverflow\ndone s Sum\ncompleted",

@@ -30,7 +30,7 @@ pub const LAWS: &[Law] = &[
     ("what is left of an answer is told once, and only while nobody writes", leftovers_are_reported_once),
     ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
     ("a thread is found by what was said and what it is called", a_thread_is_found),
-    ("threads are put away, taken back and deleted", threads_are_put_away),
+    ("threads are put away, taken back and deleted", threads_are_archived),
     ("a thread that is not kept leaves nothing", unsaved_threads_leave_nothing),
     ("a thread that was given up leaves nothing", discarded_threads_leave_nothing),
     ("a thread that was exported can be taken in again", exports_can_be_imported),
@@ -251,7 +251,7 @@ fn a_thread_is_found(store: &dyn ThreadStore) {
     assert_eq!(refused.kind(), StoreErrorKind::Missing);
 }
 
-fn threads_are_put_away(store: &dyn ThreadStore) {
+fn threads_are_archived(store: &dyn ThreadStore) {
     let (thread, writer) = begin(store, &["one"]);
     drop(writer);
     let text = texts(store, thread);

@@ -1,4 +1,4 @@
-//! Logins with a browser, which a test plays: it follows where the issuer sends it.
+//! Logins with a browser, which the test simulates: it follows the issuer's redirects.
 
 use codex_login::{BrowserLogin, LoginError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -12,7 +12,7 @@ fn sent_to(world: &World, login: &BrowserLogin) -> String {
     world.issuer.answer("GET", target, false, b"").location.unwrap()
 }
 
-/// Opens an address of this machine and gives the status.
+/// Opens a URL of this machine and returns the status.
 pub(crate) async fn open(url: &str) -> u16 {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_at(rest.find('/').unwrap());
@@ -39,7 +39,7 @@ async fn a_browser_brings_the_login() {
 }
 
 #[tokio::test]
-async fn a_wrong_word_is_refused_and_the_right_one_still_counts() {
+async fn a_wrong_state_is_refused_and_the_right_one_still_works() {
     let world = World::new();
     let login = begin(&world).await;
     let back = sent_to(&world, &login);
@@ -52,7 +52,7 @@ async fn a_wrong_word_is_refused_and_the_right_one_still_counts() {
 }
 
 #[tokio::test]
-async fn a_user_who_says_no_ends_the_login() {
+async fn a_user_who_declines_ends_the_login() {
     let world = World::new();
     world.issuer.deny("access_denied");
     let login = begin(&world).await;
@@ -113,6 +113,6 @@ async fn nobody_is_waited_for_longer_than_ten_minutes() {
     let login = begin(&world).await;
     let begin = tokio::time::Instant::now();
     let error = login.finish().await.unwrap_err();
-    assert_eq!(error.to_string(), "nobody logged in within 10 minutes");
+    assert_eq!(error.to_string(), "the login was not completed within 10 minutes");
     assert_eq!(begin.elapsed().as_secs(), 600);
 }

@@ -23,7 +23,7 @@ async fn a_login_waits_for_the_user_and_is_stored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_down_is_kept() {
+async fn slow_down_is_permanent() {
     let world = World::new();
     world.issuer.set_polls(&[(400, "slow_down"), (403, "authorization_pending"), (403, "authorization_pending")]);
     let begin = Instant::now();
@@ -32,11 +32,11 @@ async fn slow_down_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_login_that_is_denied_or_comes_too_late_stores_nothing() {
+async fn a_denied_or_late_login_stores_nothing() {
     for (polls, said) in [
         (vec![(403, "access_denied")], "the login was refused: access_denied"),
-        (vec![(400, "expired_token")], "nobody logged in within 15 minutes"),
-        (vec![(403, "authorization_pending"); 1000], "nobody logged in within 15 minutes"),
+        (vec![(400, "expired_token")], "the login was not completed within 15 minutes"),
+        (vec![(403, "authorization_pending"); 1000], "the login was not completed within 15 minutes"),
     ] {
         let world = World::new();
         world.issuer.set_polls(&polls);
@@ -49,7 +49,7 @@ async fn a_login_that_is_denied_or_comes_too_late_stores_nothing() {
 }
 
 #[tokio::test]
-async fn an_issuer_without_such_logins_says_so() {
+async fn an_issuer_without_device_codes_is_reported() {
     let world = World::new();
     world.issuer.without_device_login();
     let error = world.accounts().begin_device(world.options()).await.unwrap_err();

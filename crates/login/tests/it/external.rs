@@ -1,4 +1,4 @@
-//! Tokens that a client brings.
+//! Tokens that a client supplies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use crate::world::{World, openai};
 
-/// A client that brings new tokens so many times.
+/// A client that supplies new tokens this many times.
 struct Client {
     left: AtomicUsize,
     asked: AtomicUsize,

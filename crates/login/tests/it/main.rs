@@ -1,4 +1,4 @@
-//! Logins against an issuer of our own.
+//! Logins with an issuer for tests.
 
 #![expect(clippy::unwrap_used, reason = "the lint takes only the tests themselves for tests, not what they call")]
 

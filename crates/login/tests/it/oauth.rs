@@ -104,7 +104,7 @@ impl World {
         self.login().begin(LoginRequest::default()).await
     }
 
-    /// Where the server sends a browser that opens the login.
+    /// The URL to which the server redirects a browser that opens the login.
     fn sent_to(&self, login: &PendingServerLogin) -> String {
         let target = login.url().strip_prefix(self.server.url()).unwrap().to_owned();
         let request = ProtectedRequest { method: "GET".to_owned(), target, ..ProtectedRequest::default() };
@@ -471,7 +471,7 @@ async fn a_user_who_does_not_come_back_is_not_waited_for() {
     let world = World::new(ProtectedOptions::default());
     let request = LoginRequest { timeout: Some(Duration::from_secs(120)), ..LoginRequest::default() };
     let pending = world.login().begin(request).await.unwrap();
-    assert_eq!(refusal(pending.finish().await), "nobody logged in within 2 minutes");
+    assert_eq!(refusal(pending.finish().await), "the login was not completed within 2 minutes");
 }
 
 #[tokio::test]

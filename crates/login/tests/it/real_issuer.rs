@@ -1,5 +1,5 @@
-//! The same flows against a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program
-//! that opens an address as a user would.
+//! The same flows with a real provider: `CODEX_TEST_OIDC` names its address, and `CODEX_TEST_OIDC_USER` a program that
+//! opens a URL as a user would.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::world::{env, openai};
 
-/// Opens an address as a user would, to the end.
+/// Opens a URL as a user would, to the end.
 async fn open(user: &str, url: &str) {
     let mut words = user.split(' ');
     let mut command = Command::new(words.next().unwrap());
@@ -47,7 +47,7 @@ async fn a_real_provider_is_understood() {
     let second = tokens();
     assert_ne!(first.access_token, second.access_token);
 
-    // Two processes with fifty threads renew once, because the provider refuses a refresh token that is used again.
+    // Two processes with fifty threads renew once, because the provider rejects a refresh token that is reused.
     let processes = [accounts.clone(), Accounts::new(&home, &env())];
     let all: Vec<SharedCredentials> = processes
         .iter()
@@ -59,7 +59,7 @@ async fn a_real_provider_is_understood() {
     let third = tokens();
     assert!(third.access_token != second.access_token && third.refresh_token != second.refresh_token);
 
-    // A token that has ended is renewed before it is used.
+    // An expired token is renewed before it is used.
     let claims = codex_config::Claims::of(&third.access_token);
     let life = claims.expires_at.unwrap() - claims.issued_at.unwrap();
     assert!(life <= 10, "start the provider with access tokens that live for 5 s: these live for {life} s");
@@ -78,7 +78,7 @@ async fn a_real_provider_is_understood() {
     assert!(was_there);
     told.unwrap();
     assert_ended(&accounts, &home, &now).await;
-    // A refresh token is used once: the second time ends the login.
+    // A refresh token is used once: the second use ends the login.
     Auth::write(&home, &Auth::tokens_json(&first, "2026-01-01T00:00:00Z")).unwrap();
     assert_ne!(accounts.tokens(Some(&first.access_token)).await.unwrap().access_token, first.access_token);
     assert_ended(&accounts, &home, &first).await;

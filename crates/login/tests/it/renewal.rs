@@ -1,4 +1,4 @@
-//! Renewals: when, by whom, and how often.
+//! Renewals: their time, their number, and concurrent processes.
 
 use codex_config::{Auth, LoginConfig};
 use codex_model::{Authorization, SharedCredentials};
@@ -62,7 +62,7 @@ async fn a_token_that_is_refused_is_renewed_once() {
     let credentials = credentials(&world.log_in().await);
     let used = credentials.authorize().await.unwrap();
     assert!(credentials.refused(&used).await);
-    // Those who were refused with the same token use the new one.
+    // Other tasks whose requests were rejected with the same token use the new one.
     assert!(credentials.refused(&used).await);
     assert_ne!(credentials.authorize().await.unwrap(), used);
     assert_eq!(world.issuer.renewals(), 1);
@@ -93,7 +93,7 @@ async fn a_renewal_that_fails_leaves_a_token_that_still_works_in_use() {
     world.set_down(true);
     assert_eq!(token(&credentials.authorize().await.unwrap()), old.reveal());
     world.set_down(false);
-    // Not at once again: every request would wait for it.
+    // Not again immediately: every request would wait for it.
     assert_eq!(token(&credentials.authorize().await.unwrap()), old.reveal());
     world.advance(60);
     assert_ne!(token(&credentials.authorize().await.unwrap()), old.reveal());
@@ -126,7 +126,8 @@ async fn tokens_renewed_by_another_program_are_used() {
     let world = World::new();
     let credentials = credentials(&world.log_in().await);
     let used = credentials.authorize().await.unwrap();
-    // A program that knows nothing of our lock: it has renewed the login, and its file comes while we are refused.
+    // A program that does not know our lock: it has renewed the login, and its file appears while our renewal is
+    // rejected.
     let mut theirs = world.tokens();
     world.issuer.void(theirs.refresh_token.as_ref().unwrap().reveal());
     theirs.access_token = codex_config::Secret::new("theirs");
@@ -166,7 +167,7 @@ async fn the_limits_of_the_account_are_asked_for_with_its_token() {
 
 #[cfg(not(feature = "keyring"))]
 #[tokio::test(start_paused = true)]
-async fn a_keyring_that_this_build_does_not_have_is_an_error_that_says_so() {
+async fn a_keyring_that_this_build_lacks_is_an_error() {
     let world = World::new();
     let accounts = world.log_in().await;
     let login = LoginConfig { store: codex_config::CredentialsStore::Keyring, ..LoginConfig::default() };

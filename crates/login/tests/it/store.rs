@@ -8,7 +8,7 @@ use codex_login::{Keyring, KeyringError, LoginError, LoginStore};
 
 use crate::world::World;
 
-/// A keyring in memory. It can be locked, or missing.
+/// An in-memory keyring. It can be locked, or missing.
 #[derive(Default)]
 pub(crate) struct MemoryKeyring {
     secrets: Mutex<BTreeMap<String, String>>,
@@ -66,7 +66,7 @@ fn key(auth: &Auth) -> Option<&str> {
 #[tokio::test]
 async fn a_login_in_the_keyring_is_renewed_and_removed_there() {
     let (world, keyring) = world(CredentialsStore::Keyring);
-    // A file from earlier is not read, and goes when there is a login in the keyring.
+    // An older file is not read, and is removed when there is a login in the keyring.
     Auth::store_api_key(&world.home(), "sk-old").unwrap();
     assert_eq!(*world.accounts().auth().await.unwrap(), Auth::default());
     let accounts = world.log_in().await;
@@ -126,7 +126,7 @@ fn a_keyring_that_fails_is_an_error_unless_the_file_may_be_used() {
     auto.store_api_key("sk-ring").unwrap();
     assert_eq!((key(&auto.load().unwrap()), auto.place()), (Some("sk-ring"), "the keyring".to_owned()));
     assert!(!world.home().auth_file().exists());
-    // A later login in the file is not hidden by the one in the keyring.
+    // A later login in the file takes precedence over the one in the keyring.
     keyring.fail(Some(absent()));
     auto.store_api_key("sk-later").unwrap();
     keyring.fail(None);

@@ -10,7 +10,7 @@ use codex_testkit::FakeIssuer;
 use futures_util::future::BoxFuture;
 use tempfile::TempDir;
 
-/// When tests begin, in seconds since 1970.
+/// The start time of tests, in seconds of Unix time.
 pub(crate) const BEGIN: u64 = 1_800_000_000;
 
 pub(crate) struct World {
@@ -22,7 +22,7 @@ pub(crate) struct World {
     is_down: Arc<AtomicBool>,
 }
 
-/// The way to the issuer, without sockets, so that the clock of a test can be paused.
+/// The network to the issuer, without sockets, so that the clock of a test can be paused.
 struct Line {
     issuer: FakeIssuer,
     is_down: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ struct Line {
 impl Transport for Line {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, HttpError>> {
         Box::pin(async move {
-            // Somebody else may come first.
+            // Another task may come first.
             tokio::task::yield_now().await;
             let rest = request.url.strip_prefix(self.issuer.url());
             let (Some(target), false) = (rest, self.is_down.load(Ordering::Relaxed)) else {
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// Lets time go by, for everybody.
+    /// Advances the time of all clocks.
     pub(crate) fn advance(&self, seconds: u64) {
         let now = self.now.fetch_add(seconds, Ordering::Relaxed) + seconds;
         self.issuer.set_now(now);

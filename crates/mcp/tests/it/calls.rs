@@ -27,7 +27,7 @@ async fn a_tool_is_called_before_and_after_its_server_has_started() {
 }
 
 #[tokio::test]
-async fn progress_is_told_and_a_failure_is_one() {
+async fn progress_and_failures_are_reported() {
     let world = World::new(&config("s", "good", ""));
     let mut thread = world.thread();
     let counted = thread.call("mcp__s__count", &json!({})).await;
@@ -58,7 +58,7 @@ async fn a_tool_that_claims_nothing_is_asked_about_until_it_changes() {
 }
 
 #[tokio::test]
-async fn the_policy_decides_where_nobody_is_asked() {
+async fn the_policy_decides_if_nobody_is_asked() {
     let more = "tools.write.approval_mode = 'approve'";
     let world = World::new(&format!("{}\n{}", config("s", "good", ""), config("free", "good", more)));
     let mut careful = world.thread_under(AskForApproval::Never, SandboxPolicy::ReadOnly);
@@ -113,7 +113,7 @@ async fn an_answer_that_is_too_long_or_not_ours_costs_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_crash_is_told_and_the_server_comes_back() {
+async fn a_crash_is_reported_and_the_server_restarts() {
     let world = World::new(&config("s", "good", ""));
     let mut thread = world.thread();
     let crashed = thread.call("mcp__s__crash", &json!({})).await;
@@ -139,7 +139,7 @@ async fn a_question_of_a_server_reaches_a_person_and_the_answer_the_server() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_may_be_asked_is_declined_at_once() {
+async fn a_question_under_never_is_declined_at_once() {
     let world = World::new(&config("s", "good", ""));
     let mut thread = world.thread_under(AskForApproval::Never, SandboxPolicy::DangerFullAccess);
     let Next::Ended(ended) = thread.begin("mcp__s__ask", &json!({})).await else { panic!("nobody is asked") };

@@ -28,7 +28,7 @@ async fn a_server_at_an_address_answers_in_json_and_in_streams() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_us_fails_with_its_words() {
+async fn a_refusal_of_a_server_is_reported() {
     let (url, server) = serve_http().await;
     let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\n"));
     let error = world.thread().until("failed").await.expect("it says why");
@@ -56,7 +56,7 @@ async fn keys_follow_no_redirect_to_another_origin() {
 }
 
 #[tokio::test]
-async fn nobody_at_an_address_is_told() {
+async fn an_unreachable_url_is_reported() {
     let world = World::new(&table("http://127.0.0.1:1/mcp"));
     let error = world.thread().until("failed").await.expect("it says why");
     assert!(error.starts_with("MCP client for `s` failed to start: error sending request"), "{error}");

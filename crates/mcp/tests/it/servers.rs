@@ -36,7 +36,7 @@ async fn a_program_that_does_not_exist_fails() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_or_noise_fails_at_its_time() {
+async fn a_silent_or_noisy_server_fails_at_its_time_limit() {
     for mode in ["silent", "garbage"] {
         let table = config("s", mode, "").replace("startup_timeout_sec = 20", "startup_timeout_sec = 0.3");
         let world = World::new(&table);

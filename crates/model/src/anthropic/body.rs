@@ -11,7 +11,7 @@ use crate::{Prompt, ReasoningRequest};
 /// The maximum length of an answer of an unknown model. The API requires a number.
 const MOST_TOKENS: u32 = 8192;
 
-/// The fewest tokens that a model may be given to think in.
+/// The minimum number of tokens of a reasoning budget.
 const LEAST_BUDGET: u32 = 1024;
 
 /// A tool for requests that have calls but no tools, which the API rejects.

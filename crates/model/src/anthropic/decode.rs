@@ -1,10 +1,9 @@
 //! Events of the Messages API: the data of one server-sent event in, [`ModelEvent`]s out.
 //!
-//! An event of a kind that we do not know is skipped. One that we do know but cannot read, a block that begins twice or
-//! never ends, and a piece of a block that has not begun are errors, because an answer with a hole in it may run the
-//! wrong command.
+//! An event of an unknown kind is skipped. An invalid event of a known kind, a block that starts twice or never ends, and
+//! a delta of a block that has not started are errors, because an answer with a gap may run the wrong command.
 //!
-//! Invariant: a piece of text costs one pass over its bytes and no tree of JSON values.
+//! Invariant: a text delta costs one pass over its bytes and no tree of JSON values.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -22,10 +21,10 @@ use crate::error_response::{error_of_code, shorten};
 use crate::reasoning_item::ReasoningItem;
 use crate::{ModelError, ModelEvent};
 
-/// The most bytes that the arguments of one call may have.
+/// The maximum number of bytes of the arguments of one call.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Reads one answer of the Messages API.
+/// Decodes one answer of the Messages API.
 #[derive(Debug)]
 pub struct AnthropicDecoder {
     origin: ItemOrigin,
@@ -54,22 +53,22 @@ enum Block {
         given: Option<Value>,
         arguments: String,
     },
-    /// Of a kind that we do not know.
+    /// A block of an unknown kind.
     Other,
 }
 
 impl AnthropicDecoder {
-    /// A decoder for the answer to a request with these tools.
+    /// Creates a decoder for the answer to a request with these tools.
     #[must_use]
     pub fn new(origin: ItemOrigin, tools: AnswerTools, thoughts: Thoughts) -> Self {
         let (id, calls) = (String::new(), Vec::new());
         Self { origin, tools, thoughts, id, block: None, calls, stop_reason: None, usage: None }
     }
 
-    /// Reads one event.
+    /// Decodes one event.
     ///
     /// # Errors
-    /// When it cannot be read, or says that the answer failed.
+    /// When it is invalid, or reports that the answer failed.
     pub fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() || data == "[DONE]" {
@@ -165,7 +164,7 @@ impl AnthropicDecoder {
         events: &mut VecDeque<ModelEvent>,
     ) -> Result<(), ModelError> {
         let Some((_, block)) = self.block.as_mut().filter(|(index, _)| *index == event.index) else {
-            return Err(invalid_answer(format!("a piece of block {} came, which has not begun", event.index)));
+            return Err(invalid_answer(format!("a delta of block {} arrived before its start", event.index)));
         };
         match (block, &*delta.kind) {
             (Block::Text(text), "text_delta") => {
@@ -194,7 +193,7 @@ impl AnthropicDecoder {
 
     fn stop(&mut self, event: &Event<'_>, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let Some((_, block)) = self.block.take_if(|(index, _)| *index == event.index) else {
-            return Err(invalid_answer(format!("block {} ends, which has not begun", event.index)));
+            return Err(invalid_answer(format!("block {} ended before its start", event.index)));
         };
         let origin = |opaque| Some(Arc::new(ItemOrigin { opaque: Some(opaque), ..self.origin.clone() }));
         let (item, origin) = match block {
@@ -243,7 +242,7 @@ fn message(content: Vec<ContentItem>) -> ResponseItem {
     ResponseItem::Message(Message { id: None, role: "assistant".to_owned(), content })
 }
 
-/// A failure within the stream.
+/// An error within the stream.
 fn failed(error: Option<&RawValue>) -> ModelError {
     let error: Value = error.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let text = |name: &str| error[name].as_str().unwrap_or_default();
@@ -272,7 +271,7 @@ struct Event<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The beginning of a message, or of a block.
+/// The start of a message, or of a block.
 #[derive(Deserialize)]
 struct Start {
     #[serde(rename = "type")]

@@ -1,8 +1,8 @@
-//! The conversation as messages that take turns.
+//! The conversation as alternating messages.
 //!
-//! Each item is encoded once, as a fragment: a letter that says whose it is, and the JSON of blocks. Fragments of one
-//! side are joined to one message. How an item is joined depends on those before it alone, so but for the marks of the
-//! cache a request begins with the bytes of the one before.
+//! Each item is encoded once, as a fragment: a letter for its side, and the JSON of blocks. Fragments of one side are
+//! joined to one message. The joining of an item depends only on the items before it, so except for cache marks a
+//! request begins with the bytes of the previous one.
 
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::response::{
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use crate::encoding::{RequestFormat, call_parts, output_parts};
 use crate::tool_names::{accepted_name, restricted_name};
 
-/// Blocks of the user, among them the outputs of calls.
+/// Blocks of the user, including the outputs of calls.
 const USER: u8 = b'u';
 /// Blocks of the model.
 const MODEL: u8 = b'a';
 
-/// Replaces a start that was left out, because the first message must be the user's.
+/// Replaces an omitted start, because the first message must be the user's.
 const LEFT_OUT: &str = r#"{"type":"text","text":"(What came before was left out.)"}"#;
 /// Follows a last message of the model, because newer models reject requests that end with one.
 const GO_ON: &str = r#"{"type":"text","text":"Go on."}"#;
@@ -33,14 +33,14 @@ const MOST_MARKS: usize = 3;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Whether there are calls, for which tools have to be described.
+    /// Whether there are calls, which require a description of tools.
     pub(super) has_calls: bool,
 }
 
-/// Adds the conversation to a request, marked for the cache or not.
+/// Adds the conversation to a request, with or without cache marks.
 ///
-/// Marks stand where the conversation stays as it is: behind what the thread began with, and behind the last two
-/// messages of the user's side, the second of which the next request finds again where this one has left it.
+/// Marks are placed where the conversation does not change: after the initial items of the thread, and after the last
+/// two messages of the user's side, the second of which the next request finds where this one left it.
 pub(super) fn write(
     body: &mut Vec<u8>,
     items: &[ConversationItem],
@@ -49,7 +49,7 @@ pub(super) fn write(
 ) -> Written {
     let mut joined = Joined { body, side: None, ends: Vec::new(), written: Written::default() };
     for item in items {
-        // A line of a file may be no valid item; it is left out.
+        // A line of a file may not be a valid item; it is left out.
         let Ok(fragment) = item.on_wire(&format.name, |typed| fragment(item, typed, format)) else { continue };
         joined.add(&fragment);
     }
@@ -111,7 +111,7 @@ impl Joined<'_> {
     }
 }
 
-/// Puts marks behind the first and the last two of these places.
+/// Adds marks at the first and the last two of these positions.
 fn mark(body: &mut Vec<u8>, ends: &[usize]) {
     let mut places: Vec<usize> = ends.first().copied().into_iter().chain(ends.iter().rev().take(2).copied()).collect();
     places.sort_unstable();
@@ -166,7 +166,7 @@ fn message_blocks(message: &Message) -> (u8, Vec<Value>) {
     (side, message.content.iter().filter_map(part).collect())
 }
 
-/// A part of a message; an empty text is refused.
+/// A part of a message; an empty text would be rejected.
 fn part(part: &ContentItem) -> Option<Value> {
     match part {
         ContentItem::InputImage { image_url } => Some(json!({"type": "image", "source": source(image_url)})),
@@ -185,7 +185,7 @@ fn source(url: &str) -> Value {
     }
 }
 
-/// A thought as it came.
+/// Reasoning as it was received.
 fn thought(reasoning: &Reasoning, opaque: &Value) -> Option<Value> {
     if let Some(data) = opaque["redacted"].as_str() {
         return Some(json!({"type": "redacted_thinking", "data": data}));

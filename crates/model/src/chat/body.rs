@@ -21,7 +21,7 @@ pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u
         let functions = specs.iter().filter_map(|spec| Function::of(spec, format));
         json_of(&functions.map(|function| tool(&function)).collect::<Vec<_>>())
     });
-    // Not every server takes an empty list.
+    // Not every server accepts an empty list.
     if tools != "[]" {
         body.extend_from_slice(br#","tools":"#);
         body.extend_from_slice(tools.as_bytes());

@@ -1,4 +1,4 @@
-//! Calls that come in pieces.
+//! Calls that arrive in chunks.
 
 use codex_wire::response::ResponseItem;
 use serde::Deserialize;
@@ -8,13 +8,13 @@ use crate::ModelError;
 use crate::answer_tools::{AnswerTools, invalid_answer};
 use crate::error_response::shorten;
 
-/// The most calls of one answer.
+/// The maximum number of calls of one answer.
 const MOST_CALLS: usize = 512;
 
-/// The most bytes that the arguments of one call may have.
+/// The maximum number of bytes of the arguments of one call.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// A piece of a call. Each member may be missing, and come later.
+/// A chunk of a call. Each member may be missing, and arrive later.
 #[derive(Deserialize)]
 pub(super) struct Piece<'a> {
     index: Option<usize>,
@@ -32,7 +32,7 @@ struct FunctionPiece<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// A call as far as it has come.
+/// A partial call.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     index: Option<usize>,
@@ -51,7 +51,7 @@ impl Calls {
         self.0.is_empty()
     }
 
-    /// Adds a piece to its call.
+    /// Adds a chunk to its call.
     pub(super) fn add(&mut self, piece: Piece<'_>) -> Result<(), ModelError> {
         let id = piece.id.filter(|id| !id.is_empty());
         let place = match self.place(piece.index, id.as_deref())? {
@@ -72,7 +72,7 @@ impl Calls {
             call.extra = serde_json::from_str(extra.get()).ok();
         }
         let Some(function) = piece.function else { return Ok(()) };
-        // Some servers repeat the name with each piece.
+        // Some servers repeat the name with each chunk.
         if let Some(name) = function.name.filter(|name| *name != call.name) {
             call.name.push_str(&name);
         }
@@ -83,7 +83,7 @@ impl Calls {
                     .map_err(|source| ModelError::Malformed { event: "tool_calls".to_owned(), source })?;
                 call.arguments.push_str(&text);
             }
-            // Some servers send an object where a string is meant.
+            // Some servers send an object instead of a string.
             Some(object) => call.arguments.push_str(object),
         }
         if call.arguments.len() > MOST_BYTES {
@@ -95,7 +95,7 @@ impl Calls {
         Ok(())
     }
 
-    /// The call that a piece belongs to: that with its index, else that with its name, else the last one.
+    /// The call that a chunk belongs to: the one with its index, else the one with its id, else the last one.
     fn place(&self, index: Option<usize>, id: Option<&str>) -> Result<Option<usize>, ModelError> {
         let same_id = id.and_then(|id| self.0.iter().position(|call| call.id == id));
         let Some(index) = index else {
@@ -105,7 +105,7 @@ impl Calls {
         match (same_index, same_id, id) {
             (Some(place), Some(other), Some(id)) if place != other => Err(twice(id)),
             (None, Some(_), Some(id)) => Err(twice(id)),
-            // Some servers number all calls alike.
+            // Some servers give all calls the same index.
             (Some(place), None, Some(_)) if self.0.get(place).is_some_and(|call| !call.id.is_empty()) => Ok(None),
             (place, _, _) => Ok(place),
         }

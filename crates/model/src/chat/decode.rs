@@ -21,7 +21,7 @@ use crate::error_response::{error_of_code, shorten};
 use crate::reasoning_item::ReasoningItem;
 use crate::{ModelError, ModelEvent};
 
-/// Reads one answer of the Chat Completions API.
+/// Decodes one answer of the Chat Completions API.
 #[derive(Debug)]
 pub struct ChatDecoder {
     origin: ItemOrigin,
@@ -59,7 +59,7 @@ enum OpenItem {
 }
 
 impl ChatDecoder {
-    /// A decoder for the answer to a request with these tools.
+    /// Creates a decoder for the answer to a request with these tools.
     #[must_use]
     pub fn new(origin: ItemOrigin, tools: AnswerTools, thoughts: Thoughts, counts: bool) -> Self {
         Self {
@@ -78,10 +78,10 @@ impl ChatDecoder {
         }
     }
 
-    /// Reads one event.
+    /// Decodes one event.
     ///
     /// # Errors
-    /// When it cannot be read, or says that the answer failed.
+    /// When it is invalid, or reports that the answer failed.
     pub fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let data = data.trim();
         if data.is_empty() {
@@ -231,7 +231,7 @@ impl ChatDecoder {
     }
 }
 
-/// The reason why a piece is invalid.
+/// The reason why a chunk is invalid.
 enum PieceError {
     Text(serde_json::Error),
     Answer(ModelError),
@@ -250,7 +250,7 @@ fn message(content: Vec<ContentItem>) -> ResponseItem {
     ResponseItem::Message(Message { id: None, role: "assistant".to_owned(), content })
 }
 
-/// A text, or the texts of a list of parts.
+/// A string, or the texts of a list of parts.
 fn text(raw: &RawValue) -> Result<String, PieceError> {
     match raw.get().as_bytes().first() {
         Some(b'"') => serde_json::from_str(raw.get()).map_err(PieceError::Text),
@@ -262,7 +262,7 @@ fn text(raw: &RawValue) -> Result<String, PieceError> {
     }
 }
 
-/// An error within the stream: an object, or a text.
+/// An error within the stream: an object, or a string.
 fn failed(error: &RawValue) -> ModelError {
     let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
     let code = [&error["code"], &error["type"]].into_iter().find_map(Value::as_str).unwrap_or_default();

@@ -15,18 +15,18 @@ use crate::tool_names::{accepted_name, restricted_name};
 
 /// A complete message.
 const MESSAGE: u8 = b'm';
-/// The output of a call, and after [`PICTURES`] a message with its pictures.
+/// The output of a call, and after [`PICTURES`] a message with its images.
 const OUTPUT: u8 = b'o';
 /// The text of the model as a JSON string.
 const SAID: u8 = b's';
 /// A call of the model.
 const CALL: u8 = b'c';
-/// A thought of the model as a JSON string.
+/// Reasoning of the model as a JSON string.
 const THOUGHT: u8 = b't';
 /// An item that the API cannot express.
 const NOTHING: u8 = b'-';
 
-/// Stands between the output of a call and its pictures; no JSON has it.
+/// Separates the output of a call from its images; JSON never contains it.
 const PICTURES: char = '\u{1}';
 
 /// The longest id of a call; some servers reject longer ones.
@@ -36,7 +36,7 @@ const CALL_ID_LENGTH: usize = 64;
 pub(super) fn write(body: &mut Vec<u8>, items: &[ConversationItem], format: &RequestFormat<'_>) {
     let mut joined = Joined { body, turn: None, pictures: Vec::new() };
     for item in items {
-        // A line of a file may be no valid item; it is left out.
+        // A line of a file may not be a valid item; it is left out.
         let Ok(fragment) = item.on_wire(&format.name, |typed| fragment(item, typed, format)) else { continue };
         joined.add(&fragment);
     }
@@ -54,7 +54,7 @@ struct Turn {
 struct Joined<'b> {
     body: &'b mut Vec<u8>,
     turn: Option<Turn>,
-    /// Pictures of the outputs so far, which have to wait until all outputs of an answer are there.
+    /// Images of the outputs so far, which have to wait until all outputs of an answer are written.
     pictures: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ fn call_id(id: &str) -> Cow<'_, str> {
     restricted_name(id, CALL_ID_LENGTH, "_-")
 }
 
-/// Text alone is a string, since not every server takes parts.
+/// Text alone is a string, because not every server accepts parts.
 fn content(message: &Message) -> Value {
     if message.content.iter().all(|part| part.text().is_some()) {
         return (&*message.text()).into();

@@ -82,7 +82,7 @@ fn unfinished_preview_is_kept_but_unfinished_item_is_an_error() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_kept_if_it_can_be_answered() {
+fn an_invalid_call_is_kept_if_it_can_be_answered() {
     check(
         r#"{"type":"response.output_item.done","item":{"type":"local_shell_call","call_id":"c","action":{"type":"fly"}}}"#,
         expect![[

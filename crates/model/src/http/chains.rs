@@ -15,14 +15,14 @@ use crate::encoding::{RequestFormat, StoredAnswer};
 /// The number of threads that are remembered.
 const MOST_THREADS: usize = 256;
 
-/// The most items of an answer that is remembered.
+/// The maximum number of items of an answer that is remembered.
 const MOST_OUTPUTS: usize = 1024;
 
 /// The last answer of each thread.
 #[derive(Debug, Default)]
 pub(super) struct Chains(Mutex<Vec<(ThreadId, Chain)>>);
 
-/// A stored answer, and the conversation that it stands for.
+/// A stored answer, and the conversation that it represents.
 #[derive(Debug, Clone)]
 struct Chain {
     response_id: String,
@@ -33,7 +33,7 @@ struct Chain {
     outputs: Vec<String>,
 }
 
-/// The beginning of a conversation.
+/// The start of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fingerprint {
     items: usize,
@@ -55,7 +55,7 @@ impl Fingerprint {
 
 impl Chains {
     fn change<T>(&self, change: impl FnOnce(&mut Vec<(ThreadId, Chain)>) -> T) -> T {
-        // Every change leaves the list whole, so a panic elsewhere does no harm.
+        // Every change leaves the list complete, so a panic elsewhere does no harm.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -77,7 +77,7 @@ impl Chains {
         is_continued.then_some(StoredAnswer { response_id: chain.response_id, items })
     }
 
-    /// Forgets the answer of a thread; false if there was none.
+    /// Removes the answer of a thread; false if there was none.
     pub(super) fn forget(&self, thread: ThreadId) -> bool {
         self.change(|chains| {
             let before = chains.len();
@@ -113,7 +113,7 @@ impl StreamingAnswer {
         Self { thread, chain, is_nameless: false }
     }
 
-    /// Looks at an event of the answer, and remembers the answer when it is complete.
+    /// Processes an event of the answer, and remembers the answer when it is complete.
     pub(super) fn see(&mut self, event: &ModelEvent, chains: &Chains) {
         match event {
             ModelEvent::ItemDone(_, origin) => {

@@ -12,7 +12,7 @@ use reqwest::{Certificate, Client, Url};
 use super::request_sender::without_url;
 use crate::ModelError;
 
-/// The largest file of certificates.
+/// The maximum size of a file of certificates.
 const MOST_CERTIFICATES: u64 = 4 * 1024 * 1024;
 
 const MOST_REDIRECTS: usize = 5;
@@ -30,7 +30,8 @@ struct ClientKey {
     origin: String,
     connect_timeout: Duration,
     protocols: Protocols,
-    /// A file of certificates, with its length and time of change: a client does not see a file that changes later.
+    /// A file of certificates, with its length and modification time: a client does not notice later changes of the
+    /// file.
     certificates: Option<(PathBuf, Option<(u64, SystemTime)>)>,
 }
 
@@ -72,12 +73,12 @@ fn client(
 ) -> Result<Client, ModelError> {
     let certificates = own_certificates.map(|path| (path.to_owned(), version_of(path)));
     let key = ClientKey { origin: url.origin().ascii_serialization(), connect_timeout, protocols, certificates };
-    // Every change leaves the list whole, so a panic elsewhere does no harm.
+    // Every change leaves the list complete, so a panic elsewhere does no harm.
     let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = clients.iter().find(|(of, _)| *of == key) {
         return Ok(known.clone());
     }
-    // The lock is held meanwhile, so that threads that start together do not make a client each.
+    // The lock is held meanwhile, so that threads that start together do not create a client each.
     let client = new_client(url, connect_timeout, own_certificates, protocols)?;
     if clients.len() == MOST_CLIENTS {
         clients.remove(0);
@@ -86,7 +87,7 @@ fn client(
     Ok(client)
 }
 
-/// The length and time of change of a file.
+/// The length and modification time of a file.
 fn version_of(path: &Path) -> Option<(u64, SystemTime)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()?))
@@ -98,7 +99,7 @@ fn new_client(
     own_certificates: Option<&Path>,
     protocols: Protocols,
 ) -> Result<Client, ModelError> {
-    // An error means that the process has a provider of cryptography already, which is all that is needed.
+    // An error means that the process has a cryptography provider already, which is all that is needed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let own = own_certificates.map(certificates).transpose()?.unwrap_or_default();
     let builder = || {
@@ -108,12 +109,12 @@ fn new_client(
     };
     let is_plain = url.scheme() == "http";
     let built = if is_plain && is_loopback(url) {
-        // Nothing on the way to this machine speaks TLS, so the time to read the system's certificates is saved.
+        // A connection to this machine uses no TLS, so the time to read the system's certificates is saved.
         builder().tls_certs_only([]).no_proxy().build()
     } else if is_loopback(url) {
         builder().no_proxy().build()
     } else if is_plain {
-        // A proxy may speak TLS. Where the system has no certificates, plain HTTP still works.
+        // A proxy may use TLS. If the system has no certificates, plain HTTP still works.
         builder().build().or_else(|_| builder().tls_certs_only([]).build())
     } else {
         builder().build()
@@ -127,7 +128,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, ModelError> {
     let pem = codex_files::read(path, MOST_CERTIFICATES).map_err(|error| failed(error.to_string()))?;
     let certificates = Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))?;
     if certificates.is_empty() {
-        return Err(failed("it holds no certificates".to_owned()));
+        return Err(failed("it contains no certificates".to_owned()));
     }
     Ok(certificates)
 }
@@ -138,7 +139,7 @@ fn redirect(attempt: Attempt<'_>) -> Action {
     if is_same_host && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
 }
 
-/// Whether a URL leads to this machine, where no proxy can be of use.
+/// Whether a URL points to this machine, where no proxy is needed.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();

@@ -1,4 +1,4 @@
-//! A model behind HTTP, whichever of the three wires it speaks.
+//! A model behind HTTP, with any of the three APIs.
 
 mod body;
 mod chains;
@@ -28,8 +28,8 @@ use crate::{
 
 /// A model of a provider that is reached by HTTP.
 ///
-/// Making one costs nothing: the HTTP client comes into being with the first request. All models of this process with the
-/// same address share it, so that one connection serves turn after turn.
+/// Creating one costs nothing: the HTTP client is created with the first request. All models of this process with the
+/// same address share it, so that one connection serves all turns.
 #[derive(Clone, Debug)]
 pub struct HttpModel {
     shared: Arc<Shared>,
@@ -39,11 +39,12 @@ pub struct HttpModel {
 struct Shared {
     provider: Provider,
     sender: OnceCell<RequestSender>,
-    /// Whether the provider has refused a schema, so that it is given simpler ones from then on.
+    /// Whether the provider has rejected a schema, so that it receives simpler ones from then on.
     refuses_schemas: AtomicBool,
     /// The answers that the provider stores.
     chains: Chains,
-    /// Whether the provider has refused to continue an answer, so that it is always sent everything from then on.
+    /// Whether the provider has refused to continue an answer, so that it always receives the whole conversation from
+    /// then on.
     refuses_chains: AtomicBool,
     sockets: Sockets,
 }
@@ -103,7 +104,7 @@ impl Shared {
         *wire == WireKind::Responses && traits.store && !self.refuses_chains.load(Ordering::Relaxed)
     }
 
-    /// Whether there are simpler schemas than those that the provider is given.
+    /// Whether there are simpler schemas than those that the provider receives.
     fn may_simplify(&self) -> bool {
         self.provider.wire != WireKind::Responses
             && self.provider.traits.schemas != SchemaForm::Simple
@@ -144,7 +145,7 @@ pub fn request_body(prompt: &Prompt, wire: WireKind, provider: &str, traits: &Pr
     wire.encode(prompt, &RequestFormat::new(wire.name(), provider, None, traits))
 }
 
-/// Reads an answer on whichever wire it comes.
+/// Decodes an answer of any API.
 #[derive(Debug)]
 enum Decoder {
     Responses(ResponsesDecoder),
@@ -175,7 +176,7 @@ impl Decoder {
         }
     }
 
-    /// The stream is over without a last event.
+    /// The stream ended without a last event.
     fn end(&mut self, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         match self {
             Self::Responses(_) => Err(ModelError::Disconnected { source: None }),

@@ -1,4 +1,4 @@
-//! An answer as it comes in.
+//! An answer that is streaming in.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_millis(10);
 /// The time limit for the end of the body after that.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The warning when schemas were refused.
+/// The warning when schemas were rejected.
 const SIMPLIFIED: &str = "the provider refused a schema of the tools, so it is given simpler ones";
 
 /// The progress of an answer.
@@ -41,7 +41,7 @@ pub(super) enum Stage {
     Ended,
 }
 
-/// Goes on to the next event.
+/// Continues to the next event.
 pub(super) async fn advance(shared: Arc<Shared>, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     match stage {
         Stage::Asked(prompt) => match open(&shared, *prompt).await {
@@ -107,7 +107,7 @@ fn over_socket(shared: &Shared, prompt: &Prompt, answer: SocketAnswer) -> (Model
     (ModelEvent::Opened { rate_limits: Some(rate_limits) }, incoming)
 }
 
-/// Asks. A request whose schemas are refused is sent once more with simpler ones, and so are all after it.
+/// Sends the request. If its schemas are rejected, it is sent once more with simpler ones, and so are all later ones.
 async fn open_http(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> Result<Opened, ModelError> {
     let provider = &shared.provider;
     let encoded = |schemas: Option<SchemaForm>| {
@@ -121,7 +121,7 @@ async fn open_http(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> 
     };
     let mut opened = sender.open(provider, prompt.thread, encoded(None)).await;
     if opened.as_ref().is_err_and(is_about_request) && shared.chains.forget(prompt.thread) {
-        // Providers store answers for a while only. If the whole conversation is accepted, this was the reason.
+        // Providers store answers only for a while. If the whole conversation is accepted, this was the reason.
         opened = sender.open(provider, prompt.thread, encoded(None)).await;
         shared.refuses_chains.fetch_or(opened.is_ok(), Ordering::Relaxed);
     }
@@ -139,7 +139,7 @@ async fn open_http(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> 
     Ok(Opened { response, decoder, notice, streaming, secrets: Secrets::of(provider, &used) })
 }
 
-/// An answer that begins.
+/// An answer that has just begun.
 struct Opened {
     response: Response,
     decoder: Decoder,
@@ -259,8 +259,8 @@ impl Source {
     }
 }
 
-/// Reads the end of the body, because a connection is used again only after all of it was read. A provider that takes its
-/// time to end it is waited for aside.
+/// Reads the end of the body, because a connection is reused only after all of it was read. A slow provider is waited
+/// for in the background.
 async fn drain(mut body: ResponseBody) {
     if body.is_independent() {
         return;
@@ -272,7 +272,7 @@ async fn drain(mut body: ResponseBody) {
 
 async fn read_to_end(body: &mut ResponseBody) {
     while let Ok(Some(_)) = body.chunk().await {
-        // Without it there is no end to wait for where the provider does not stop.
+        // Without a limit, the wait would not end if the provider does not stop.
         consume_budget().await;
     }
 }

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::encoding::{RequestFormat, json_of as json, write_string};
 use crate::{Prompt, ReasoningRequest};
 
-/// Encodes a request. Input items and tools go in byte for byte; the buffer is allocated once, at its final size. What
-/// another provider has made for itself alone is left out.
+/// Encodes a request. Input items and tools are copied byte for byte; the buffer is allocated once, at its final size.
+/// Data that only another provider can read is left out.
 pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u8> {
     let model = json(&prompt.model);
     let tail = json(&Tail::new(prompt, format));
-    // The tail is an object of its own; its opening brace gives way to a comma.
+    // The tail is a separate object; its opening brace is replaced by a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
     let tools = prompt.tools.responses_json();
     let known = format.follows.as_ref().map_or(0, |stored| stored.items);
@@ -85,7 +85,7 @@ impl<'a> Tail<'a> {
             store: format.traits.store,
             // The answer to a message is always a stream.
             stream: (!format.is_message).then_some(true),
-            // Nothing is stored at the provider, so the reasoning has to come back to be sent again.
+            // The provider stores nothing, so the reasoning has to be returned to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
             prompt_cache_key: prompt.thread.to_string(),
             previous_response_id: format.follows.as_ref().map(|stored| stored.response_id.clone()),
@@ -105,7 +105,7 @@ impl Serialize for Reasoning<'_> {
         if let Some(effort) = &self.0.effort {
             map.serialize_entry("effort", effort)?;
         }
-        // No summary is asked for by leaving the word out; providers do not know `none` here.
+        // No summary is requested by omitting the word; providers do not know `none` here.
         if let Some(summary) = self.0.summary.as_ref().filter(|summary| **summary != ReasoningSummary::None) {
             map.serialize_entry("summary", summary)?;
         }

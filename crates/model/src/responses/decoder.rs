@@ -1,4 +1,4 @@
-//! An answer of the Responses API, whose items are marked with their maker where only that can read them.
+//! An answer of the Responses API. Items are marked with their provider if only that can read them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::decode::decode;
 use crate::error_response::shorten;
 use crate::{ModelError, ModelEvent};
 
-/// The most calls of one answer.
+/// The maximum number of calls of one answer.
 const MOST_CALLS: usize = 512;
 
-/// Reads one answer of the Responses API.
+/// Decodes one answer of the Responses API.
 #[derive(Debug)]
 pub struct ResponsesDecoder {
     origin: ItemOrigin,
-    /// Whether the provider keeps items, which then go by their names.
+    /// Whether the provider stores items, so that requests can refer to them by id.
     stores: bool,
     /// The calls that are not complete yet: id and tool.
     open: Vec<(String, String)>,
@@ -28,16 +28,16 @@ pub struct ResponsesDecoder {
 }
 
 impl ResponsesDecoder {
-    /// A decoder for one answer.
+    /// Creates a decoder for one answer.
     #[must_use]
     pub fn new(origin: ItemOrigin, stores: bool) -> Self {
         Self { origin, stores, open: Vec::new(), whole: Vec::new() }
     }
 
-    /// Reads one event.
+    /// Decodes one event.
     ///
     /// # Errors
-    /// When it cannot be read, says that the answer failed, or makes a call ambiguous.
+    /// When it is invalid, reports that the answer failed, or makes a call ambiguous.
     pub fn decode(&mut self, data: &str, events: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         match decode(data)? {
             Some(ModelEvent::ItemAdded(item)) => {
@@ -78,7 +78,7 @@ impl ResponsesDecoder {
         if self.whole.len() == MOST_CALLS {
             return Err(invalid_answer(format!("the model made more than {MOST_CALLS} calls at once")));
         }
-        // Not every provider announces a call under the id that it has in the end.
+        // Not every provider announces a call with its final id.
         let place = self.open.iter().position(|(open, _)| open == id);
         if let Some(place) = place.or_else(|| self.open.len().checked_sub(1)) {
             self.open.remove(place);
@@ -107,7 +107,7 @@ fn call(item: &ResponseItem) -> Option<(&str, &str)> {
     }
 }
 
-/// The provider's name for an item.
+/// The provider's id of an item.
 fn name(item: &ResponseItem) -> Option<&str> {
     match item {
         ResponseItem::Message(message) => message.id.as_deref(),

@@ -11,16 +11,16 @@ use super::item::{Item, milliseconds};
 /// An error in a script.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("the script is not JSON")]
     NotJson(#[from] serde_json::Error),
     /// It is neither a list nor `{"entries": […]}`.
     #[error("a script is a list of entries, or an object with nothing but `entries`")]
     NotAScript,
-    /// An entry is wrong.
+    /// An entry is invalid.
     #[error("entry {number} of the script: {why}")]
     Entry {
-        /// Which entry, counted from 1.
+        /// The number of the entry, from 1.
         number: usize,
         why: String,
     },
@@ -39,7 +39,7 @@ pub(super) struct Row {
     pub(super) when: Vec<String>,
     pub(super) repeat: bool,
     pub(super) find: Vec<(String, Regex)>,
-    /// The entry as it was written, for `find` to fill in.
+    /// The entry as written, in which `find` is replaced.
     pub(super) written: Value,
     pub(super) entry: Entry,
 }
@@ -71,7 +71,7 @@ impl Row {
         };
         let mut find = Vec::new();
         for (name, pattern) in &form.find {
-            let pattern = pattern.as_str().ok_or_else(|| wrong(format!("`find` of `{name}` is no string")))?;
+            let pattern = pattern.as_str().ok_or_else(|| wrong(format!("`find` of `{name}` is not a string")))?;
             let regex = Regex::new(pattern).map_err(|error| wrong(format!("`find` of `{name}`: {error}")))?;
             find.push((name.clone(), regex));
         }
@@ -84,25 +84,25 @@ impl Row {
 /// One answer.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The name of the response, unless it is to follow from the entry's place.
+    /// The id of the response; by default it follows from the entry's position.
     pub id: Option<String>,
     /// The items of the answer, in order.
     pub items: Vec<Item>,
     pub usage: Usage,
     /// Further headers of the answer.
     pub headers: Vec<(String, String)>,
-    /// A plain answer in place of a stream.
+    /// A plain response instead of a stream.
     pub plain: Option<Plain>,
     /// The time before the first byte.
     pub delay: Duration,
     /// The end of the stream.
     pub end: End,
-    /// Whether the provider says that the answer was held to a schema.
+    /// Whether the provider reports that it enforced a schema.
     pub follows_schema: bool,
 }
 
 impl Entry {
-    /// An answer that is no stream.
+    /// Decodes a response that is not a stream.
     #[must_use]
     pub fn refusal(status: u16, message: &str) -> Self {
         Self {
@@ -117,20 +117,20 @@ impl Entry {
         }
     }
 
-    /// The value of a header, whatever the case of its name.
+    /// The value of a header, in any case of its name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Reads an entry whose `find` has been filled in.
+    /// Decodes an entry in which `find` was replaced.
     pub(super) fn read(number: usize, written: Value) -> Result<Self, ScriptError> {
         let form = serde_json::from_value::<WrittenEntry>(written);
         form.map_err(|error| ScriptError::Entry { number, why: error.to_string() })?.into_entry(number)
     }
 }
 
-/// An HTTP answer that is no stream.
+/// An HTTP response that is not a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plain {
     /// The status.
@@ -178,7 +178,7 @@ pub enum End {
     Incomplete(String),
 }
 
-/// An entry as it is written.
+/// An entry as written.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
@@ -217,7 +217,7 @@ impl WrittenEntry {
     }
 }
 
-/// A string as it is, anything else as JSON.
+/// A string unchanged, anything else as JSON.
 fn plain_text(value: Value) -> String {
     match value {
         Value::String(text) => text,

@@ -15,18 +15,18 @@ use super::{
 pub enum Step {
     /// An event to send.
     Event(Value),
-    /// Silence.
+    /// A pause.
     Pause(Duration),
-    /// Silence until the peer leaves.
+    /// A pause until the peer disconnects.
     Hang,
 }
 
 type Steps = Box<dyn Iterator<Item = Step> + Send>;
 
-/// The steps of an entry; items take their names from its number in the script, counted from 1.
+/// The steps of an entry; items take their ids from its number in the script, from 1.
 ///
-/// An entry that ends as [`End::Cut`] or [`End::Reset`] has no last event: what then happens to the connection is up to
-/// the one who plays it.
+/// An entry that ends as [`End::Cut`] or [`End::Reset`] has no last event: the player decides what happens to the
+/// connection.
 pub fn responses_events(entry: Entry, number: usize) -> impl Iterator<Item = Step> + Send + 'static {
     let id = entry.id.unwrap_or_else(|| format!("resp-{number}"));
     let created = event(json!({"type": "response.created", "response": {"id": id}}));
@@ -180,14 +180,14 @@ fn event(value: Value) -> Step {
     Step::Event(value)
 }
 
-/// A copy of an object with one member more.
+/// A copy of an object with one more member.
 fn with(object: &Value, name: &str, value: Value) -> Value {
     let mut object = object.clone();
     object[name] = value;
     object
 }
 
-/// A text in two pieces, neither of them empty.
+/// A text in two parts, neither of them empty.
 fn halves(text: &str) -> impl Iterator<Item = &str> {
     let half = (text.chars().count() / 2).max(1);
     let middle = text.char_indices().nth(half).map_or(text.len(), |(place, _)| place);

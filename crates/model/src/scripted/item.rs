@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 /// One item of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// Silence.
+    /// A pause.
     Pause(Duration),
-    /// Silence until the peer leaves.
+    /// A pause until the peer disconnects.
     Hang,
-    /// Any event, as it is.
+    /// Any event, unchanged.
     Event(Value),
     /// A message.
     Text(Text),
-    /// Thoughts.
+    /// Reasoning.
     Reasoning(Reasoning),
     /// A call of a tool that takes JSON.
     Call(Call),
@@ -24,7 +24,7 @@ pub enum Item {
     Custom(Custom),
     /// A call of the built-in shell.
     LocalShell(LocalShell),
-    /// A search run by the provider.
+    /// A web search of the provider.
     WebSearch(WebSearch),
 }
 
@@ -40,12 +40,12 @@ pub struct Text {
     pub(super) id: Option<String>,
 }
 
-/// A piece of a message, or silence within it.
+/// A delta of a message, or a pause within it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
     /// Text to append.
     Text(String),
-    /// Silence.
+    /// A pause.
     Pause(Duration),
 }
 
@@ -121,7 +121,7 @@ struct Event {
 }
 
 impl Item {
-    /// Reads an item; which kind it is follows from its members.
+    /// Decodes an item; its kind follows from its members.
     pub(super) fn read(item: Value) -> Result<Self, String> {
         let has = |name: &str| item.get(name).is_some();
         if has("pause_ms") {
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Delta {
     }
 }
 
-/// A span given in milliseconds.
+/// A duration in milliseconds.
 pub(super) fn milliseconds(span: f64) -> Result<Duration, String> {
     Duration::try_from_secs_f64(span / 1000.0).map_err(|error| error.to_string())
 }
@@ -176,12 +176,12 @@ fn form<T: DeserializeOwned>(item: Value) -> Result<T, String> {
     serde_json::from_value(item).map_err(|error| error.to_string())
 }
 
-/// A text; one that `find` has turned into a number is turned back.
+/// A string; a number that replaced `find` is converted back.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(number.to_string()),
-        other => Err(serde::de::Error::custom(format!("{other} is no text"))),
+        other => Err(serde::de::Error::custom(format!("{other} is not a string"))),
     }
 }
 

@@ -48,7 +48,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Reads a script. As with a provider, four retries and five minutes of silence are allowed.
+    /// Parses a script. As with a provider, four retries and five minutes of silence are allowed.
     pub fn from_json(text: &str) -> Result<Self, ScriptError> {
         let player = Player::new(Script::from_json(text)?);
         Ok(Self {
@@ -58,14 +58,14 @@ impl ScriptedModel {
         })
     }
 
-    /// Sets how often an entry with a retryable `status` makes the model go on to the next entry by itself.
+    /// Sets the number of entries with a retryable `status` after which the model continues by itself.
     #[must_use]
     pub fn with_request_max_retries(mut self, retries: u32) -> Self {
         self.request_max_retries = retries;
         self
     }
 
-    /// Sets how long the script may be silent before the answer fails.
+    /// Sets the maximum pause of the script before the answer fails.
     #[must_use]
     pub fn with_idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = timeout;
@@ -89,7 +89,7 @@ impl ScriptedModel {
     }
 }
 
-/// The request as a provider with the Responses API would get it, for scripts to look at.
+/// The request as a provider with the Responses API would receive it, for scripts to match.
 fn request_text(prompt: &Prompt) -> Vec<u8> {
     request_body(prompt, WireKind::Responses, "scripted", &ProviderTraits::responses())
 }
@@ -167,7 +167,7 @@ struct Silence {
 }
 
 impl Silence {
-    /// Stays silent for a span, or until it has been silent for too long.
+    /// Pauses for a duration, or until the limit is reached.
     async fn last(&mut self, span: Duration) -> Result<(), ModelError> {
         let left = self.limit.saturating_sub(self.so_far);
         if !span.is_zero() {

@@ -1,4 +1,4 @@
-//! Which entry of a script answers a request.
+//! Selects the entry of a script that answers a request.
 
 use std::io;
 
@@ -18,20 +18,19 @@ pub struct Player {
 /// The entry that answers a request.
 #[derive(Debug)]
 pub struct Taken {
-    /// Which entry it is, counted from 1; `None` when the script is used up.
+    /// The number of the entry, from 1; `None` when the script is exhausted.
     pub number: Option<usize>,
-    /// The entry, with all that `find` found filled in.
+    /// The entry, in which `find` was replaced.
     pub entry: Entry,
 }
 
 impl Player {
-    /// Begins a script.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { used: vec![false; script.rows.len()], script }
     }
 
-    /// Takes the entry for a request. The body is asked for only if the script looks at requests.
+    /// Takes the entry for a request. The body is built only if the script matches requests.
     pub fn take(&mut self, body: impl FnOnce() -> Vec<u8>) -> Taken {
         let looks_at_requests = self.script.rows.iter().any(|row| !row.when.is_empty() || !row.find.is_empty());
         let text = if looks_at_requests { request_text(&body()) } else { String::new() };
@@ -62,7 +61,7 @@ impl Player {
     }
 }
 
-/// The text in which `when` and `find` look: the body in the spacing that scripts are written for.
+/// The text that `when` and `find` search: the body in the spacing that scripts are written for.
 fn request_text(body: &[u8]) -> String {
     let body = serde_json::from_slice::<Value>(body).unwrap_or_else(|_| serde_json::json!({"unparsable": body.len()}));
     spaced_json(&body)
@@ -102,13 +101,13 @@ fn fill_row(row: &Row, text: &str) -> Value {
     }
 }
 
-/// The last thing a pattern finds: its first group, or all of it if it has none.
+/// The last match of a pattern: its first group, or the whole match if it has none.
 fn last_hit<'t>(regex: &Regex, text: &'t str) -> Option<&'t str> {
     let hit = regex.captures_iter(text).last()?;
     hit.get(1).or_else(|| hit.get(0)).map(|hit| hit.as_str())
 }
 
-/// Replaces `${name}` in all strings; a string that is then nothing but digits becomes a number.
+/// Replaces `${name}` in all strings; a string that then consists of digits becomes a number.
 fn fill(value: &Value, place: &Regex, found: &Map<String, Value>) -> Value {
     match value {
         Value::Object(members) => {

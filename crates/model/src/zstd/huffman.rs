@@ -78,7 +78,7 @@ impl HuffmanTable {
     }
 }
 
-/// Weights are compressed with two states in turn, until the bits are used up.
+/// Weights are compressed with two states in turn, until no bits are left.
 fn compressed_weights(bytes: &[u8]) -> Result<Vec<u8>, ZstdError> {
     let (table, length) = FseTable::read(bytes, MOST_WEIGHT_ACCURACY, MOST_WEIGHTS)?;
     let mut bits = BackwardBits::new(bytes.get(length..).unwrap_or_default())?;

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 
 use crate::asking::{ask, model, prompt, provider};
 
-/// Plays a script whole, and then in pieces of one byte: what arrives is the same.
+/// Plays a script at once, and then in chunks of one byte: the events are the same.
 async fn check(script: &str, expected: Expect) {
     let whole = ask(&model(&FakeModel::start(script)), "Hello.").await;
     let in_bytes = FakeModel::with(Options { piece: Some(1), ..Options::default() }, script);
@@ -131,7 +131,7 @@ async fn connection_is_used_again() {
     let fake = FakeModel::start(r#"[{"items": [{"text": "Hello."}], "repeat": true}]"#);
     let model = model(&fake);
     for _ in 0..3 {
-        // Each answer is dropped as soon as it is whole: its stream is not polled to the end.
+        // Each answer is dropped as soon as it is complete: its stream is not polled to the end.
         let mut answer = model.ask(prompt("Hello."));
         while !matches!(answer.next().await, Some(Ok(ModelEvent::Completed { .. }))) {}
     }

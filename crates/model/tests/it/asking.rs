@@ -43,7 +43,7 @@ pub(crate) fn model(fake: &FakeModel) -> HttpModel {
     HttpModel::new(provider(fake))
 }
 
-/// Asks once and writes down the answer, one event a line.
+/// Asks once and lists the answer, one event per line.
 pub(crate) async fn ask(model: &dyn Model, text: &str) -> String {
     let mut answer = model.ask(prompt(text));
     let mut lines = String::new();

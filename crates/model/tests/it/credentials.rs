@@ -10,7 +10,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use crate::asking::{prompt, provider};
 
-/// Keys that are given one after the other; when one is refused, there may be another.
+/// Keys that are returned one after the other; when one is rejected, there may be another.
 struct Keys(Mutex<Vec<&'static str>>);
 
 impl Credentials for Keys {
@@ -61,7 +61,7 @@ async fn a_refused_key_is_replaced_once() {
     assert_eq!(sent(&fake), ["Bearer old", "Bearer new", "Bearer old", "Bearer new"]);
 }
 
-/// A login that is for one address, whatever provider asks for it.
+/// A login that is for one address, whatever the provider.
 struct BoundLogin(String);
 
 impl Credentials for BoundLogin {

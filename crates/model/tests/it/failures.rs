@@ -1,4 +1,4 @@
-//! Answers that do not arrive, or not whole.
+//! Answers that do not arrive, or not completely.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn check(script: &str, expected: Expect) {
     expected.assert_eq(&ask(&model(&FakeModel::start(script)), "Hello.").await);
 }
 
-/// Asks a model that may retry; shows the answer and how many requests it took.
+/// Asks a model that may retry; shows the answer and the number of requests.
 async fn check_retried(retries: u32, script: &str, expected: Expect) {
     let fake = FakeModel::start(script);
     let mut provider = provider(&fake);
@@ -48,7 +48,7 @@ async fn reset_connection() {
             break error;
         }
     };
-    // Depending on timing the reset comes before the headers were read, or after.
+    // Depending on timing the reset arrives before the headers were read, or after.
     assert!(matches!(error, ModelError::Disconnected { source: Some(_) } | ModelError::Connect { .. }), "{error:?}");
     assert!(answer.next().await.is_none(), "nothing follows an error");
 }
@@ -227,7 +227,7 @@ async fn provider_that_speaks_no_tls_is_an_error_not_a_panic() {
     }
 }
 
-/// Asks over a wire; shows the answer and the paths of the requests.
+/// Asks over an API; shows the answer and the paths of the requests.
 async fn asked_over(wire: WireKind, script: &str) -> (String, Vec<String>) {
     let fake = FakeModel::start(script);
     let mut provider = provider(&fake);

@@ -1,4 +1,4 @@
-//! TLS with a certificate authority of one's own.
+//! TLS with a private certificate authority.
 
 use std::path::PathBuf;
 

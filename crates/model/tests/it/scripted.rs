@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::asking::{ask, model, prompt};
 
-/// Asks once; shows the answer and how long it took, to the second.
+/// Asks once; shows the answer and its duration, to the second.
 async fn check(script: &str, expected: Expect) {
     let begun = Instant::now();
     let answer = ask(&ScriptedModel::from_json(script).unwrap(), "Hello.").await;
@@ -105,7 +105,7 @@ async fn idle_timeout_can_be_set() {
 }
 
 #[tokio::test]
-async fn script_says_the_same_with_and_without_http() {
+async fn a_script_gives_the_same_events_with_and_without_http() {
     let script = r#"[
         {"items": [{"reasoning": ["One", "two"], "raw": "hm"}, {"text": "Hello"}, {"call": "t", "args": {"a": [1]}}]},
         {"items": [{"text": "x", "done": false}], "end": "cut"},

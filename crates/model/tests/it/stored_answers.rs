@@ -1,4 +1,4 @@
-//! Providers that store answers: later requests name the answer and send only what came since.
+//! Providers that store answers: later requests name the answer and send only new items.
 
 use std::sync::Arc;
 
@@ -55,13 +55,13 @@ async fn a_request_continues_the_answer_before_it() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_was_changed_is_sent_as_a_whole() {
+async fn a_changed_conversation_is_sent_completely() {
     let fake = FakeModel::start(&format!("[{TWO_ITEMS}]"));
     let model = HttpModel::new(storing(&fake));
     let mut conversation = prompt("One.");
     turn(&model, &mut conversation).await;
     let answered = conversation.clone();
-    // Nothing has come since, the beginning is another, and an item of the answer is missing.
+    // There are no new items, the start differs, or an item of the answer is missing.
     turn(&model, &mut conversation).await;
     let mut summed_up = answered.clone();
     summed_up.input[0] = user("A summary.");

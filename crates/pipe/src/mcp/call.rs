@@ -89,7 +89,7 @@ impl Call {
     /// Starts another turn of a thread, which is loaded first if necessary.
     async fn reply(id: ThreadId, prompt: String, exchange: &mut Exchange) -> Result<Self, ToolResult> {
         let threads = Arc::clone(&exchange.session.shared.server.threads);
-        // Nobody unloads it before it has a subscriber.
+        // It is not unloaded before it has a subscriber.
         let _opening = threads.turn_to_open(id).await;
         let (thread, shows_raw_reasoning) = if let Some(thread) = threads.get(id) {
             (thread, false)
@@ -153,7 +153,7 @@ impl Call {
     async fn interrupt(&self) {
         let running = self.thread.running().await;
         if running.is_ok_and(|running| running.as_ref() == Some(&self.turn)) {
-            // It may have ended in the same moment.
+            // It may have ended at the same moment.
             let _: Result<bool, Closed> = self.thread.interrupt().await;
         }
     }
@@ -167,7 +167,7 @@ impl Call {
             (Some(turn), _) => turn.as_str(),
         };
         for msg in &messages {
-            // 0.77 gives this id to the items that precede the first turn.
+            // 0.77 uses this id for the items that precede the first turn.
             let id = if id.is_empty() && matches!(msg, EventMsg::RawResponseItem(_)) { "auto-compact-0" } else { id };
             exchange.add_event(event.thread, id, msg);
         }
@@ -179,7 +179,7 @@ impl Call {
         }
     }
 
-    /// Asks the client; one that cannot answer does not keep the turn waiting.
+    /// Asks the client; a client that cannot answer does not keep the turn waiting.
     async fn ask(&mut self, exchange: &mut Exchange, turn: &str, question: &Question) {
         if !exchange.can_ask(question) {
             return self.refuse(&question.id).await;
@@ -295,7 +295,7 @@ fn ended(is_cancelled: bool, result: impl FnOnce() -> ToolResult) -> Step {
     if is_cancelled { Step::Cancelled } else { Step::Ended(result()) }
 }
 
-/// Sends the prompt, and returns the turn that takes it.
+/// Sends the prompt, and returns the turn that accepts it.
 async fn say(thread: &Thread, turn: TurnId, prompt: String) -> Result<TurnId, ToolResult> {
     let content = vec![UserInput::Text { text: prompt, text_elements: Vec::new() }];
     match thread.say(turn.clone(), content, SettingsChange::default()).await {
@@ -341,7 +341,7 @@ fn with_cause(error: &StartError) -> String {
     format!("{error}{cause}")
 }
 
-/// Unloads the oldest idle threads until few are left.
+/// Unloads the oldest idle threads until few enough are left.
 async fn unload_idle(threads: &dyn ThreadHost) {
     let loaded = threads.loaded();
     let mut count = loaded.len();

@@ -1,4 +1,4 @@
-//! Approvals as elicitations: in the form of 0.77, which is also a standard one.
+//! Approvals as elicitations: in the form of 0.77, which also follows the standard.
 
 use codex_log::{Answer, ElicitationForm, Question, QuestionKind};
 use codex_wire::command_line::display;
@@ -98,8 +98,8 @@ pub(super) fn params(origin: Origin<'_>, question: &Question) -> Value {
     Value::Object(params)
 }
 
-/// Reads an answer: a decision, as clients of 0.77 send it, or an action of the standard, whose content may be a
-/// decision. An answer that is not understood is a no.
+/// Decodes an answer: a decision, as clients of 0.77 send it, or an action of the standard, whose content may be a
+/// decision. An answer that cannot be decoded is a no.
 pub(super) fn read_answer(result: Option<&Value>) -> Answer {
     let decision = |value: &Value| serde_json::from_value::<ReviewDecision>(value.clone()).ok();
     let Some(result) = result else { return Answer::Declined };
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(read(for_session), decided(ReviewDecision::ApprovedForSession));
         assert_eq!(read(json!({"action": "decline"})), decided(ReviewDecision::Denied));
         assert_eq!(read(json!({"action": "cancel"})), decided(ReviewDecision::Abort));
-        // A decision is more exact than an action.
+        // A decision is more specific than an action.
         assert_eq!(read(json!({"action": "accept", "decision": "denied"})), decided(ReviewDecision::Denied));
     }
 

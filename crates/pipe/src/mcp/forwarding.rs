@@ -1,6 +1,7 @@
-//! Requests that are not MCP's. 0.42 served the methods of the app-server on the same stream, so they are passed to one.
+//! Requests that are not part of MCP. 0.42 served the methods of the app-server on the same stream, so they are passed
+//! to one.
 //!
-//! Both sides number their own requests from 0, so those of the app-server get numbers of this session.
+//! Both sides number their own requests from 0, so those of the app-server get ids of this session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,10 +19,10 @@ const WAITING_MESSAGES: usize = 64;
 /// The id of our `initialize`, whose answer the client does not see.
 const INITIALIZE: &str = "codex-mcp-initialize";
 
-/// The way to the app-server.
+/// The connection to the app-server.
 #[derive(Debug)]
 pub(super) struct Forwarding {
-    /// `None` when the client has left.
+    /// `None` when the client has disconnected.
     messages: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     /// The app-server's ids of its requests, by ours.
     asked: Mutex<HashMap<i64, Value>>,
@@ -39,23 +40,23 @@ impl Forwarding {
         }
     }
 
-    /// Whether a method is one of the app-server's of 2025: names of MCP's own methods have several parts.
+    /// Whether a method is one of the app-server of 2025: names of MCP methods have several parts.
     pub(super) fn takes(method: &str) -> bool {
         !method.contains('/') && !matches!(method, "initialize" | "ping")
     }
 
-    /// Passes a request of the client on.
+    /// Passes on a request of the client.
     pub(super) async fn request(&self, id: &RequestId, method: &str, params: Map<String, Value>) {
         self.send(&json!({"id": id, "method": method, "params": params})).await;
     }
 
-    /// Introduces the client as MCP's `initialize` has introduced it.
+    /// Initializes the app-server with the client's `initialize` of MCP.
     pub(super) async fn initialize(&self, client_info: Value) {
         self.send(&json!({"id": INITIALIZE, "method": "initialize", "params": {"clientInfo": client_info}})).await;
         self.send(&json!({"method": "initialized"})).await;
     }
 
-    /// Passes an answer of the client on; false if it answers none of the app-server's requests.
+    /// Passes on an answer of the client; false if it answers none of the app-server's requests.
     pub(super) async fn answered(&self, id: &RequestId, result: Option<&Value>) -> bool {
         let RequestId::Integer(number) = id else { return false };
         let Some(asked) = lock(&self.asked).remove(number) else { return false };
@@ -67,7 +68,7 @@ impl Forwarding {
         true
     }
 
-    /// Notes that the client has left.
+    /// Records that the client has disconnected.
     pub(super) fn close(&self) {
         lock(&self.messages).take();
     }
@@ -87,7 +88,7 @@ async fn write(mut waiting: mpsc::Receiver<Vec<u8>>, mut output: WriteHalf<Duple
             return;
         }
     }
-    // A stream in memory fails only when the other side is gone.
+    // An in-memory stream fails only when the other side is gone.
     let _: std::io::Result<()> = output.shutdown().await;
 }
 

@@ -4,13 +4,13 @@ use codex_wire::ids::RequestId;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A line that is no JSON.
+/// A line that is not JSON.
 pub(super) const PARSE_ERROR: i64 = -32700;
 /// A message of the wrong form, or at the wrong time.
 pub(super) const INVALID_REQUEST: i64 = -32600;
 /// A method that does not exist.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-/// Wrong parameters.
+/// Invalid parameters.
 pub(super) const INVALID_PARAMS: i64 = -32602;
 
 /// A message of the client.
@@ -25,14 +25,14 @@ pub(super) enum Incoming {
         method: String,
         params: Map<String, Value>,
     },
-    /// The answer to a request of ours; an error has no result.
+    /// The answer to a server request; an error has no result.
     Response {
         id: RequestId,
         result: Option<Value>,
     },
 }
 
-/// A message that is none of these, and its id if it has one.
+/// An invalid message, and its id if it has one.
 #[derive(Debug, PartialEq)]
 pub(super) struct Malformed {
     pub(super) id: Option<RequestId>,
@@ -58,7 +58,7 @@ impl RpcError {
     }
 }
 
-/// Reads the messages of a line: one, or an array of them as the version 2025-03-26 allows.
+/// Decodes the messages of a line: one, or an array of them as version 2025-03-26 allows.
 pub(super) fn read(line: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     match serde_json::from_slice(line) {
         Ok(Value::Array(messages)) if !messages.is_empty() => messages.into_iter().map(read_one).collect(),
@@ -77,7 +77,9 @@ fn read_one(message: Value) -> Result<Incoming, Malformed> {
     };
     let id = match message.remove("id") {
         None | Some(Value::Null) => None,
-        Some(id) => Some(serde_json::from_value(id).map_err(|_| malformed(None, "an id is a text or a whole number"))?),
+        Some(id) => {
+            Some(serde_json::from_value(id).map_err(|_| malformed(None, "an id must be a string or an integer"))?)
+        }
     };
     let params = match message.remove("params") {
         None | Some(Value::Null) => Map::new(),
@@ -120,7 +122,7 @@ struct Refusal<'a> {
     jsonrpc: &'static str,
 }
 
-/// A request of ours.
+/// A server request.
 pub(super) fn request(id: i64, method: &str, params: impl Serialize) -> Vec<u8> {
     codex_lines::encoded(&Message { id: Some(id), jsonrpc: JSONRPC, method, params })
 }
@@ -135,7 +137,7 @@ pub(super) fn answer(id: &RequestId, result: impl Serialize) -> Vec<u8> {
     codex_lines::encoded(&Answer { id, jsonrpc: JSONRPC, result })
 }
 
-/// The answer to a request that failed; without an id, to a line that was not understood.
+/// The answer to a request that failed; without an id, to an invalid line.
 pub(super) fn refusal(id: Option<&RequestId>, error: RpcError) -> Vec<u8> {
     codex_lines::encoded(&Refusal { error, id, jsonrpc: JSONRPC })
 }
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn messages_are_distinguished() {
         let (id, method, params) = (RequestId::Integer(1), "ping".to_owned(), Map::new());
         let asked = read_line(&json!({"id": 1, "method": "ping", "params": null}));
         assert_eq!(asked, Ok(Incoming::Request { id: id.clone(), method: method.clone(), params: params.clone() }));

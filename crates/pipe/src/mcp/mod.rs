@@ -47,11 +47,11 @@ pub struct Server {
 }
 
 /// Serves one client until it closes its side. Its threads end with it: running turns are interrupted, everything is
-/// written. Requests with the names of the app-server of 2025 are passed to `conversations`, the stream of one, if there is
-/// one.
+/// written. Requests with the names of the app-server of 2025 are passed to `conversations`, the stream of one, if
+/// there is one.
 ///
 /// # Errors
-/// When input or output fails for another reason than that the client has left.
+/// When input or output fails for another reason than that the client has disconnected.
 pub async fn serve<R, W>(
     server: Server,
     conversations: Option<DuplexStream>,
@@ -89,7 +89,7 @@ where
             read.and(written)
         }
         written = &mut write => {
-            // Nobody reads any more.
+            // The client no longer reads.
             threads.close().await;
             written
         }

@@ -1,4 +1,4 @@
-//! One client: its requests, the calls that run for it, and its answers.
+//! One client: its requests, its running calls, and its answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -43,7 +43,6 @@ impl Shared {
     }
 }
 
-/// One client.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) shared: Arc<Shared>,
@@ -54,15 +53,15 @@ pub(super) struct Session {
     /// The questions that the client has not answered, by the id of the request.
     asked: Mutex<HashMap<i64, Asked>>,
     next_request: AtomicI64,
-    /// The way to an app-server, if there is one.
+    /// The connection to an app-server, if there is one.
     pub(super) forwarding: OnceLock<Forwarding>,
-    /// Whether the client has closed its side, and can answer nothing any more.
+    /// Whether the client has closed its side, and can no longer answer.
     has_left: AtomicBool,
     /// Closes when the session and all its calls have ended.
     _alive: mpsc::Sender<()>,
 }
 
-/// The client, as `initialize` describes it.
+/// The client, as described by `initialize`.
 #[derive(Debug)]
 struct Client {
     elicits: Elicits,
@@ -166,7 +165,7 @@ impl Session {
         }
     }
 
-    /// Introduces a new client to the app-server too.
+    /// Also initializes the app-server for a new client.
     async fn introduce(&self, method: &str, params: &Map<String, Value>) {
         if method == "initialize"
             && self.client.get().is_none()
@@ -176,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Serves a request; `None` if its answer comes later.
+    /// Serves a request; `None` if its answer is sent later.
     fn serve(
         self: &Arc<Self>,
         id: &RequestId,
@@ -286,7 +285,7 @@ impl Session {
         Ok(cancelled)
     }
 
-    /// Notes that a call has ended.
+    /// Records that a call has ended.
     pub(super) fn end_call(&self, id: &RequestId) {
         lock(&self.calls).remove(id);
     }
@@ -297,7 +296,7 @@ impl Session {
             && let Ok(id) = serde_json::from_value::<RequestId>(id.clone())
             && let Some(cancel) = lock(&self.calls).remove(&id)
         {
-            // The call may have ended in the same moment.
+            // The call may have ended at the same moment.
             let _: Result<(), ()> = cancel.send(());
         }
     }
@@ -310,13 +309,13 @@ impl Session {
         }
     }
 
-    /// The number of the next request to the client.
+    /// The id of the next request to the client.
     pub(super) fn next_request_id(&self) -> i64 {
         self.next_request.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes a question to the client, and returns the id of its request; `None` if another call of the same thread has
-    /// asked it.
+    /// Registers a question to the client, and returns the id of its request; `None` if another call of the same thread
+    /// has asked it.
     pub(super) fn ask(&self, thread: &Thread, question: &QuestionId) -> Option<i64> {
         let mut asked = lock(&self.asked);
         if asked.values().any(|asked| asked.thread.id() == thread.id() && asked.question == *question) {
@@ -327,12 +326,12 @@ impl Session {
         Some(id)
     }
 
-    /// Forgets a question, and returns whether the client has not answered it.
+    /// Removes a question, and returns whether the client has not answered it.
     pub(super) fn withdraw(&self, id: i64) -> bool {
         lock(&self.asked).remove(&id).is_some()
     }
 
-    /// Passes an answer of the client on.
+    /// Passes on an answer of the client.
     async fn answered(&self, id: &RequestId, result: Option<&Value>) {
         if let Some(forwarding) = self.forwarding.get()
             && forwarding.answered(id, result).await
@@ -362,7 +361,7 @@ impl Session {
         }
     }
 
-    /// Notes that the client has closed its side: all its questions are answered with a no.
+    /// Records that the client has closed its side: all its questions are answered with a no.
     pub(super) fn leave(&self) {
         self.has_left.store(true, Ordering::Release);
         if let Some(forwarding) = self.forwarding.get() {
@@ -382,12 +381,12 @@ pub(super) fn server_info() -> Value {
 /// Answers a question in the background, so that a busy thread delays no other message.
 fn reply(asked: Asked, answer: Answer) {
     drop(tokio::spawn(async move {
-        // Somebody else may have answered first.
+        // Another client may have answered first.
         let _: Result<bool, _> = asked.thread.answer(asked.question, answer).await;
     }));
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is one insertion or removal, so a panic elsewhere cannot have left half of one.
+    // Every change is one insertion or removal, so a panic elsewhere cannot have left a partial one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

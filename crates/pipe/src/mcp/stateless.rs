@@ -37,9 +37,10 @@ impl Envelope {
                 None => Err(missing(CLIENT_CAPABILITIES)),
             }),
             Some(Value::String(other)) => Some(Err(unsupported(other))),
-            Some(_) => {
-                Some(Err(RpcError::new(INVALID_PARAMS, format!("`_meta` has a `{PROTOCOL_VERSION}` that is no text"))))
-            }
+            Some(_) => Some(Err(RpcError::new(
+                INVALID_PARAMS,
+                format!("`_meta` has a `{PROTOCOL_VERSION}` that is not a string"),
+            ))),
         }
     }
 

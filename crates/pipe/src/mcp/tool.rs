@@ -17,10 +17,10 @@ pub(super) enum ToolCall {
 }
 
 impl ToolCall {
-    /// Reads the name and the arguments of a call.
+    /// Decodes the name and the arguments of a call.
     ///
     /// # Errors
-    /// The text for the model if there is no such tool, or if the arguments are wrong.
+    /// The text for the model if there is no such tool, or if the arguments are invalid.
     pub(super) fn read(name: &str, arguments: Option<Value>) -> Result<Self, String> {
         match name {
             "codex" => {
@@ -183,12 +183,12 @@ impl ToolResult {
     pub(super) fn to_json(&self) -> Value {
         let mut result = json!({"content": [{"type": "text", "text": self.text}]});
         if let Some(thread) = self.thread {
-            // Clients of 2025 know a thread as a conversation.
+            // Clients of 2025 call a thread a conversation.
             result["structuredContent"] = json!({"threadId": thread, "conversationId": thread, "content": self.text});
         }
         if self.is_error {
             result["isError"] = true.into();
-            // Clients of 0.77 look for the error here.
+            // Clients of 0.77 expect the error here.
             result["error"] = self.text.clone().into();
         }
         result
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_calls_say_why() {
+    fn invalid_calls_are_explained() {
         let why = |name: &str, arguments: Value| ToolCall::read(name, Some(arguments)).expect_err("it is wrong");
         assert!(why("codex", json!({})).ends_with("missing field `prompt`"));
         assert!(why("codex-reply", json!({"prompt": "x"})).ends_with("missing field `threadId`"));

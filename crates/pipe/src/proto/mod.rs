@@ -1,7 +1,7 @@
 //! The submission and event queues as JSON lines: `{"id", "op"}` in, `{"id", "msg"}` out.
 //!
-//! One task reads and obeys, another writes, so a client that is slow to read can still interrupt. A line that is no
-//! submission is answered with a `warning` that says what is wrong with it, and the stream goes on.
+//! One task reads and another one writes, so a client that is slow to read can still interrupt. A line that is not a
+//! submission is answered with a `warning` that contains the error, and the stream continues.
 
 mod prompts;
 mod reader;
@@ -21,7 +21,7 @@ use self::reader::Reader;
 use self::writer::Writer;
 use codex_lines::LineReader;
 
-/// How many direct answers may wait to be written; more make the reading side wait.
+/// The maximum number of direct answers that may wait to be written; with more, the reading side waits.
 const WAITING_ANSWERS: usize = 64;
 
 /// The thread that is served, and the user's settings.
@@ -31,12 +31,12 @@ pub struct Served {
     pub thread: Thread,
     /// Its log.
     pub feed: Feed,
-    /// Which messages the client wants.
+    /// The messages that the client wants.
     pub vocabulary: Vocabulary,
     pub user: User,
 }
 
-/// The user's data, independent of the thread: requests about it wait for no turn.
+/// The user's data, independent of the thread: requests about it do not wait for a turn.
 #[derive(Debug)]
 pub struct User {
     /// The user's configuration.
@@ -49,10 +49,10 @@ pub struct User {
 
 /// Serves one thread to one client until it shuts down, its input ends, or its output is gone.
 ///
-/// At the end of the input a running turn is finished first, so that `codex proto < file` gives all answers.
+/// At the end of the input a running turn is finished first, so that `codex proto < file` prints all answers.
 ///
 /// # Errors
-/// When input or output fails for another reason than that the client has left.
+/// When input or output fails for another reason than that the client has disconnected.
 pub async fn serve<R, W>(served: Served, input: R, output: W) -> std::io::Result<()>
 where
     R: AsyncRead + Unpin,

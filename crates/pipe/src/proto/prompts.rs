@@ -8,19 +8,19 @@ use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
 use codex_wire::prompt::CustomPrompt;
 
-/// The prompts of the user: those typed before, and those kept in files.
+/// The prompts of the user: the prompt history, and custom prompts in files.
 #[derive(Debug, Clone)]
 pub struct Prompts {
-    /// The store of the prompt history; none if the user turned it off.
+    /// The store of the prompt history; `None` if the user has disabled it.
     history: Option<Arc<dyn ThreadStore>>,
-    /// How much of them is kept.
+    /// The maximum size of the history in bytes.
     max_bytes: Option<u64>,
     /// The folder of the files.
     folder: PathBuf,
 }
 
 impl Prompts {
-    /// The prompts of a home. Without a store those typed before are not kept.
+    /// The prompts of a home. Without a store the history is not saved.
     #[must_use]
     pub fn new(history: Option<Arc<dyn ThreadStore>>, max_bytes: Option<u64>, folder: PathBuf) -> Self {
         Self { history, max_bytes, folder }

@@ -1,4 +1,4 @@
-//! The reading side: lines in, commands to the thread.
+//! The reading side: lines in, requests to the thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use tokio::time::timeout;
 use super::{Answer, User};
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
-/// A mark that some programs write before their first line.
+/// The byte order mark that some programs write before their first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How long a submission waits for files.
+/// The time limit for a submission that works on files.
 const FILES_TIME: Duration = Duration::from_secs(30);
 
 /// The reading side.
@@ -37,7 +37,7 @@ pub(super) struct Reader {
     line: u64,
 }
 
-/// Whether more lines are wanted.
+/// Whether to read more lines.
 #[derive(PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -45,12 +45,11 @@ enum Next {
 }
 
 impl Reader {
-    /// Reads for a thread.
     pub(super) fn new(thread: Thread, user: User, answers: mpsc::Sender<Answer>) -> Self {
         Self { thread, user, answers, line: 0 }
     }
 
-    /// Reads and obeys until the client is done.
+    /// Reads and serves submissions until the client is done.
     pub(super) async fn run<R: AsyncRead + Unpin>(mut self, mut lines: LineReader<R>) -> std::io::Result<()> {
         loop {
             let line = match lines.next().await {
@@ -145,7 +144,7 @@ impl Reader {
 
     async fn say(&self, id: String, items: Vec<UserInput>, change: SettingsChange) -> Result<(), Closed> {
         if items.is_empty() {
-            // There is nothing to answer, but a client may wait for the end of what it asked.
+            // There is nothing to answer, but a client may wait for the end of its submission.
             self.warn(id.clone(), "the input has no items, so there is nothing to answer".to_owned()).await;
             self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
             return Ok(());
@@ -153,15 +152,15 @@ impl Reader {
         self.thread.say(TurnId::new(id), items, change).await.map(drop)
     }
 
-    /// Says something, after the conversation has gone back to where the client wants it.
+    /// Sends input, after the conversation was rewound if the client requests it.
     async fn say_after(&self, id: String, input: UserInputOp) -> Result<(), Closed> {
         if let Some(response) = input.last_response_id.filter(|_| !input.items.is_empty()) {
             match self.thread.go_back(response.clone()).await? {
-                // To other sessions the name means nothing, like any member they do not know.
+                // In other sessions the id has no meaning, like any unknown member.
                 RewindOutcome::Gone | RewindOutcome::NotKept => {}
                 RewindOutcome::Unknown => {
-                    // An answer that goes on from another point than the one named would mislead more than none.
-                    let message = format!("no turn has ended with the answer {response:?}, so nothing was said");
+                    // Continuing from another point than the requested one would mislead more than an error.
+                    let message = format!("no turn has ended with the answer {response:?}, so the input was ignored");
                     self.answer(id.clone(), EventMsg::Error(ErrorEvent { message, codex_error_info: None })).await;
                     self.answer(id, EventMsg::TaskComplete(TaskCompleteEvent::default())).await;
                     return Ok(());
@@ -174,13 +173,7 @@ impl Reader {
     async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
         let ApprovalAnswer { id: asked, decision, .. } = answer;
         if !self.thread.answer_named(asked.clone(), decision.into()).await? {
-            self.warn(
-                id,
-                format!(
-                    "nothing that can be told apart waits for an answer by the name of {asked:?}; name a `call_id`"
-                ),
-            )
-            .await;
+            self.warn(id, format!("no single open request matches {asked:?}; name a `call_id`")).await;
         }
         Ok(())
     }
@@ -207,7 +200,7 @@ impl Reader {
     async fn remember(&self, id: String, text: String) -> Result<(), Closed> {
         let (prompts, thread) = (self.user.prompts.clone(), self.thread.id());
         if let Err(problem) = blocking(move || prompts.add(thread, &text)).await {
-            self.warn(id, format!("the prompt was not kept: {problem}")).await;
+            self.warn(id, format!("the prompt was not saved: {problem}")).await;
         }
         Ok(())
     }
@@ -246,7 +239,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reconfigures the session as the oldest clients did: what runs is stopped, and the new state is told.
+    /// Reconfigures the session as the oldest clients did: a running turn is interrupted, and the new state is
+    /// reported.
     async fn configure(&self, id: String, change: TurnContextOverride) -> Result<(), Closed> {
         let settings = self.thread.reconfigure(override_settings(change)).await?;
         let mut started = self.thread.started().clone();
@@ -269,7 +263,7 @@ impl Reader {
     }
 }
 
-/// Reads a line; what is wrong with it comes with the id of the line where it has one.
+/// Parses a line; an error comes with the id of the line if it has one.
 fn read_submission(line: &[u8]) -> Result<Submission, (String, String)> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     let value: Value = serde_json::from_slice(line).map_err(|error| {
@@ -312,7 +306,7 @@ fn override_settings(change: TurnContextOverride) -> SettingsChange {
     }
 }
 
-/// Runs what waits for the disk where that is allowed; an error is told with its cause.
+/// Runs blocking work on files; an error is reported with its cause.
 async fn blocking<T: Send + 'static, E: std::error::Error + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, String> {

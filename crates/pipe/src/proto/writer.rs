@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::Answer;
 
-/// How many bytes are gathered before they are written, while more is at hand.
+/// The number of bytes that are collected before they are written, while more are available.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// The writing side.
@@ -34,8 +34,8 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         Self { output, vocabulary, buffer: Vec::new(), messages: Vec::new() }
     }
 
-    /// Writes events and answers until both have ended. An answer comes after all events that were there before it,
-    /// so `shutdown_complete` comes last.
+    /// Writes events and answers until both have ended. An answer follows all events that precede it, so
+    /// `shutdown_complete` comes last.
     pub(super) async fn run(&mut self, mut feed: Feed, mut answers: mpsc::Receiver<Answer>) -> std::io::Result<()> {
         let (mut feed_open, mut answers_open) = (true, true);
         loop {
@@ -92,7 +92,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         };
         match written {
             Ok(()) => self.buffer.push(b'\n'),
-            // Half a line would be worse than none.
+            // A partial line would be worse than none.
             Err(_) => self.buffer.truncate(whole),
         }
     }

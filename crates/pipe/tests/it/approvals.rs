@@ -29,7 +29,7 @@ async fn several_questions_are_answered_by_their_calls_and_the_last_one_by_its_t
         {"id":"1","msg":{"type":"token_count",…}}
         {"id":"1","msg":{"type":"exec_approval_request","call_id":"call-1-1","turn_id":"1","command":["touch","a"],"cwd":"TEMP/project","proposed_execpolicy_amendment":["touch","a"],"parsed_cmd":[{"type":"unknown","cmd":"touch a"}]}}
         {"id":"1","msg":{"type":"exec_approval_request","call_id":"call-1-2","turn_id":"1","command":["touch","b"],"cwd":"TEMP/project","proposed_execpolicy_amendment":["touch","b"],"parsed_cmd":[{"type":"unknown","cmd":"touch b"}]}}
-        {"id":"2","msg":{"type":"warning","message":"nothing that can be told apart waits for an answer by the name of \"1\"; name a `call_id`"}}
+        {"id":"2","msg":{"type":"warning","message":"no single open request matches \"1\"; name a `call_id`"}}
         {"id":"1","msg":{"type":"token_count",…}}
         {"id":"1","msg":{"type":"token_count",…}}
         {"id":"1","msg":{"type":"agent_message_delta","delta":"done"}}

@@ -1,11 +1,11 @@
-//! Lines that are no submissions. Each is answered, and the line after it works.
+//! Lines that are not submissions. Each is answered, and the line after it works.
 
 use codex_lines::MAX_LINE_BYTES;
 use expect_test::{Expect, expect};
 
 use crate::client::{Client, check_answers, op};
 
-/// Sends bytes as a line, then a good line, and compares all that comes out after the greeting.
+/// Sends bytes as a line, then a valid line, and compares all output after the greeting.
 async fn check_bytes(bytes: &[u8], expected: Expect) {
     let mut client = Client::start("[]").await;
     client.forget_greeting().await;

@@ -8,7 +8,7 @@ const ANSWERS: &str = r#"[{"id": "r1", "items": [{"text": "one"}]}, {"id": "r2",
                           {"id": "r3", "items": [{"text": "three"}]}]"#;
 const CONFIGURE: &str = r#"{"id":"0","op":{"type":"configure_session"}}"#;
 
-/// A submission with a text that names the answer to go back to.
+/// A submission with a text and the answer to return to.
 fn say_after(id: &str, text: &str, response: &str) -> String {
     format!(
         r#"{{"id":"{id}","op":{{"type":"user_input","items":[{{"type":"text","text":"{text}"}}],"last_response_id":"{response}"}}}}"#
@@ -67,7 +67,7 @@ async fn a_name_that_is_no_bookmark_is_an_error_and_nothing_is_asked() {
     client.until("task_complete").await;
     client.end_and_check(expect![[r#"
         {"id":"0","msg":{"type":"session_configured",…}}
-        {"id":"1","msg":{"type":"error","message":"no turn has ended with the answer \"r7\", so nothing was said","codex_error_info":null}}
+        {"id":"1","msg":{"type":"error","message":"no turn has ended with the answer \"r7\", so the input was ignored","codex_error_info":null}}
         {"id":"1","msg":{"type":"task_complete","last_agent_message":null}}
     "#]]).await;
 }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
 
-/// How many bytes a pipe holds.
+/// The number of bytes that a pipe holds.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// A text that does not fit a pipe. In transcripts it is `LONG`.
@@ -25,7 +25,7 @@ pub(crate) fn long_text() -> String {
     "x".repeat(4 * PIPE_BYTES)
 }
 
-/// A connection, and everything that came over it so far.
+/// A connection, and everything that arrived over it so far.
 pub(crate) struct Client {
     folder: TempDir,
     thread: Thread,
@@ -40,7 +40,7 @@ pub(crate) struct Client {
 /// The non-default options of a client.
 pub(crate) struct Options {
     pub(crate) vocabulary: Vocabulary,
-    /// How many bytes the pipes hold.
+    /// The number of bytes that the pipes hold.
     pub(crate) pipe: usize,
     pub(crate) in_full: bool,
 }
@@ -56,12 +56,12 @@ pub(crate) fn say(id: &str, text: &str) -> String {
     format!(r#"{{"id":"{id}","op":{{"type":"user_input","items":[{{"type":"text","text":"{text}"}}]}}}}"#)
 }
 
-/// A submission without anything but its kind.
+/// A submission with nothing but its type.
 pub(crate) fn op(id: &str, kind: &str) -> String {
     format!(r#"{{"id":"{id}","op":{{"type":"{kind}"}}}}"#)
 }
 
-/// Sends lines to a thread whose model has nothing to say, and compares all that comes out after the greeting.
+/// Sends lines to a thread whose model never answers, and compares all output after the greeting.
 pub(crate) async fn check_answers(lines: &[&str], expected: Expect) {
     let mut client = Client::start("[]").await;
     client.forget_greeting().await;
@@ -73,7 +73,7 @@ pub(crate) async fn check_answers(lines: &[&str], expected: Expect) {
 }
 
 impl Client {
-    /// Connects to a thread whose model plays a script.
+    /// Connects to a thread with a scripted model.
     pub(crate) async fn start(script: &str) -> Self {
         Self::start_with(script, Options::default()).await
     }
@@ -118,7 +118,7 @@ impl Client {
         std::fs::read_to_string(&self.thread.started().rollout).expect("the thread has a file")
     }
 
-    /// Waits until the file of the thread has a text in it, without reading what the server says.
+    /// Waits until the file of the thread contains a text, without reading messages of the server.
     pub(crate) async fn until_saved(&self, text: &str) {
         let patience = Instant::now() + Duration::from_secs(10);
         while !self.rollout().contains(text) {
@@ -141,24 +141,24 @@ impl Client {
         self.input.write_all(bytes).await.expect("the server reads");
     }
 
-    /// Reads up to and with the first message of a kind.
+    /// Reads up to and including the first message of a kind.
     pub(crate) async fn until(&mut self, kind: &str) {
         while self.read().await.expect("the server says something more") != kind {}
     }
 
-    /// Reads the message that comes first, and checks that it is the right one, without keeping it.
+    /// Reads the first message, and checks its kind, without keeping it.
     pub(crate) async fn forget_greeting(&mut self) {
         assert_eq!(self.read().await.as_deref(), Some("session_configured"));
         self.transcript.clear();
     }
 
-    /// Ends the input and compares everything that came out.
+    /// Ends the input and compares all output.
     pub(crate) async fn end_and_check(mut self, expected: Expect) {
         self.input.shutdown().await.expect("the pipe can be closed");
         self.check(expected).await;
     }
 
-    /// Reads to the end and compares everything that came out. The server must end well, and its thread with it.
+    /// Reads to the end and compares all output. The server must end without an error, and its thread with it.
     pub(crate) async fn check(mut self, expected: Expect) {
         while self.read().await.is_some() {}
         self.served.await.expect("the server does not panic").expect("the connection ends well");
@@ -172,7 +172,7 @@ impl Client {
         Muted { _folder: folder, thread, input, served }
     }
 
-    /// Reads a message and gives its kind.
+    /// Reads a message and returns its kind.
     async fn read(&mut self) -> Option<String> {
         let line = self.output.next_line().await.expect("lines can be read")?;
         let message: Value = serde_json::from_str(&line).expect("every line is JSON");
@@ -189,7 +189,7 @@ impl Client {
         Some(kind)
     }
 
-    /// A line without what differs from run to run.
+    /// A line without values that differ from run to run.
     fn filter(&self, line: &str) -> String {
         let line = line
             .replace(&self.thread.started().rollout.display().to_string(), "ROLLOUT")

@@ -1,4 +1,4 @@
-//! How a connection ends.
+//! The end of a connection.
 
 use expect_test::expect;
 use tokio::io::AsyncWriteExt;

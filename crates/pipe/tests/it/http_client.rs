@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::mcp_client::Place;
 
-/// How long an event is waited for before the test fails.
+/// The time to wait for an event before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server and the headers of a client.

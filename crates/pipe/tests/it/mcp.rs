@@ -9,7 +9,7 @@ fn kinds(client: &McpClient) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_call_tells_its_events_and_answers_with_the_last_message() {
+async fn a_call_sends_its_events_and_answers_with_the_last_message() {
     let mut client = McpClient::start("", &json!([text("Hi there.")])).await;
     let id = client.call("codex", json!({"prompt": "hi"})).await;
     let answer = client.answer(id).await;
@@ -73,7 +73,7 @@ async fn a_reply_continues_a_thread_even_after_a_restart() {
 }
 
 #[tokio::test]
-async fn wrong_calls_are_results_that_say_why() {
+async fn invalid_calls_are_results_with_an_error() {
     let mut client = McpClient::start("", &json!([])).await;
     let unknown = "00000000-0000-7000-8000-000000000000";
     for (tool, arguments, why) in [
@@ -244,7 +244,7 @@ async fn a_call_too_many_is_refused_until_another_ends() {
 }
 
 #[tokio::test]
-async fn progress_is_told_to_those_who_ask_for_it() {
+async fn progress_is_sent_on_request() {
     let mut client = McpClient::start(
         "sandbox_mode = 'danger-full-access'\napproval_policy = 'never'",
         &json!([command("true"), text("Done.")]),

@@ -16,15 +16,15 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::task::JoinHandle;
 
-/// How many bytes a pipe holds.
+/// The number of bytes that a pipe holds.
 const PIPE_BYTES: usize = 64 * 1024;
-/// How long a message is waited for before the test fails.
+/// The time to wait for a message before the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// A provider that plays a script.
 const PROVIDER: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
                         script = 'script.json'\n";
 
-/// A policy under which every command is asked about.
+/// A policy under which every command needs an approval.
 pub(crate) const ASKS: &str = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'";
 
 /// An answer of the model that runs a command.
@@ -32,12 +32,12 @@ pub(crate) fn command(line: &str) -> Value {
     json!({"items": [{"call": "shell", "args": {"command": ["sh", "-c", line]}}]})
 }
 
-/// An answer of the model that says something.
+/// An answer of the model with a message.
 pub(crate) fn text(text: &str) -> Value {
     json!({"items": [{"text": text}]})
 }
 
-/// A server in folders of its own.
+/// A server in its own folders.
 pub(crate) struct Place {
     folder: TempDir,
     pub(crate) threads: Arc<dyn ThreadHost>,
@@ -68,7 +68,7 @@ impl Place {
         Server { threads: Arc::clone(&self.threads), user_agent: "agent/1".to_owned() }
     }
 
-    /// A path in the folder that threads work in.
+    /// A path in the working directory of threads.
     pub(crate) fn work(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().expect("it exists").join("work").join(name)
     }
@@ -99,19 +99,19 @@ pub(crate) struct McpClient {
     output: Lines<BufReader<DuplexStream>>,
     served: JoinHandle<std::io::Result<()>>,
     next_id: i64,
-    /// Messages that came while another was waited for.
+    /// Messages that arrived while the test waited for another one.
     waiting: VecDeque<Value>,
 }
 
 impl McpClient {
-    /// A client that can be asked, and a model that plays a script.
+    /// A client that can be asked, and a scripted model.
     pub(crate) async fn start(config: &str, script: &Value) -> Self {
         let mut client = Self::connect(Place::new(config, script));
         client.initialize(json!({"elicitation": {}})).await;
         client
     }
 
-    /// A client that has said nothing.
+    /// A client that has not sent anything.
     pub(crate) fn connect(place: Place) -> Self {
         let (input, server_input) = duplex(PIPE_BYTES);
         let (server_output, output) = duplex(PIPE_BYTES);
@@ -206,7 +206,7 @@ impl McpClient {
         Some(message)
     }
 
-    /// Waits for the answer to a line that was not understood.
+    /// Waits for the answer to an invalid line.
     pub(crate) async fn null_answer(&mut self) -> Value {
         self.wait(|message| message.get("error").is_some() && message["id"].is_null()).await
     }
@@ -216,12 +216,12 @@ impl McpClient {
         self.input = None;
     }
 
-    /// The events that came and were not waited for.
+    /// The events that arrived and were not waited for.
     pub(crate) fn events(&self) -> Vec<&Value> {
         self.waiting.iter().filter(|message| message["method"] == "codex/event").map(|it| &it["params"]).collect()
     }
 
-    /// Ends the connection and returns its folders. Every message but events must have been read.
+    /// Ends the connection and returns its folders. Every message except events must have been read.
     pub(crate) async fn end(mut self) -> Place {
         drop(self.input.take());
         while let Some(message) = self.read().await {

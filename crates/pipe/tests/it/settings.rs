@@ -1,4 +1,4 @@
-//! Settings that clients change, and questions they ask.
+//! Settings that clients change, and requests about them.
 
 use expect_test::expect;
 
@@ -85,7 +85,7 @@ async fn configuring_the_session_stops_the_turn_and_announces_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_path_is_told_whenever_it_is_asked_for() {
+async fn the_path_is_returned_on_request() {
     check_answers(
         &[&op("1", "get_path"), &op("", "get_path")],
         expect![[r#"
@@ -109,7 +109,7 @@ async fn unsupported_methods_are_refused_with_a_reason() {
         expect![[r#"
             {"id":"1","msg":{"type":"warning","message":"`undo` is not supported by this release"}}
             {"id":"2","msg":{"type":"mcp_list_tools_response","tools":{},"resources":{},"resource_templates":{},"auth_statuses":{}}}
-            {"id":"3","msg":{"type":"warning","message":"nothing that can be told apart waits for an answer by the name of \"call-1\"; name a `call_id`"}}
+            {"id":"3","msg":{"type":"warning","message":"no single open request matches \"call-1\"; name a `call_id`"}}
             {"id":"last","msg":{"type":"conversation_path","conversation_id":"THREAD","path":"ROLLOUT"}}
         "#]],
     )

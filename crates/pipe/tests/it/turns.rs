@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 
 use crate::client::{Client, Options, op, say};
 
-/// Plays one turn and compares all that comes out.
+/// Plays one turn and compares all output.
 async fn check_turn(script: &str, options: Options, expected: Expect) {
     let mut client = Client::start_with(script, options).await;
     client.send(&say("1", "hi")).await;
@@ -122,7 +122,7 @@ async fn a_plan_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_is_told_and_the_turn_continues() {
+async fn a_broken_stream_is_reported_and_the_turn_continues() {
     let script = r#"[{"items": [{"text": "Hal", "done": false}], "end": "cut"}, {"items": [{"text": "Hallo"}]}]"#;
     check_turn(script, Options::default(), expect![[r#"
         {"id":"","msg":{"type":"session_configured",…}}
@@ -204,7 +204,7 @@ async fn an_interrupt_aborts_the_turn_and_the_next_one_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_submission_that_comes_byte_by_byte() {
+async fn a_submission_that_arrives_byte_by_byte() {
     let options = Options { pipe: 1, ..Options::default() };
     check_turn(
         r#"[{"items": [{"text": "patient"}]}]"#,

@@ -38,10 +38,29 @@ const BANNED: &[(&str, &str)] = &[
     ("sight", "script"),
     ("pledge", "support"),
     ("wishes", "options"),
+    ("wish", "request or query"),
+    ("unsaid", "unknown"),
+    ("misfit", "mismatch"),
+    ("wording", "dialect"),
+    ("freshen", "refresh"),
+    ("summing", "compaction"),
+    ("wish", "request or query"),
+    ("unsaid", "unknown"),
+    ("misfit", "mismatch"),
+    ("wording", "dialect"),
+    ("freshen", "refresh"),
+    ("summing", "compaction"),
+    ("wish", "request or query"),
+    ("unsaid", "unknown"),
+    ("misfit", "mismatch"),
+    ("wording", "dialect"),
+    ("freshen", "refresh"),
+    ("summing", "compaction"),
 ];
 
 /// Pairs of words that are banned only together.
-const BANNED_PAIRS: &[[&str; 2]] = &[["stand", "in"], ["made", "of"], ["way", "back"], ["loose", "ends"]];
+const BANNED_PAIRS: &[[&str; 2]] =
+    &[["stand", "in"], ["made", "of"], ["way", "back"], ["loose", "ends"], ["own", "git"]];
 
 /// Types whose names belong to a feature of the operating system or the protocol.
 const ALLOWED: &[&str] = &["OpeningTurn"];

@@ -4,7 +4,8 @@
 use crate::{Source, no_complaints, root, sources};
 
 /// Words that begin a sentence only where a noun would serve.
-const OPENERS: &[&str] = &["What ", "Whoever ", "Whatever "];
+const OPENERS: &[&str] =
+    &["What ", "Whoever ", "Whatever ", "How ", "Where ", "Which ", "Why ", "That which ", "Anew "];
 
 /// Phrases that a native speaker would not write, in lower case, with a replacement. They are joined at run time so that
 /// this file does not contain them.
@@ -26,6 +27,28 @@ const PHRASES: &[(&[&str], &str)] = &[
     (&["hears ", "of"], "is notified of"),
     (&["whoever ", "asks"], "the requester"),
     (&["in ", "vain"], "without success"),
+    (&["lets ", "go of"], "drops or removes"),
+    (&["let go ", "of"], "dropped or removed"),
+    (&["goes on ", "with"], "continues or resumes"),
+    (&["go on ", "with "], "continue or resume"),
+    (&["used ", "up"], "exhausted"),
+    (&["takes the ", "place of"], "replaces"),
+    (&["take the ", "place of"], "replace"),
+    (&["in so many ", "words"], "explicitly"),
+    (&["in the words ", "of"], "in the dialect or the form of"),
+    (&["the thoughts ", "themselves"], "raw reasoning"),
+    (&["of somebody ", "else's"], "of another program or user"),
+    (&["said its ", "last word"], "disconnected, or closed its side"),
+    (&["is for nobody ", "to"], "must not be"),
+    (&["brings ", "along"], "supplies"),
+    (&["where nobody ", "looks"], "if output is not a terminal"),
+    (&["reads ", "along"], "subscribes"),
+    (&[" read ", "along"], "subscribe"),
+    (&["listens by ", "numbers"], "subscribes by event numbers"),
+    (&["events of the ", "queue it"], "`codex/event/*`"),
+    (&["that somebody ", "wrote"], "written"),
+    (&["as it sees ", "fit"], "adaptive, or its own choice"),
+    (&["the model is ", "told of"], "the model receives, or is informed of"),
 ];
 
 /// Whether a file holds Rust; all others are documents.

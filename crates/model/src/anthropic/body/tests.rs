@@ -33,7 +33,7 @@ fn the_sides_take_turns() {
 }
 
 #[test]
-fn thoughts_go_back_as_they_came_and_to_their_maker_alone() {
+fn reasoning_is_returned_unchanged_and_only_to_its_provider() {
     let thought = |origin: &str, opaque: Value| {
         let mut prompt = prompt(&["user:Hello.", "thought:Hm.", "assistant:Yes.", "user:Why?"]);
         prompt.input[1] = foreign(&prompt.input[1], origin, opaque);
@@ -70,7 +70,7 @@ fn a_request_begins_with_the_bytes_of_the_one_before() {
     for traits in [ProviderTraits::anthropic(), unmarked()] {
         let bytes = |input: usize| {
             let body = body(&Prompt { input: whole.input[..input].to_vec(), ..whole.clone() }, &traits);
-            // Marks move on, and are no part of what the provider compares.
+            // Cache marks move, and are not part of what the provider compares.
             body.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
         };
         for end in [1, 7] {
@@ -105,7 +105,7 @@ fn models_are_made_to_think_in_their_own_way() {
 }
 
 #[test]
-fn a_schema_is_held_to_or_told() {
+fn a_schema_is_enforced_or_described() {
     let mut prompt = prompt(&["user:Hello."]);
     prompt.output_schema = Some(json!({"type": "object"}));
     let strict = ProviderTraits { schemas: SchemaForm::Strict, ..unmarked() };

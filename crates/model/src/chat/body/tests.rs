@@ -18,7 +18,7 @@ fn check(prompt: &Prompt, traits: &ProviderTraits, expected: Expect) {
 }
 
 #[test]
-fn an_unknown_server_is_told_nothing_that_it_may_not_know() {
+fn an_unknown_server_gets_no_optional_members() {
     let mut prompt = prompt(&["user:Hello."]);
     prompt.reasoning = Some(ReasoningRequest { effort: Some(ReasoningEffort::High), ..ReasoningRequest::default() });
     prompt.max_output_tokens = Some(100);
@@ -32,7 +32,7 @@ fn an_unknown_server_is_told_nothing_that_it_may_not_know() {
 }
 
 #[test]
-fn a_known_one_is_told_all() {
+fn a_known_server_gets_all_members() {
     let mut prompt = prompt(&["user:Hello."]);
     prompt.reasoning = Some(ReasoningRequest { effort: Some(ReasoningEffort::High), ..ReasoningRequest::default() });
     prompt.output_schema = Some(json!({"type": "object", "additionalProperties": false}));
@@ -90,7 +90,7 @@ fn extra_content_goes_back_to_its_maker_alone() {
 #[test]
 fn a_request_begins_with_the_bytes_of_the_one_before() {
     let (traits, whole) = (ProviderTraits::unknown(), conversation());
-    // Requests end with something of the user's side.
+    // Requests end with a message of the user's side.
     for end in [1, 7] {
         let before = Prompt { input: whole.input[..end].to_vec(), ..whole.clone() };
         let before = body(&before, &traits);

@@ -16,7 +16,7 @@ fn decoder() -> ChatDecoder {
     ChatDecoder::new(origin(), tools(), Thoughts::Raw, true)
 }
 
-/// Reads chunks, and then the end of the stream unless the answer is over before.
+/// Decodes chunks, and then the end of the stream unless the answer is complete before.
 fn read(chunks: &[&str]) -> String {
     let mut decoder = decoder();
     show(chunks, |data, events| match data {
@@ -82,7 +82,7 @@ fn an_answer_may_end_by_the_close_of_the_stream_and_without_usage() {
 }
 
 #[test]
-fn a_cut_answer_is_not_whole() {
+fn a_truncated_answer_is_incomplete() {
     check(
         &[&delta(r#"{"content":"Hi"}"#)],
         expect![[r#"
@@ -194,7 +194,7 @@ fn a_tool_with_free_text_is_called_as_one_and_names_come_back() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_an_error_or_told_to_the_model() {
+fn an_invalid_call_is_an_error_or_reported_to_the_model() {
     let call = |arguments: &str| {
         delta(&format!(
             r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"x","arguments":{arguments}}}}}]}}"#

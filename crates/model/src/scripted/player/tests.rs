@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::scripted::responses_events;
 
-/// Plays a script to some requests; shows which entry answers each, and what the model says.
+/// Plays a script to some requests; shows which entry answers each, and the answers of the model.
 #[track_caller]
 fn check(script: &str, requests: &[&str], expected: Expect) {
     let mut player = Player::new(Script::from_json(script).unwrap());
@@ -109,7 +109,7 @@ fn wrong_scripts_are_explained() {
     );
 }
 
-/// Shows the steps of the first entry, one a line.
+/// Shows the steps of the first entry, one per line.
 #[track_caller]
 fn check_steps(entry: &str, expected: Expect) {
     let mut player = Player::new(Script::from_json(&format!("[{entry}]")).unwrap());

@@ -49,7 +49,7 @@ struct State {
     readers: u64,
 }
 
-/// The one reader of a stream; a new one takes the place of another.
+/// The one reader of a stream; a new one replaces the previous one.
 #[derive(Debug)]
 struct Reader {
     number: u64,
