@@ -145,6 +145,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("mcp_servers.*.bearer_token_env_var"),
     own("mcp_servers.*.http_headers.*"),
     own("mcp_servers.*.env_http_headers.*"),
+    own("mcp_servers.*.legacy_sse"),
     own("mcp_servers.*.enabled"),
     own("mcp_servers.*.required"),
     own("mcp_servers.*.startup_timeout_sec"),

@@ -86,6 +86,8 @@ pub struct McpAddress {
     pub http_headers: BTreeMap<String, Secret>,
     /// Headers whose value is in a variable: header name to variable name.
     pub env_http_headers: BTreeMap<String, String>,
+    /// `legacy_sse`: whether the transport of 2024-11-05 is tried if the server refuses the newer one.
+    pub legacy_sse: bool,
 }
 
 /// The settings for logging in to a server.
@@ -155,7 +157,7 @@ fn server(name: &str, entry: &Reader<'_>, servers: &Reader<'_>) -> Result<McpSer
         }
     };
     let stray = match &transport {
-        McpTransport::Stdio(_) => ["bearer_token_env_var", "http_headers", "env_http_headers"].as_slice(),
+        McpTransport::Stdio(_) => ["bearer_token_env_var", "http_headers", "env_http_headers", "legacy_sse"].as_slice(),
         McpTransport::Http(_) => &["args", "env", "env_vars", "cwd"],
     };
     let main = if matches!(transport, McpTransport::Stdio(_)) { "command" } else { "url" };
@@ -198,8 +200,9 @@ fn address(entry: &Reader<'_>) -> Result<Option<McpAddress>, ValueError> {
     let bearer_token_env_var = entry.str("bearer_token_env_var")?;
     let http_headers = entry.secret_map("http_headers")?;
     let env_http_headers = entry.string_map("env_http_headers")?;
+    let legacy_sse = entry.bool("legacy_sse")?.unwrap_or(false);
     let url = entry.str("url")?;
-    Ok(url.map(|url| McpAddress { url, bearer_token_env_var, http_headers, env_http_headers }))
+    Ok(url.map(|url| McpAddress { url, bearer_token_env_var, http_headers, env_http_headers, legacy_sse }))
 }
 
 /// The error that a server has keys of both transports, at the second one.
@@ -259,11 +262,11 @@ mod tests {
     fn an_address_has_all_its_keys_and_the_rest_is_usual() {
         let read = servers(
             "[mcp_servers.b]\nurl = 'http://h'\nbearer_token_env_var = 'T'\nhttp_headers = { X = 'secret' }\n\
-             env_http_headers = { Y = 'V' }\nenabled = false\nstartup_timeout_ms = 300\n[mcp_servers.a]\ncommand = 'x'\n",
+             env_http_headers = { Y = 'V' }\nlegacy_sse = true\nenabled = false\nstartup_timeout_ms = 300\n[mcp_servers.a]\ncommand = 'x'\n",
         )
         .unwrap();
         assert_eq!(read.iter().map(|server| &*server.name).collect::<Vec<_>>(), ["a", "b"]);
-        expect![[r#"Http(McpAddress { url: "http://h", bearer_token_env_var: Some("T"), http_headers: {"X": ***}, env_http_headers: {"Y": "V"} })"#]]
+        expect![[r#"Http(McpAddress { url: "http://h", bearer_token_env_var: Some("T"), http_headers: {"X": ***}, env_http_headers: {"Y": "V"}, legacy_sse: true })"#]]
             .assert_eq(&format!("{:?}", read[1].transport));
         assert!(!read[1].is_enabled && read[0].is_enabled && !read[0].is_required);
         assert_eq!((read[0].startup_timeout, read[0].tool_timeout), (STARTUP, CALL));

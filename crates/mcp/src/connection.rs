@@ -91,8 +91,8 @@ pub(crate) struct Shared {
     end: watch::Sender<Option<String>>,
     /// Added to the parameters of every request: the `_meta` of servers without a handshake.
     meta: Mutex<Option<Value>>,
-    /// The folder that is returned to servers that ask for roots.
-    root: Value,
+    /// The folder that a server is told of when it asks; none for one that runs elsewhere.
+    root: Option<Value>,
 }
 
 /// A connection to a server.
@@ -100,8 +100,8 @@ pub(crate) struct Shared {
 pub(crate) struct Connection(Arc<Shared>);
 
 impl Connection {
-    /// Creates a connection, and the receiver of changes that the server reports.
-    pub(crate) fn new(outgoing: Box<dyn Outgoing>, root: Value) -> (Self, mpsc::Receiver<Notice>) {
+    /// A connection, and the changes that the server tells of.
+    pub(crate) fn new(outgoing: Box<dyn Outgoing>, root: Option<Value>) -> (Self, mpsc::Receiver<Notice>) {
         let (notices, changes) = mpsc::channel(NOTICES);
         let shared = Shared {
             outgoing,
@@ -193,6 +193,11 @@ impl Connection {
         }
     }
 
+    /// Whether a request has no answer yet.
+    pub(crate) fn is_open(&self, id: u64) -> bool {
+        lock(&self.0.open).contains_key(&id)
+    }
+
     /// Ends a request. An answer to a request that is not open, or not ours, changes nothing.
     pub(crate) fn settle(&self, id: u64, result: Result<Value, RequestError>) {
         let open = lock(&self.0.open).remove(&id);
@@ -211,17 +216,21 @@ impl Connection {
                     let _: Result<(), _> = open.told.try_send(Told::Progress(progress_text(params)));
                 }
             }
-            "notifications/tools/list_changed" => {
-                let _: Result<(), _> = self.0.notices.try_send(Notice::ToolsChanged);
-            }
+            "notifications/tools/list_changed" => self.tools_changed(),
             _ => {}
         }
+    }
+
+    /// Has the list of tools asked for again.
+    pub(crate) fn tools_changed(&self) {
+        // If there is no room, the list will be asked for anyway.
+        let _: Result<(), _> = self.0.notices.try_send(Notice::ToolsChanged);
     }
 
     fn requested(&self, id: Value, method: &str, params: Value) {
         let reply = match method {
             "ping" => rpc::answer(&id, json!({})),
-            "roots/list" => rpc::answer(&id, json!({"roots": [self.0.root]})),
+            "roots/list" => rpc::answer(&id, json!({"roots": self.0.root.as_slice()})),
             "elicitation/create" => return self.ask(ServerQuestion { id, params }),
             "sampling/createMessage" => rpc::refusal(&id, METHOD_NOT_FOUND, "sampling is not supported"),
             _ => rpc::refusal(&id, METHOD_NOT_FOUND, "method not found"),
@@ -286,7 +295,7 @@ mod tests {
 
     fn connect() -> (Connection, mpsc::UnboundedReceiver<Value>, mpsc::Receiver<Notice>) {
         let (sender, sent) = mpsc::unbounded_channel();
-        let (connection, notices) = Connection::new(Box::new(Sent(sender)), json!({"uri": "file:///w"}));
+        let (connection, notices) = Connection::new(Box::new(Sent(sender)), Some(json!({"uri": "file:///w"})));
         (connection, sent, notices)
     }
 
@@ -338,7 +347,7 @@ mod tests {
         let within = Duration::from_secs(3);
         // The receiver is gone.
         let (sender, _sent) = mpsc::unbounded_channel();
-        let (patient, _notices) = Connection::new(Box::new(Sent(sender)), Value::Null);
+        let (patient, _notices) = Connection::new(Box::new(Sent(sender)), None);
         assert_eq!(patient.request("x", json!({}), within).await, Err(RequestError::Timeout(within)));
         assert_eq!(connection.request("x", json!({}), within).await, Err(RequestError::NotReading));
     }

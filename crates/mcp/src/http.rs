@@ -1,7 +1,10 @@
-//! A server at a URL: streamable HTTP, where each message is one request, and its answer is JSON or a stream.
+//! A server at an address: streamable HTTP, where each message is one request, and its answer is JSON or a stream.
+//! Messages that a server sends by itself come on a stream of their own (`streams`).
 //!
 //! Invariants: keys go only to the origin of the configured URL; an answer that is too long, or a stream that breaks
 //! off, ends only its own request.
+
+mod streams;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +13,17 @@ use std::time::Duration;
 
 use codex_config::{Env, McpAddress};
 use codex_login::ServerLogin;
-use codex_model::sse::Parser;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url};
-use serde_json::{Value, json};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::authorization::Authorization;
 use crate::connection::{Connection, Notice, Outgoing, RequestError, Shared};
+use crate::event_stream::EventReader;
 use crate::rpc::{self, Incoming};
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -39,6 +42,8 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The member of `_meta` by which requests without a session are known.
+const STATELESS_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The exchange with a server. Dropping it ends all requests.
 pub(crate) struct HttpSession {
@@ -57,6 +62,31 @@ struct Link {
     open: Mutex<HashMap<u64, AbortHandle>>,
     /// Whether the server no longer knows the session.
     is_lost: AtomicBool,
+    /// Whether the transport of 2024-11-05 may be tried.
+    may_be_legacy: bool,
+    /// The address for messages, with the transport of 2024-11-05.
+    legacy: Mutex<Option<Url>>,
+    /// The task that reads the stream of that transport.
+    reading: Mutex<JoinSet<()>>,
+}
+
+/// The reason why the server has taken no message, and its status if it has answered.
+struct PostError {
+    status: Option<StatusCode>,
+    why: String,
+}
+
+impl PostError {
+    /// Whether the server would answer the same again.
+    fn is_final(&self) -> bool {
+        self.status.is_some_and(|status| status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS)
+    }
+}
+
+impl From<String> for PostError {
+    fn from(why: String) -> Self {
+        Self { status: None, why }
+    }
 }
 
 struct Queue(mpsc::Sender<Value>);
@@ -85,9 +115,12 @@ pub(crate) fn start(
         session: Mutex::default(),
         open: Mutex::default(),
         is_lost: AtomicBool::new(false),
+        may_be_legacy: address.legacy_sse,
+        legacy: Mutex::default(),
+        reading: Mutex::default(),
     });
     let (queue, queued) = mpsc::channel(MOST_QUEUED);
-    let (connection, notices) = Connection::new(Box::new(Queue(queue)), json!({"uri": "file:///"}));
+    let (connection, notices) = Connection::new(Box::new(Queue(queue)), None);
     let mut tasks = JoinSet::new();
     tasks.spawn(send_all(Arc::clone(&link), connection.downgrade(), queued));
     Ok((HttpSession { link, tasks }, connection, notices))
@@ -157,7 +190,12 @@ async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::R
                 lock(&link.open).insert(id, task);
             }
             // Nothing depends on the answer to a notification.
-            None => drop(timeout(NOTIFICATION, link.post(&message)).await),
+            None => {
+                drop(timeout(NOTIFICATION, link.post(&message)).await);
+                if message["method"] == "notifications/initialized" && lock(&link.legacy).is_none() {
+                    requests.spawn(streams::listen(Arc::clone(&link), connection.clone()));
+                }
+            }
         }
     }
 }
@@ -165,14 +203,32 @@ async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::R
 /// Sends a request, and passes on all messages of its answer.
 async fn exchange(link: Arc<Link>, connection: Weak<Shared>, id: u64, message: Value) {
     let is_greeting = message["method"] == "initialize";
-    let ended = match link.post(&message).await {
+    let mut posted = link.post(&message).await;
+    if let Err(refused) = &posted
+        && is_greeting
+        && link.may_be_legacy
+        && refused.is_final()
+    {
+        posted = match streams::begin_legacy(&link, &connection).await {
+            Ok(()) => link.post(&message).await,
+            Err(why) => Err(format!("{}; {why}", refused.why).into()),
+        };
+    }
+    let ended = match posted {
+        // The answer comes on the one stream.
+        Ok(_) if lock(&link.legacy).is_some() => return drop(lock(&link.open).remove(&id)),
         Ok(response) => {
             if is_greeting {
                 lock(&link.session).0 = response.headers().get(SESSION).cloned();
             }
-            read(&link, &connection, is_greeting, response).await
+            let mut reader = streams::reader();
+            let read = read(&link, &connection, is_greeting, response, &mut reader).await;
+            if message["params"]["_meta"].get(STATELESS_VERSION).is_none() {
+                streams::resume(&link, &connection, id, reader).await;
+            }
+            read
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.why),
     };
     lock(&link.open).remove(&id);
     let Some(connection) = Connection::upgrade(&connection) else { return };
@@ -186,10 +242,15 @@ async fn exchange(link: Arc<Link>, connection: Weak<Shared>, id: u64, message: V
 }
 
 impl Link {
-    async fn post(&self, message: &Value) -> Result<Response, String> {
+    async fn send(&self, request: RequestBuilder) -> Result<Response, String> {
+        self.authorization.send(request).await
+    }
+
+    async fn post(&self, message: &Value) -> Result<Response, PostError> {
+        let url = lock(&self.legacy).clone().unwrap_or_else(|| self.url.clone());
         let mut request = self
             .client
-            .post(self.url.clone())
+            .post(url)
             .headers(self.headers.clone())
             .header(ACCEPT, "application/json, text/event-stream")
             .header(CONTENT_TYPE, "application/json")
@@ -198,7 +259,7 @@ impl Link {
         let had_session = session.is_some();
         request = session.into_iter().fold(request, |request, session| request.header(SESSION, session));
         let params = &message["params"];
-        match params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str() {
+        match params["_meta"][STATELESS_VERSION].as_str() {
             Some(stateless) => {
                 request =
                     request.header(VERSION, stateless).header(METHOD, message["method"].as_str().unwrap_or_default());
@@ -207,7 +268,7 @@ impl Link {
             }
             None => request = version.into_iter().fold(request, |request, version| request.header(VERSION, version)),
         }
-        let response = self.authorization.send(request).await?;
+        let response = self.send(request).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -221,24 +282,23 @@ impl Link {
         };
         let page = limited(response, MOST_PAGE).await.unwrap_or_default();
         let shown: String = String::from_utf8_lossy(&page).chars().take(MOST_SHOWN).collect();
-        Err(format!("the server answered {status}{hint}: {}", shown.trim()))
+        Err(PostError { status: Some(status), why: format!("the server answered {status}{hint}: {}", shown.trim()) })
     }
 }
 
 /// Passes on the messages of an answer: one as JSON, or those of a stream.
-async fn read(link: &Link, connection: &Weak<Shared>, is_greeting: bool, response: Response) -> Result<(), String> {
+async fn read(
+    link: &Link,
+    connection: &Weak<Shared>,
+    is_greeting: bool,
+    response: Response,
+    reader: &mut EventReader,
+) -> Result<(), String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.starts_with("text/event-stream") {
-        deliver(link, connection, is_greeting, &limited(response, MOST_ANSWER).await?);
-        return Ok(());
+    if kind.starts_with("text/event-stream") {
+        return streams::follow(link, connection, is_greeting, response, reader).await.map(drop);
     }
-    let (mut parser, mut body) = (Parser::with_limit(MOST_ANSWER), response.bytes_stream());
-    while let Some(chunk) = body.next().await {
-        let mut chunk = chunk.map_err(|error| codex_tools::full_message(&error.without_url()))?;
-        while let Some(event) = parser.next(&mut chunk).map_err(|error| error.to_string())? {
-            deliver(link, connection, is_greeting, event.as_bytes());
-        }
-    }
+    deliver(link, connection, is_greeting, &limited(response, MOST_ANSWER).await?);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ mod approval;
 mod authorization;
 mod call;
 mod connection;
+mod event_stream;
 mod form_defaults;
 mod http;
 mod in_flight;

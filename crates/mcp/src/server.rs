@@ -10,6 +10,7 @@ use std::time::Duration;
 use codex_config::{Env, McpServer, McpTransport};
 use codex_login::ServerLogin;
 use codex_wire::mcp::Tool;
+use serde_json::json;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -76,6 +77,7 @@ impl Recipe {
                 // Servers with different names have different logins.
                 let name = self.login.as_ref().map(|_| self.config.name.clone());
                 parts.extend(["http".to_owned(), address.url.clone(), name.unwrap_or_default()]);
+                parts.push(address.legacy_sse.to_string());
                 parts.extend(address.bearer_token_env_var.clone());
                 parts.extend(
                     address.http_headers.iter().flat_map(|(name, value)| [name.clone(), value.reveal().to_owned()]),
@@ -350,10 +352,12 @@ impl Server {
     /// Updates the list of tools until the server ends, and returns the reason.
     async fn serve(&self, started: Started) -> String {
         let Started { transport, mut notices, mut ready } = started;
-        let connection = ready.connection.clone();
+        let (connection, introduction) = (ready.connection.clone(), ready.introduction.clone());
+        let mut subscription = std::pin::pin!(subscribe(&connection, &introduction));
         let why = loop {
             tokio::select! {
                 why = connection.ended() => break why,
+                () = &mut subscription => {}
                 Some(Notice::ToolsChanged) = notices.recv() => {
                     // Servers often report several changes at once.
                     while notices.try_recv().is_ok() {}
@@ -370,6 +374,27 @@ impl Server {
         transport.stop().await;
         format!("MCP server `{}` has ended{why}", self.recipe.config.name)
     }
+}
+
+/// Asks a server without sessions to tell of changes, and again when that breaks off. Never returns.
+async fn subscribe(connection: &Connection, introduction: &Introduction) {
+    let mut failures = 0;
+    while introduction.is_stateless() && introduction.tells_changes() && failures < MOST_RESTARTS {
+        let begun = Instant::now();
+        let wanted = json!({"notifications": {"toolsListChanged": true}});
+        let ended = match connection.begin("subscriptions/listen", wanted) {
+            Ok(mut in_flight) => in_flight.answer().await,
+            Err(error) => Err(error),
+        };
+        if matches!(ended, Err(RequestError::Refused(_) | RequestError::Ended(_))) {
+            break;
+        }
+        failures = if begun.elapsed() >= HEALTHY { 1 } else { failures + 1 };
+        sleep((FIRST_WAIT * (1 << (failures - 1))).min(LONGEST_WAIT)).await;
+        // The tools may have changed in the meantime.
+        connection.tools_changed();
+    }
+    std::future::pending().await
 }
 
 async fn list_tools(

@@ -44,6 +44,11 @@ impl Introduction {
         self.capabilities.get(capability).is_some_and(|value| !value.is_null())
     }
 
+    /// Whether the server can tell that its tools have changed.
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.capabilities["tools"]["listChanged"] == true
+    }
+
     /// Whether results may ask for input instead of the server.
     pub(crate) fn is_stateless(&self) -> bool {
         self.version == STATELESS

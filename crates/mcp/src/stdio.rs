@@ -119,7 +119,7 @@ pub(crate) fn start(
     let (queue, queued) = mpsc::channel(MOST_QUEUED);
     let root =
         json!({"uri": format!("file://{}", cwd.display()), "name": cwd.file_name().map(|name| name.to_string_lossy())});
-    let (connection, notices) = Connection::new(Box::new(Queue(queue)), root);
+    let (connection, notices) = Connection::new(Box::new(Queue(queue)), Some(root));
     let (mut streams, stderr) = (JoinSet::new(), Arc::new(LastLines::default()));
     streams.spawn(write(queued, input));
     streams.spawn(read(connection.clone(), out, err, Arc::clone(&stderr)));

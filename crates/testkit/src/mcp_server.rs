@@ -3,12 +3,13 @@
 //! A test program plays it itself: it starts its own executable again with the name of the one test that calls
 //! [`play`]. The lines that a test harness prints before are noise that a client has to ignore.
 
+mod http;
+
 use std::io::{BufRead as _, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{RawRequest, Wire};
+pub use self::http::{HttpServer, serve_http};
 
 /// The variable that names the mode.
 pub const MODE: &str = "MCP_TEST_MODE";
@@ -52,65 +53,6 @@ pub fn play() {
     std::process::exit(0);
 }
 
-/// Serves the same tools over HTTP while the returned task runs, to clients with the token `secret`, and returns the
-/// address. Requests for `/moved` are redirected to another origin, which must never be asked.
-///
-/// # Panics
-/// When the machine has no loopback interface.
-pub async fn serve_http() -> (String, tokio::task::JoinHandle<()>) {
-    let listening = tokio::net::TcpListener::bind("127.0.0.1:0").await;
-    let listener = listening.unwrap_or_else(|error| panic!("no server: {error}"));
-    let address = listener.local_addr().unwrap_or_else(|error| panic!("no server: {error}"));
-    let server = Arc::new(Mutex::new(Server::new("good".to_owned())));
-    let task = tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let server = Arc::clone(&server);
-            tokio::spawn(async move { while_connected(&server, Wire::new(stream)).await });
-        }
-    });
-    (format!("http://{address}"), task)
-}
-
-async fn while_connected(server: &Mutex<Server>, mut wire: Wire) -> std::io::Result<()> {
-    loop {
-        let RawRequest { target, headers, body, .. } = wire.read_request().await?;
-        let header = |name: &str| headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let is_greeting = message["method"] == "initialize";
-        let (status, kind, body) = if target == "/moved" {
-            (307, "text/plain", String::new())
-        } else if header("authorization") != Some("Bearer secret") {
-            (401, "text/plain", "who are you?".to_owned())
-        } else if !is_greeting && header("mcp-session-id") != Some("session-1") {
-            (404, "text/plain", "no session".to_owned())
-        } else if !is_greeting && header("mcp-protocol-version") != Some("2025-11-25") {
-            (400, "text/plain", "no version".to_owned())
-        } else {
-            let answers = {
-                let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
-                server.answers(&message)
-            };
-            match &answers[..] {
-                [] => (202, "text/plain", String::new()),
-                [answer] => (200, "application/json", answer.to_string()),
-                many => (
-                    200,
-                    "text/event-stream",
-                    many.iter().map(|answer| ["data: ", &answer.to_string(), "\n\n"].concat()).collect::<String>(),
-                ),
-            }
-        };
-        let pairs = [
-            ("content-type", kind),
-            ("content-length", &body.len().to_string()),
-            ("mcp-session-id", "session-1"),
-            ("location", "http://127.0.0.1:1/elsewhere"),
-        ];
-        wire.write_head(status, &pairs.map(|(name, value)| (name.to_owned(), value.to_owned()))).await?;
-        wire.write(body.as_bytes()).await?;
-    }
-}
-
 /// The server itself, without a way to it.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
@@ -123,6 +65,8 @@ pub(crate) struct Server {
     cancelled: u64,
     /// The call that waits for the answer to a question.
     asked: Option<Value>,
+    /// The request of a client that wants to be told of changes.
+    listening: Option<Value>,
     /// Messages for the client.
     out: Vec<Value>,
 }
@@ -138,7 +82,7 @@ fn text(text: &str) -> Value {
 
 impl Server {
     fn new(mode: String) -> Self {
-        Self { mode, first: None, extra: false, cancelled: 0, asked: None, out: Vec::new() }
+        Self { mode, first: None, extra: false, cancelled: 0, asked: None, listening: None, out: Vec::new() }
     }
 
     /// The messages that a message is answered with.
@@ -173,13 +117,17 @@ impl Server {
                 return self.out.push(json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}));
             }
             "server/discover" if is_stateless => json!({
-                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": {"name": "new"}
+                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "new"}
             }),
             "initialize" => json!({
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": true}, "resources": {}},
                 "serverInfo": {"name": "test", "version": "1"},
             }),
+            "subscriptions/listen" if is_stateless => {
+                self.listening = Some(id.clone());
+                return;
+            }
             "tools/list" => json!({"tools": self.tools()}),
             "tools/call" => match self.call(id, params) {
                 Some(result) => result,
@@ -261,6 +209,7 @@ impl Server {
             "pid" => Some(text(&std::process::id().to_string())),
             "first" => Some(text(self.first.as_deref().unwrap_or_default())),
             "cancelled" => Some(text(&self.cancelled.to_string())),
+            "grow" if self.mode == "stateless" && self.listening.is_none() => Some(text("nobody listens")),
             "grow" => {
                 self.extra = true;
                 self.out.push(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
@@ -270,6 +219,7 @@ impl Server {
                 self.out.push(json!({"jsonrpc": "2.0", "id": 12_345, "result": text("not yours")}));
                 Some(text("yours"))
             }
+            "cut" => Some(text("the rest")),
             "write" => Some(text("written")),
             "extra" => Some(text("extra")),
             other => {

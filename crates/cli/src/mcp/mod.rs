@@ -197,7 +197,7 @@ fn described(server: &McpServer) -> Map<String, Value> {
             "type": "stdio", "command": command, "args": args, "env": revealed(env), "env_vars": env_vars,
             "cwd": cwd.as_ref().map(|cwd| cwd.display().to_string()),
         }),
-        McpTransport::Http(McpAddress { url, bearer_token_env_var, http_headers, env_http_headers }) => json!({
+        McpTransport::Http(McpAddress { url, bearer_token_env_var, http_headers, env_http_headers, .. }) => json!({
             "type": "streamable_http", "url": url, "bearer_token_env_var": bearer_token_env_var,
             "http_headers": revealed(http_headers),
             "env_http_headers": Some(env_http_headers).filter(|headers| !headers.is_empty()),

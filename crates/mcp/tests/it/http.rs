@@ -15,8 +15,9 @@ fn table(url: &str) -> String {
 
 #[tokio::test]
 async fn a_server_at_an_address_answers_in_json_and_in_streams() {
-    let (url, server) = serve_http().await;
-    let world = World::new(&table(&url));
+    let server = serve_http("good").await;
+    let url = &server.url;
+    let world = World::new(&table(url));
     let mut thread = world.thread();
     assert_eq!(thread.call("mcp__s__echo", &json!({"text": "hi"})).await.output, r#"{"text":"hi"}"#);
     let counted = thread.call("mcp__s__count", &json!({})).await;
@@ -24,12 +25,12 @@ async fn a_server_at_an_address_answers_in_json_and_in_streams() {
     assert!(counted.output.contains("1 2 3"), "{}", counted.output);
     let listed = thread.settled().await;
     assert_eq!((&listed[0].state, listed[0].resources.len()), (&ServerState::Connected, 1));
-    server.abort();
 }
 
 #[tokio::test]
-async fn a_refusal_of_a_server_is_reported() {
-    let (url, server) = serve_http().await;
+async fn a_server_that_refuses_us_fails_with_its_words() {
+    let server = serve_http("good").await;
+    let url = &server.url;
     let world = World::new(&format!("[mcp_servers.s]\nurl = '{url}'\n"));
     let error = world.thread().until("failed").await.expect("it says why");
     assert!(
@@ -43,16 +44,15 @@ async fn a_refusal_of_a_server_is_reported() {
     let error = thread.until("failed").await.expect("it says why");
     assert!(error.ends_with("the variable NO_SUCH_VARIABLE with its token is not set"), "{error}");
     assert_eq!(thread.settled().await[0].auth, McpAuthStatus::BearerToken);
-    server.abort();
 }
 
 #[tokio::test]
 async fn keys_follow_no_redirect_to_another_origin() {
-    let (url, server) = serve_http().await;
+    let server = serve_http("good").await;
+    let url = &server.url;
     let world = World::new(&table(&format!("{url}/moved")));
     let error = world.thread().until("failed").await.expect("it says why");
     assert!(error.contains("307"), "{error}");
-    server.abort();
 }
 
 #[tokio::test]
@@ -64,7 +64,8 @@ async fn an_unreachable_url_is_reported() {
 
 #[tokio::test]
 async fn the_certificate_authority_of_the_user_is_trusted() {
-    let (url, server) = serve_http().await;
+    let server = serve_http("good").await;
+    let url = &server.url;
     let front = TlsFront::of(&url);
     let table = table(&format!("{}/mcp", front.url()));
     let trusting = Env::from_iter([("CODEX_CA_CERTIFICATE", tls_file("ca.pem"))]);
@@ -73,5 +74,60 @@ async fn the_certificate_authority_of_the_user_is_trusted() {
     let missing = Env::from_iter([("SSL_CERT_FILE", tls_file("missing.pem"))]);
     let error = World::with(&table, missing).thread().until("failed").await.expect("it says why");
     assert!(error.contains("missing.pem"), "{error}");
-    server.abort();
+}
+
+#[tokio::test]
+async fn messages_outside_of_answers_come_on_a_stream_that_is_resumed() {
+    let server = serve_http("good").await;
+    let world = World::new(&table(&server.url));
+    let mut thread = world.thread();
+    thread.until("ready").await;
+    thread.call("mcp__s__grow", &json!({})).await;
+    thread.until("ready").await;
+    assert!(thread.offered().contains(&"mcp__s__extra".to_owned()));
+    assert_eq!(server.resumed(), ["own-1"], "the first stream broke off after this event");
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_resumed() {
+    let server = serve_http("good").await;
+    let world = World::new(&table(&server.url));
+    let mut thread = world.thread();
+    let cut = thread.call("mcp__s__cut", &json!({})).await;
+    assert!(cut.output.contains("the rest"), "{}", cut.output);
+    assert!(server.resumed().contains(&"cut-1".to_owned()));
+}
+
+#[tokio::test]
+async fn the_oldest_transport_is_spoken_only_where_it_is_allowed() {
+    let server = serve_http("good").await;
+    let address = table(&format!("{}/sse", server.url));
+    let error = World::new(&address).thread().until("failed").await.expect("it says why");
+    assert!(error.contains("405"), "{error}");
+    let world = World::new(&format!("{address}legacy_sse = true\n"));
+    let mut thread = world.thread();
+    assert_eq!(thread.call("mcp__s__echo", &json!({"text": "old"})).await.output, r#"{"text":"old"}"#);
+    thread.call("mcp__s__grow", &json!({})).await;
+    thread.until("ready").await;
+    thread.until("ready").await;
+    assert!(thread.offered().contains(&"mcp__s__extra".to_owned()));
+}
+
+#[tokio::test]
+async fn keys_are_not_sent_to_an_address_of_another_origin() {
+    let server = serve_http("good").await;
+    let address = table(&format!("{}/stranger", server.url));
+    let error =
+        World::new(&format!("{address}legacy_sse = true\n")).thread().until("failed").await.expect("it says why");
+    assert!(error.contains("another origin: http://127.0.0.1:1"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_without_sessions_is_asked_to_tell_of_changes() {
+    let world = World::new(&codex_testkit::mcp_server::config("s", "stateless", ""));
+    let mut thread = world.thread();
+    thread.until("ready").await;
+    thread.call("mcp__s__grow", &json!({})).await;
+    thread.until("ready").await;
+    assert!(thread.offered().contains(&"mcp__s__extra".to_owned()));
 }
