@@ -258,7 +258,12 @@ fn switch(section: &Reader<'_>, key: &str) -> Result<Option<bool>, ValueError> {
 }
 
 fn read_projects(root: &Reader<'_>) -> Result<BTreeMap<PathBuf, TrustLevel>, ValueError> {
-    let projects = root.map("projects", |projects, path| projects.section(path)?.word("trust_level"))?;
+    let projects = root.map("projects", |projects, path| {
+        let project = projects.section(path)?;
+        // Compared when the files of the project are read; here its form is checked.
+        project.string_map("approved_mcp_servers")?;
+        project.word("trust_level")
+    })?;
     Ok(projects.into_iter().map(|(path, level)| (PathBuf::from(path), level)).collect())
 }
 

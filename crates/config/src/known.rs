@@ -196,6 +196,7 @@ pub(crate) const KEYS: &[Known] = &[
     own("history.persistence"),
     own("history.max_bytes"),
     own("projects.*.trust_level"),
+    own("projects.*.approved_mcp_servers.*"),
     own("models.*.context_window"),
     own("models.*.reasoning"),
     own("models.*.parallel_tool_calls"),

@@ -10,9 +10,11 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     AuditedKey, Config, ConfigError, ConfigWarning, Env, Home, KeyPath, LayerError, Node, Origin, Reader, Tree, Value,
+    Verdict,
     audit::{allowed, audit},
     position::decode,
     project_files::{ProjectFiles, Trusted},
+    project_servers::{ProjectServer, servers},
 };
 
 /// The maximum size of `config.toml`.
@@ -97,13 +99,15 @@ pub(crate) struct Layer {
     pub(crate) tree: Tree,
     /// The allowed part, if not everything is allowed.
     pub(crate) allowed: Option<Tree>,
+    /// The part that the user has approved.
+    approved: Tree,
     /// The reason why it was not read, if it was not.
     pub(crate) disabled: Option<String>,
 }
 
 impl Layer {
     fn new(source: LayerSource, tree: Tree) -> Self {
-        Self { source, tree, allowed: None, disabled: None }
+        Self { source, tree, allowed: None, approved: Tree::new(), disabled: None }
     }
 
     /// The effective part.
@@ -119,6 +123,7 @@ pub struct Layers {
     list: Vec<Layer>,
     /// Warnings about files that were not read.
     unread: Vec<ConfigWarning>,
+    project_servers: Vec<ProjectServer>,
 }
 
 impl Layers {
@@ -132,7 +137,7 @@ impl Layers {
 
     /// All layers, with the given text as the user's file.
     pub(crate) fn over(home: &Home, env: &Env, overrides: &Overrides, user: Tree) -> Result<Self, ConfigError> {
-        let mut layers = Self { list: Vec::new(), unread: Vec::new() };
+        let mut layers = Self { list: Vec::new(), unread: Vec::new(), project_servers: Vec::new() };
         let system = system_file(env);
         if let Some(tree) = read_file(&system)? {
             layers.list.push(Layer::new(LayerSource::System(system), tree));
@@ -201,7 +206,7 @@ impl Layers {
                 Trusted::No(why) => Err((why.to_owned(), false)),
             };
             let layer = match read {
-                Ok(tree) => Layer { allowed: Some(allowed(&tree)), ..Layer::new(source, tree) },
+                Ok(tree) => self.project_layer(source, tree, folder, &files),
                 Err((why, is_mistake)) => {
                     let message = format!("not read: {why}");
                     self.unread.push(ConfigWarning::of_file(&folder.join("config.toml"), message, is_mistake));
@@ -210,6 +215,26 @@ impl Layers {
             };
             self.list.insert(at, layer);
         }
+    }
+
+    /// The layer of a project's file, with the allowed part and the servers that the user has approved.
+    fn project_layer(&mut self, source: LayerSource, tree: Tree, folder: &Path, files: &ProjectFiles) -> Layer {
+        let (mut allowed, mut approved) = (allowed(&tree), Tree::new());
+        for server in servers(&tree, folder, files, &self.merged()) {
+            match server.complaint() {
+                Some(why) => self.unread.push(ConfigWarning::of_file(&server.file, why, false)),
+                None => server.tree().into_iter().for_each(|server| approved.merge(server)),
+            }
+            self.project_servers.push(server);
+        }
+        allowed.merge(approved.clone());
+        Layer { allowed: Some(allowed), approved, ..Layer::new(source, tree) }
+    }
+
+    /// The MCP servers of the project, used or not.
+    #[must_use]
+    pub fn project_servers(&self) -> &[ProjectServer] {
+        &self.project_servers
     }
 
     /// The layers, the lowest first.
@@ -253,6 +278,9 @@ impl Layers {
     pub fn audit(&self) -> Vec<AuditedKey> {
         let keys = self.list.iter().flat_map(|layer| {
             let mut keys = audit(&layer.tree, matches!(layer.source, LayerSource::Project(_)));
+            let approved = audit(&layer.approved, false);
+            keys.retain(|key| !approved.iter().any(|approved| approved.key == key.key));
+            keys.extend(approved);
             keys.sort_by_key(|key| match &key.origin {
                 Origin::File { line, .. } => *line,
                 Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => 0,
@@ -266,7 +294,12 @@ impl Layers {
     /// The warnings for the user.
     #[must_use]
     pub fn warnings(&self) -> Vec<ConfigWarning> {
-        let mut warnings: Vec<_> = self.audit().iter().filter_map(AuditedKey::warning).collect();
+        // A server of a project is reported as a whole.
+        let is_of_server = |key: &AuditedKey| {
+            self.project_servers.iter().any(|server| key.key.starts_with(&format!("mcp_servers.{}.", server.name)))
+        };
+        let keys = self.audit().into_iter().filter(|key| key.verdict != Verdict::Refused || !is_of_server(key));
+        let mut warnings: Vec<_> = keys.filter_map(|key| key.warning()).collect();
         warnings.extend(self.unread.iter().cloned());
         let user = self.list.iter().find(|layer| matches!(layer.source, LayerSource::User(_)));
         let hooks = user.and_then(|layer| layer.source.file()).map(|file| file.with_file_name("hooks.json"));

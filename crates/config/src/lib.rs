@@ -45,6 +45,7 @@ mod price;
 mod programs;
 pub mod project_doc;
 mod project_files;
+mod project_servers;
 mod provider;
 mod reader;
 mod replace;
@@ -87,6 +88,7 @@ pub use models::{ModelCorrection, ModelInfo, ModelTable, OfferedModel, describe_
 pub use price::Price;
 pub use programs::Programs;
 pub use project_files::ProjectFiles;
+pub use project_servers::{ProjectServer, ProjectServerState};
 pub use provider::{ProviderConfig, WireApi, default_model, local_providers, start_command};
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;

@@ -51,6 +51,11 @@ impl ProjectFiles {
         self.folders.is_empty()
     }
 
+    /// The folder of the project.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The `.codex` folders with a file, that of the root first.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_config::{McpServer, McpTransport};
+use codex_config::{McpApprovalMode, McpServer, McpTransport};
 use codex_log::item::{McpCall, McpCallEnd};
 use codex_log::{Answer, Body, Elicitation, ElicitationForm, Item, ItemId, Question, QuestionId, QuestionKind, Status};
 use codex_tools::context::ToolContext;
@@ -24,6 +24,7 @@ use crate::in_flight::{InFlight, Step};
 use crate::names;
 use crate::result::{self, Telling};
 use crate::server::{Ready, Server};
+use crate::whole_results;
 
 /// The maximum duration of a call, however much progress it reports.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
@@ -64,7 +65,10 @@ impl Target {
 fn digest(config: &McpServer, tool: &Tool) -> Box<str> {
     let schema = tool.input_schema.to_string();
     let transport = match &config.transport {
-        McpTransport::Stdio(program) => format!("{} {:?} {:?}", program.command, program.args, program.cwd),
+        McpTransport::Stdio(program) => {
+            let env: Vec<_> = program.env.iter().map(|(name, value)| (name, value.reveal())).collect();
+            format!("{} {:?} {:?} {env:?} {:?}", program.command, program.args, program.cwd, program.env_vars)
+        }
         McpTransport::Http(address) => address.url.clone(),
     };
     let annotations = tool.annotations.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -191,6 +195,12 @@ impl RunningCall {
         self.end(Status::Failed, Err(why.to_owned()), ToolOutput::Text(text))
     }
 
+    /// Whether a person has allowed the tool in an earlier session. A tool that is to be asked about every time is not.
+    fn is_allowed_for_good(&self) -> bool {
+        let Target { config, server, tool, digest, .. } = &*self.target;
+        config.approval_of(tool) != McpApprovalMode::Prompt && server.approvals.allow(digest)
+    }
+
     /// Sends the call to a server that has started.
     fn send(&mut self, ready: Arc<Ready>) -> Option<Vec<Effect>> {
         if !self.target.is_unchanged(&ready) {
@@ -223,10 +233,15 @@ impl RunningCall {
         if answer["resultType"] == "input_required" {
             return self.input_required(&answer);
         }
-        let result = result::read(answer);
         let telling =
             Telling { most_bytes: self.cx.output_bytes(), took: self.cx.tells_time().then(|| self.began.elapsed()) };
-        let output = result::for_model(&result, telling);
+        let kept = result::is_cut(&answer, telling.most_bytes)
+            .then(|| whole_results::keep(&self.target.server.results, &answer));
+        let result = result::read(answer);
+        let mut output = result::for_model(&result, telling);
+        if let Some(path) = kept {
+            output = whole_results::with_path(output, &path);
+        }
         let status = if result.is_error == Some(true) { Status::Failed } else { Status::Completed };
         self.end(status, Ok(result), output)
     }
@@ -322,9 +337,16 @@ impl RunningCall {
                 effects.push(Effect::Grant(Grant::Tool(self.target.digest.clone())));
                 self.phase = Phase::Waiting;
             }
-            ReviewDecision::Approved | ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
+            // For tools, a change of the rules means that this one is allowed for good.
+            ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
+                effects.push(Effect::Grant(Grant::Tool(self.target.digest.clone())));
+                if let Err(error) = self.target.server.approvals.add(&self.target.digest) {
+                    let message = format!("the approval was not stored: {error}");
+                    effects.push(Effect::Emit(Body::Warning { message }));
+                }
                 self.phase = Phase::Waiting;
             }
+            ReviewDecision::Approved => self.phase = Phase::Waiting,
             ReviewDecision::Denied | ReviewDecision::TimedOut => effects.extend(self.decline(REJECTED)),
             ReviewDecision::Abort => {
                 effects.extend(self.stop());
@@ -341,9 +363,10 @@ impl Call for RunningCall {
         let settings = &self.cx.settings;
         let policy = settings.approval_policy;
         let judged = judge(config.approval_of(tool), *claims, self.is_granted, policy, &settings.sandbox_policy);
-        let judged = match (judged, self.cx.absent_reviewer()) {
-            (Judgement::Ask, Some(absent)) => Judgement::Refuse(absent),
-            (judged, _) => judged,
+        let judged = match judged {
+            Judgement::Ask | Judgement::Refuse(_) if self.is_allowed_for_good() => Judgement::Run,
+            Judgement::Ask => self.cx.absent_reviewer().map_or(Judgement::Ask, Judgement::Refuse),
+            Judgement::Run | Judgement::Refuse(_) => judged,
         };
         let status = if judged == Judgement::Run { Status::Running } else { Status::AwaitingApproval };
         let mut effects = vec![Effect::Emit(Body::ItemStarted(self.item(status, None)))];

@@ -9,6 +9,7 @@
 //! [`ThreadServers`]: codex_tools::servers::ThreadServers
 
 mod approval;
+mod approvals;
 mod authorization;
 mod call;
 mod connection;
@@ -20,6 +21,7 @@ mod logins;
 mod names;
 mod pool;
 mod private_file;
+mod prompts;
 mod remembered;
 mod resource_tools;
 mod result;
@@ -29,5 +31,6 @@ mod session;
 mod stdio;
 mod thread_servers;
 mod tool;
+mod whole_results;
 
 pub use pool::McpServers;

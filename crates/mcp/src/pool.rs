@@ -100,7 +100,7 @@ impl Pool {
         if let Some(server) = servers.get(&key) {
             return server.lease();
         }
-        let server = Arc::new(Server::new(recipe, &home.path().join("cache/mcp")));
+        let server = Arc::new(Server::new(recipe, home.path()));
         // The lease comes first: a server without threads would not stay.
         let lease = server.lease();
         servers.insert(key.clone(), Arc::clone(&server));

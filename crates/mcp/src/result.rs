@@ -38,6 +38,20 @@ pub(crate) fn read(answer: Value) -> CallToolResult {
     }
 }
 
+/// Whether a model is shown only a part of a result: of its texts, or of its pictures and sounds.
+pub(crate) fn is_cut(answer: &Value, most_bytes: usize) -> bool {
+    let parts = answer["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let data = |part: &Value| part["data"].as_str().map_or(0, str::len);
+    let is_media = |part: &Value| part["type"] == "image" || part["type"] == "audio";
+    let structured = &answer["structuredContent"];
+    let texts = if structured.is_null() {
+        parts.iter().filter(|part| !is_media(part)).map(|part| part.to_string().len()).sum()
+    } else {
+        structured.to_string().len()
+    };
+    texts > most_bytes || parts.len() > MOST_PARTS || parts.iter().any(|part| data(part) > MOST_DATA)
+}
+
 fn text_part(text: String) -> Value {
     json!({"type": "text", "text": text})
 }
@@ -176,6 +190,17 @@ mod tests {
         assert!(text.len() < 1100, "{}", text.len());
         let many = read(json!({"content": vec![json!({"type": "text", "text": ""}); 1000]}));
         assert_eq!(many.content.len(), MOST_PARTS + 1);
+    }
+
+    #[test]
+    fn a_result_is_cut_if_a_text_of_it_is_and_a_picture_is_not_text() {
+        let text = |bytes: usize| json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]});
+        assert!(!is_cut(&text(900), 1000) && is_cut(&text(1000), 1000));
+        let image = |bytes: usize| json!({"content": [{"type": "image", "data": "A".repeat(bytes)}]});
+        assert!(!is_cut(&image(5000), 1000) && is_cut(&image(MOST_DATA + 1), 1000));
+        let structured = json!({"content": text(5000)["content"], "structuredContent": {"v": 1}});
+        assert!(!is_cut(&structured, 1000), "the model is shown the structured content in place of the text");
+        assert!(!is_cut(&Value::Null, 0));
     }
 
     #[test]

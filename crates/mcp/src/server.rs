@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::approvals::Approvals;
 use crate::connection::{Connection, Notice, RequestError};
 use crate::http::{self, HttpSession};
 use crate::names;
@@ -117,6 +118,9 @@ impl Recipe {
 pub(crate) struct Server {
     recipe: Recipe,
     remembered: Remembered,
+    pub(crate) approvals: Approvals,
+    /// The folder for results that models were not shown as a whole.
+    pub(crate) results: PathBuf,
     phase: watch::Sender<Phase>,
     /// The number of threads that use it.
     threads: watch::Sender<usize>,
@@ -172,10 +176,13 @@ struct Started {
 }
 
 impl Server {
-    /// A server that is not started yet; what is known of it is in the folder `remembered`.
-    pub(crate) fn new(recipe: Recipe, remembered: &Path) -> Self {
+    /// A server that is not started yet; what is known of it is below the home.
+    pub(crate) fn new(recipe: Recipe, home: &Path) -> Self {
+        let cache = home.join("cache/mcp");
         Self {
-            remembered: Remembered::read(remembered, &recipe.digest_without_keys()),
+            remembered: Remembered::read(&cache, &recipe.digest_without_keys()),
+            approvals: Approvals::below(home),
+            results: cache.join("results"),
             recipe,
             phase: watch::Sender::new(Phase::Starting),
             threads: watch::Sender::new(0),

@@ -60,7 +60,7 @@ fn client() -> Value {
 }
 
 fn client_capabilities() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}})
+    json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
 }
 
 /// Greets a server, which may be known to have no handshake.

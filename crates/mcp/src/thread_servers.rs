@@ -14,6 +14,7 @@ use codex_wire::event::{McpStartupCompleteEvent, McpStartupUpdateEvent};
 use codex_wire::mcp::{
     CallToolResult, McpAuthStatus, McpStartupError, McpStartupFailure, McpStartupStatus, Tool as Described,
 };
+use codex_wire::prompt::CustomPrompt;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{StreamExt as _, select_all, unfold};
 use serde_json::{Value, json};
@@ -25,13 +26,13 @@ use crate::pool::Pool;
 use crate::resource_tools::ResourceTool;
 use crate::server::{Lease, Phase, Ready, Server};
 use crate::tool::{ServerTool, StartingServer};
-use crate::{names, result, session};
+use crate::{names, prompts, result, session};
 
 /// The time that the first request of a thread waits for servers that are starting.
 const GRACE: Duration = Duration::from_millis(240);
-/// The time limit for a list of resources.
-const LISTS: Duration = Duration::from_secs(5);
-/// The maximum number of events that wait for the thread.
+/// How long a list of resources or prompts may take.
+pub(crate) const LISTS: Duration = Duration::from_secs(5);
+/// How many events wait for the thread.
 const EVENTS: usize = 64;
 
 /// The servers of one thread.
@@ -89,13 +90,15 @@ impl ServerSet {
         set
     }
 
-    /// Reads the configuration again.
+    /// Reads the configuration again. Servers that have failed are started again in any case.
     pub(crate) fn reload(&self) -> Result<(), String> {
         let Some(reload) = &self.reload else { return Ok(()) };
         let config = reload()?;
         let now = config.mcp_servers(self.home.user_dir());
         let is_same = self.slots().all.iter().map(|slot| &*slot.config).eq(now.iter());
-        if !is_same {
+        if is_same {
+            self.all().iter().filter_map(Slot::server).for_each(|server| server.try_again());
+        } else {
             self.configure(&config);
         }
         Ok(())
@@ -221,6 +224,10 @@ impl ThreadServers for ServerSet {
             }
             servers
         })
+    }
+
+    fn prompts(&self) -> BoxFuture<'static, Vec<CustomPrompt>> {
+        Box::pin(prompts::all(self.all()))
     }
 
     fn call(

@@ -121,7 +121,7 @@ impl Server {
             }),
             "initialize" => json!({
                 "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": true}, "resources": {}},
+                "capabilities": {"tools": {"listChanged": true}, "resources": {}, "prompts": {}},
                 "serverInfo": {"name": "test", "version": "1"},
             }),
             "subscriptions/listen" if is_stateless => {
@@ -133,6 +133,13 @@ impl Server {
                 Some(result) => result,
                 None => return,
             },
+            "prompts/list" => json!({"prompts": [
+                {"name": "weather", "description": "Asks.", "arguments": [{"name": "city", "required": true}]},
+                {"name": 7},
+            ]}),
+            "prompts/get" => json!({"messages": [{"role": "user", "content": {
+                "type": "text", "text": format!("The weather in {}?", params["arguments"]["city"].as_str().unwrap_or_default()),
+            }}]}),
             "resources/list" => json!({"resources": [{"uri": "memo://note", "name": "note"}]}),
             "resources/templates/list" => json!({"resourceTemplates": []}),
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "a note"}]}),
@@ -149,8 +156,24 @@ impl Server {
         let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
         let tool = |name: &str, annotations: Value| json!({"name": name, "description": name, "inputSchema": schema, "annotations": annotations});
         let reads = if self.mode == "claimless" { Value::Null } else { json!({"readOnlyHint": true}) };
-        let names =
-            ["echo", "count", "fail", "hang", "crash", "big", "ask", "pid", "cancelled", "grow", "wrong-id", "first"];
+        let names = [
+            "echo",
+            "count",
+            "fail",
+            "hang",
+            "crash",
+            "big",
+            "ask",
+            "pid",
+            "cancelled",
+            "grow",
+            "wrong-id",
+            "first",
+            "cut",
+            "flood",
+            "long",
+            "roots",
+        ];
         let mut tools: Vec<Value> = names.map(|name| tool(name, reads.clone())).to_vec();
         let described = if self.extra { "writes more" } else { "writes" };
         tools.push(json!({"name": "write", "description": described, "inputSchema": schema}));
@@ -220,6 +243,20 @@ impl Server {
                 Some(text("yours"))
             }
             "cut" => Some(text("the rest")),
+            "flood" => {
+                drop(std::io::stderr().write_all("stderr ".repeat(500_000).as_bytes()));
+                for method in ["notifications/progress", "notifications/message", "notifications/tools/list_changed"] {
+                    let notification = json!({"jsonrpc": "2.0", "method": method, "params": {"progressToken": 99}});
+                    self.out.extend(std::iter::repeat_n(notification, 5_000));
+                }
+                Some(text("after the flood"))
+            }
+            "long" => Some(text(&"line\n".repeat(10_000))),
+            "roots" => {
+                self.asked = Some(id.clone());
+                self.out.push(json!({"jsonrpc": "2.0", "id": "r1", "method": "roots/list"}));
+                None
+            }
             "write" => Some(text("written")),
             "extra" => Some(text("extra")),
             other => {

@@ -11,12 +11,15 @@ use codex_wire::ids::RequestId;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::mcp::{CallToolResult, McpInvocation};
+use codex_wire::prompt::CustomPrompt;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::request::{Closed, OpenQuestions, QuestionName, RewindOutcome, ThreadRequest, TurnInput, TurnStart};
+use crate::request::{
+    Closed, OpenQuestions, QuestionName, RewindOutcome, ServersRequest, ThreadRequest, TurnInput, TurnStart,
+};
 use crate::subscription::{Cursor, Subscription};
 
 /// The capacity of a thread's request queue; senders wait when it is full.
@@ -227,7 +230,15 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn list_servers(&self) -> Result<McpListToolsResponseEvent, Closed> {
-        self.ask(|reply| ThreadRequest::ListServers { reply }).await
+        self.ask(|reply| ThreadRequest::Servers(ServersRequest::List { reply })).await
+    }
+
+    /// The prompts of the thread's MCP servers. Waits until each has started or failed to.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn list_server_prompts(&self) -> Result<Vec<CustomPrompt>, Closed> {
+        self.ask(|reply| ThreadRequest::Servers(ServersRequest::ListPrompts { reply })).await
     }
 
     /// Calls a tool of an MCP server for a client. The model does not see it.
@@ -236,7 +247,7 @@ impl Thread {
     /// When the thread has ended.
     pub async fn call_tool(&self, invocation: McpInvocation) -> Result<Result<CallToolResult, String>, Closed> {
         let invocation = Box::new(invocation);
-        self.ask(|reply| ThreadRequest::CallTool { invocation, reply }).await
+        self.ask(|reply| ThreadRequest::Servers(ServersRequest::CallTool { invocation, reply })).await
     }
 
     /// Reads a resource of an MCP server for a client.
@@ -244,7 +255,7 @@ impl Thread {
     /// # Errors
     /// When the thread has ended.
     pub async fn read_resource(&self, server: String, uri: String) -> Result<Result<Vec<Value>, String>, Closed> {
-        self.ask(|reply| ThreadRequest::ReadResource { server, uri, reply }).await
+        self.ask(|reply| ThreadRequest::Servers(ServersRequest::ReadResource { server, uri, reply })).await
     }
 
     /// The number of subscribers.

@@ -20,6 +20,8 @@ pub use feed::{Feed, FeedWriter, Published, feed};
 pub use handle::Thread;
 pub use host::{BoxFuture, ExplicitOverrides, InitialHistory, OpeningTurn, StartThread, StartedThread, ThreadHost};
 pub use profile::{ClientProfile, HistoryMode};
-pub use request::{Closed, OpenQuestions, QuestionName, RewindOutcome, ThreadRequest, TurnInput, TurnStart};
+pub use request::{
+    Closed, OpenQuestions, QuestionName, RewindOutcome, ServersRequest, ThreadRequest, TurnInput, TurnStart,
+};
 pub use start_error::{Fault, StartError};
 pub use subscription::{Cursor, FeedStart, Subscription};

@@ -11,6 +11,7 @@ use codex_wire::goal::Goal;
 use codex_wire::ids::RequestId;
 use codex_wire::input::UserInput;
 use codex_wire::mcp::{CallToolResult, McpInvocation};
+use codex_wire::prompt::CustomPrompt;
 use codex_wire::response::ResponseItem;
 use codex_wire::review::ReviewRequest;
 use serde_json::Value;
@@ -80,6 +81,15 @@ pub enum QuestionName {
     },
 }
 
+/// A request about the MCP servers of a thread.
+#[derive(Debug)]
+pub enum ServersRequest {
+    List { reply: oneshot::Sender<McpListToolsResponseEvent> },
+    ListPrompts { reply: oneshot::Sender<Vec<CustomPrompt>> },
+    CallTool { invocation: Box<McpInvocation>, reply: oneshot::Sender<Result<CallToolResult, String>> },
+    ReadResource { server: String, uri: String, reply: oneshot::Sender<Result<Vec<Value>, String>> },
+}
+
 /// A request from a [`Thread`](crate::Thread) to the task that owns it. The methods of the handle document each. A
 /// dropped `reply` means that the thread has ended.
 #[derive(Debug)]
@@ -101,9 +111,7 @@ pub enum ThreadRequest {
     Running { reply: oneshot::Sender<Option<TurnId>> },
     State { reply: oneshot::Sender<Option<Box<ThreadState>>> },
     Subscribe { after: Option<Cursor>, reply: oneshot::Sender<Subscription> },
-    ListServers { reply: oneshot::Sender<McpListToolsResponseEvent> },
-    CallTool { invocation: Box<McpInvocation>, reply: oneshot::Sender<Result<CallToolResult, String>> },
-    ReadResource { server: String, uri: String, reply: oneshot::Sender<Result<Vec<Value>, String>> },
+    Servers(ServersRequest),
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

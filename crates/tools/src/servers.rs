@@ -12,6 +12,7 @@ use codex_config::{AccountError, BegunLogin, Config, Home};
 use codex_log::Body;
 use codex_wire::event::McpListToolsResponseEvent;
 use codex_wire::mcp::{CallToolResult, McpAuthStatus, Resource, ResourceTemplate, Tool};
+use codex_wire::prompt::CustomPrompt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
@@ -78,6 +79,8 @@ pub trait ThreadServers: ToolSource {
     fn before_turn(&self) -> Option<BoxFuture<'static, Result<(), String>>>;
     /// The servers by name. Waits until each has started or failed, and for the lists of its resources.
     fn list(&self) -> BoxFuture<'static, Vec<ServerStatus>>;
+    /// The prompts of the servers, by name. Waits until each server has started or failed.
+    fn prompts(&self) -> BoxFuture<'static, Vec<CustomPrompt>>;
     /// Calls a tool for a client, which has decided that it may run.
     fn call(
         &self,

@@ -47,6 +47,14 @@ pub(crate) enum McpCommand {
         /// Name of the server
         name: String,
     },
+    /// Approve an MCP server of the project in this folder, as it is now
+    Approve {
+        /// Name of the server
+        name: String,
+        /// Do not ask for confirmation; required without a terminal
+        #[arg(long)]
+        yes: bool,
+    },
     /// Serve as `mcp-server` does, with the conversations of 0.42 on the same stream
     #[command(hide = true)]
     Serve,

@@ -3,6 +3,7 @@
 
 pub(crate) mod args;
 mod logins;
+mod project;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,6 +45,7 @@ pub(crate) fn run(shared: &Shared, args: McpArgs) -> anyhow::Result<ExitCode> {
         McpCommand::Logout { name } => logins::log_out(&Config::load(&home, &env, &overrides)?, &home, &env, &name)?,
         McpCommand::Add(add) => put(&UserConfig::new(&home, &env, &overrides), add)?,
         McpCommand::Remove { name } => remove(&UserConfig::new(&home, &env, &overrides), &name)?,
+        McpCommand::Approve { name, yes } => project::approve(&home, &env, &overrides, &name, yes)?,
         McpCommand::Serve => {}
     }
     Ok(ExitCode::SUCCESS)

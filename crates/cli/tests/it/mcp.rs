@@ -327,3 +327,34 @@ fn a_login_that_is_impossible_says_why() {
     let far = place.run(&["mcp", "login", "far"], "");
     assert_eq!(far.stderr, "error: http://far.example/mcp is neither https nor on the machine of the server\n");
 }
+
+#[test]
+fn a_server_of_a_project_is_approved_as_it_is() {
+    let place = Place::new();
+    let work = place.path("project").canonicalize().expect("the folder is there");
+    std::fs::create_dir_all(work.join(".codex")).expect("a folder can be made");
+    std::fs::create_dir_all(work.join(".git")).expect("a folder can be made");
+    let write = |command: &str| {
+        let file = format!("[mcp_servers.docs]\ncommand = '{command}'\nenv = {{ A = '1' }}\n");
+        std::fs::write(work.join(".codex/config.toml"), file).expect("a file can be written");
+    };
+    write("docs");
+    let trust = format!("[projects.'{}']\ntrust_level = 'trusted'\n", work.display());
+    let place = place.file("home/config.toml", &trust);
+    let listed = || place.run(&["mcp", "list", "--json"], "").stdout;
+    assert!(!listed().contains("docs"));
+    let asked = place.run(&["mcp", "approve", "docs"], "");
+    assert!(asked.code != Some(0) && asked.stderr.contains("use --yes"), "{}", asked.stderr);
+    let approved = place.run(&["mcp", "approve", "docs", "--yes"], "");
+    assert_eq!(approved.code, Some(0), "{}", approved.stderr);
+    assert!(
+        approved.stderr.contains(r#"command = "docs""#) && approved.stderr.contains(r#"env = {"A":"1"}"#),
+        "{}",
+        approved.stderr
+    );
+    assert!(listed().contains("docs"));
+    write("other");
+    assert!(!listed().contains("docs"), "what has changed needs another approval");
+    let unknown = place.run(&["mcp", "approve", "nothing", "--yes"], "");
+    assert!(unknown.stderr.contains("no MCP server named 'nothing'"), "{}", unknown.stderr);
+}

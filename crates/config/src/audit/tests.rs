@@ -342,7 +342,7 @@ fn a_trusted_project_sets_no_endpoint_key_program_or_looser_policy() {
         @/.codex/config.toml:24: `hooks` has no effect: hooks are not supported yet
         @/.codex/config.toml:27: `projects."/other".trust_level` is ignored: a project cannot set it
         @/.codex/config.toml:28: `profiles` is ignored: a project cannot set it
-        @/.codex/config.toml:31: `mcp_servers.evil.command` is ignored: a project cannot set it
+        @/.codex/config.toml: the MCP server `evil` is not started: approve it with `codex mcp approve evil`
     "#]]
     .assert_eq(&checkout.told(&layers));
 }

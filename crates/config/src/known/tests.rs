@@ -23,6 +23,7 @@ const FREE: &str = r#"
     any = "x"
     [projects.any]
     trust_level = "trusted"
+    approved_mcp_servers.any = "x"
     [models.any]
     thinking = "none"
     [prices.any]

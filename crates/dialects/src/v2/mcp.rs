@@ -63,7 +63,7 @@ pub(super) fn approval(
     let display: Vec<Value> = arguments.as_ref().and_then(Value::as_object).into_iter().flatten().map(shown).collect();
     let meta = json!({
         "codex_approval_kind": "mcp_tool_call",
-        "persist": ["session"],
+        "persist": ["session", "always"],
         "tool_description": description,
         "tool_params": arguments,
         "tool_params_display": display,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use codex_log::settings::Settings;
 use codex_log::{Body, ItemId, Question, QuestionKind, TurnId};
-use codex_thread::{QuestionName, ThreadRequest};
+use codex_thread::{QuestionName, ServersRequest};
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::context::{ToolContext, ToolSetup};
 use codex_tools::grants::Grants;
@@ -57,27 +57,30 @@ impl Calls {
     }
 
     /// Serves a request about the MCP servers, while the thread continues.
-    pub(super) fn serve(&self, request: ThreadRequest) {
+    pub(super) fn serve(&self, request: ServersRequest) {
         const NONE: &str = "this thread has no MCP servers";
         match (request, &self.servers) {
-            (ThreadRequest::ListServers { reply }, Some(servers)) => {
+            (ServersRequest::List { reply }, Some(servers)) => {
                 let listing = servers.list();
                 tokio::spawn(async move { give(reply, offered(listing.await)) });
             }
-            (ThreadRequest::ListServers { reply }, None) => give(reply, offered(Vec::new())),
-            (ThreadRequest::CallTool { invocation, reply }, Some(servers)) => {
+            (ServersRequest::List { reply }, None) => give(reply, offered(Vec::new())),
+            (ServersRequest::ListPrompts { reply }, Some(servers)) => {
+                let listing = servers.prompts();
+                tokio::spawn(async move { give(reply, listing.await) });
+            }
+            (ServersRequest::ListPrompts { reply }, None) => give(reply, Vec::new()),
+            (ServersRequest::CallTool { invocation, reply }, Some(servers)) => {
                 let McpInvocation { server, tool, arguments } = *invocation;
                 let calling = servers.call(server, tool, arguments);
                 tokio::spawn(async move { give(reply, calling.await) });
             }
-            (ThreadRequest::CallTool { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
-            (ThreadRequest::ReadResource { server, uri, reply }, Some(servers)) => {
+            (ServersRequest::CallTool { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
+            (ServersRequest::ReadResource { server, uri, reply }, Some(servers)) => {
                 let reading = servers.read_resource(server, uri);
                 tokio::spawn(async move { give(reply, reading.await) });
             }
-            (ThreadRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
-            // Other requests are not about servers.
-            (_, _) => {}
+            (ServersRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
         }
     }
 

@@ -308,9 +308,7 @@ impl Session {
             ThreadRequest::ClearGoal { reply } => give(reply, self.clear_goal().await),
             ThreadRequest::Goal { reply } => give(reply, self.goals.goal.goal().cloned()),
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
-            request @ (ThreadRequest::ListServers { .. }
-            | ThreadRequest::CallTool { .. }
-            | ThreadRequest::ReadResource { .. }) => self.calls.serve(request),
+            ThreadRequest::Servers(request) => self.calls.serve(request),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {

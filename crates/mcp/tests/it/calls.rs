@@ -160,3 +160,69 @@ async fn resources_are_listed_and_read() {
     let unknown = thread.call("read_mcp_resource", &json!({"server": "t", "uri": "x"})).await.output;
     assert_eq!(unknown, "there is no MCP server `t`");
 }
+
+#[tokio::test]
+async fn a_tool_that_is_allowed_for_good_is_asked_about_again_after_a_change() {
+    let always = || ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment: Vec::new() };
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    let question = thread.asked("mcp__s__write", &json!({})).await;
+    thread.answer(&question, always().into()).await.ended();
+    let world = world.again();
+    let mut thread = world.thread_under(AskForApproval::Never, SandboxPolicy::ReadOnly);
+    assert!(thread.call("mcp__s__write", &json!({})).await.output.contains("written"), "in another run, too");
+    let mut thread = world.thread();
+    thread.settled().await;
+    thread.call("mcp__s__grow", &json!({})).await;
+    while !thread.offered().contains(&"mcp__s__extra".to_owned()) {
+        thread.until("ready").await;
+    }
+    thread.asked("mcp__s__write", &json!({})).await;
+    for other in [
+        config("s", "good", "").replace("env = {", "env = { MORE = '1',"),
+        config("s", "good", "cwd = '/'"),
+        config("s", "good", "tools.write.approval_mode = 'prompt'"),
+    ] {
+        let world = World::new(&config("s", "good", ""));
+        let mut thread = world.thread();
+        let question = thread.asked("mcp__s__write", &json!({})).await;
+        thread.answer(&question, always().into()).await.ended();
+        let world = world.again();
+        world.write(&other);
+        world.thread().asked("mcp__s__write", &json!({})).await;
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_cut_is_kept_as_a_whole() {
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    let long = thread.call("mcp__s__long", &json!({})).await.output;
+    let path = long.rsplit_once("[the whole result is in ").and_then(|(_, rest)| rest.strip_suffix(']'));
+    let path = std::path::PathBuf::from(path.expect("the model is told where it is"));
+    assert!(long.len() < 12_000 && path.starts_with(world.path()), "{long}");
+    while !path.exists() {
+        tokio::task::yield_now().await;
+    }
+    let kept: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("it can be read")).expect("it is JSON");
+    assert_eq!(kept["content"][0]["text"].as_str().map(str::len), Some(50_000));
+    assert!(!thread.call("mcp__s__echo", &json!({"text": "x"})).await.output.contains("whole result"));
+}
+
+#[tokio::test]
+async fn a_flood_costs_nothing_but_itself() {
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    assert!(thread.call("mcp__s__flood", &json!({})).await.output.contains("after the flood"));
+    assert!(thread.call("mcp__s__echo", &json!({"text": "x"})).await.output.contains('x'));
+    assert_eq!(thread.call("mcp__s__nothing", &json!({})).await.output, "unsupported call: mcp__s__nothing");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_roots_is_told_the_folder() {
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    let told = thread.call("mcp__s__roots", &json!({})).await.output;
+    assert!(told.contains(&format!("file://{}", world.path().display())), "{told}");
+}

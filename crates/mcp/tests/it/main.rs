@@ -5,6 +5,7 @@
 mod calls;
 mod http;
 mod oauth;
+mod real_servers;
 mod servers;
 mod world;
 

@@ -205,3 +205,38 @@ async fn a_disabled_server_is_listed_and_not_started() {
     assert_eq!(format!("{:?}", world.all), "McpServers { running: 0, .. }");
     assert!(thread.servers.before_turn().is_none());
 }
+
+#[tokio::test]
+async fn a_reload_starts_servers_again_that_have_failed() {
+    let world = World::new(&config("s", "crash", ""));
+    let thread = world.thread();
+    thread.until("failed").await;
+    world.all.reload().expect("it can be read");
+    thread.until("starting").await;
+    thread.until("failed").await;
+}
+
+#[tokio::test]
+async fn a_server_is_disabled_and_enabled_while_a_thread_runs() {
+    let world = World::new(&config("s", "good", ""));
+    let mut thread = world.thread();
+    thread.until("ready").await;
+    let first = pid(&thread.call("mcp__s__pid", &json!({})).await.output);
+    world.write(&config("s", "good", "enabled = false"));
+    world.all.reload().expect("it can be read");
+    assert!(!thread.offered().contains(&"mcp__s__echo".to_owned()));
+    assert_eq!(thread.settled().await[0].state, ServerState::Disabled);
+    world.write(&config("s", "good", ""));
+    world.all.reload().expect("it can be read");
+    thread.until("ready").await;
+    assert_eq!(first, pid(&thread.call("mcp__s__pid", &json!({})).await.output), "it has not ended yet");
+}
+
+#[tokio::test]
+async fn prompts_of_servers_have_placeholders_for_their_arguments() {
+    let world = World::new(&format!("{}\n{}", config("s", "good", ""), config("dead", "crash", "")));
+    let prompts = soon(world.thread().servers.prompts()).await;
+    let [prompt] = &prompts[..] else { panic!("one has a text: {prompts:?}") };
+    assert_eq!((prompt.name.as_str(), prompt.content.as_str()), ("mcp__s__weather", "The weather in $CITY?"));
+    assert_eq!((prompt.description.as_deref(), prompt.argument_hint.as_deref()), (Some("Asks."), Some("CITY=")));
+}

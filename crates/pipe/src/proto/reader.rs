@@ -217,7 +217,8 @@ impl Reader {
     async fn list_prompts(&self, id: String) -> Result<(), Closed> {
         let prompts = self.user.prompts.clone();
         match blocking(move || prompts.custom()).await {
-            Ok(custom_prompts) => {
+            Ok(mut custom_prompts) => {
+                custom_prompts.extend(self.thread.list_server_prompts().await?);
                 let answer = ListCustomPromptsResponseEvent { custom_prompts };
                 self.answer(id, EventMsg::ListCustomPromptsResponse(answer)).await;
             }

@@ -121,10 +121,14 @@ fn read_answer(answer: &str) -> Answer {
     let Ok(given) = serde_json::from_str::<McpElicitationResponse>(answer) else {
         return read_decision(answer).map_or(Answer::Declined, Answer::Decision);
     };
-    let is_kept = given.meta.as_ref().is_some_and(|meta| meta["persist"] == "session" || meta["persist"] == "always");
-    match given.action {
-        ElicitationDecision::Accept if is_kept => Answer::Decision(ReviewDecision::ApprovedForSession),
-        action => Answer::Given { action, content: given.content },
+    let kept = given.meta.as_ref().and_then(|meta| meta["persist"].as_str());
+    match (given.action, kept) {
+        (ElicitationDecision::Accept, Some("session")) => Answer::Decision(ReviewDecision::ApprovedForSession),
+        (ElicitationDecision::Accept, Some("always")) => {
+            let proposed_execpolicy_amendment = Vec::new();
+            Answer::Decision(ReviewDecision::ApprovedExecpolicyAmendment { proposed_execpolicy_amendment })
+        }
+        (action, _) => Answer::Given { action, content: given.content },
     }
 }
 

@@ -46,3 +46,37 @@ async fn a_turn_goes_on_without_a_server_that_does_not_start() {
     assert_eq!(client.next_notification("turn/completed").await["turn"]["status"], "completed");
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn servers_of_a_thread_are_listed_called_and_read() {
+    let mut client = with_servers(&config("s", "good", ""), &json!([])).await;
+    let thread = start(&mut client).await;
+    let listed = client.ok("mcpServerStatus/list", json!({"threadId": thread})).await;
+    assert_eq!((&listed["data"][0]["name"], &listed["data"][0]["runtimeStatus"]), (&json!("s"), &json!("connected")));
+    assert!(listed["data"][0]["tools"]["echo"].is_object(), "{listed}");
+    let call = json!({"threadId": thread, "server": "s", "tool": "echo", "arguments": {"text": "hi"}});
+    assert_eq!(client.ok("mcpServer/tool/call", call).await["structuredContent"], json!({"text": "hi"}));
+    let read = json!({"threadId": thread, "server": "s", "uri": "memo://note"});
+    assert_eq!(client.ok("mcpServer/resource/read", read).await["contents"][0]["text"], "a note");
+    let (_, message) = client.refused("mcpServerStatus/list", json!({"threadId": "nobody"})).await;
+    assert!(message.starts_with("invalid thread id"), "{message}");
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn an_approval_for_good_is_not_asked_for_again() {
+    let call = json!({"items": [{"call": "mcp__s__write", "args": {"text": "x"}}]});
+    let script = json!([call, text("One."), call, text("Two.")]);
+    let mut client = with_servers(&config("s", "good", ""), &script).await;
+    for turn in 0..2 {
+        let thread = start(&mut client).await;
+        send(&mut client, &thread).await;
+        if turn == 0 {
+            let (id, asked) = client.next_request("mcpServer/elicitation/request").await;
+            assert_eq!(asked["_meta"]["persist"], json!(["session", "always"]));
+            client.respond(id, json!({"result": {"action": "accept", "_meta": {"persist": "always"}}})).await;
+        }
+        assert_eq!(client.next_notification("turn/completed").await["turn"]["status"], "completed");
+    }
+    client.end_unread().await;
+}

@@ -1,5 +1,6 @@
 //! MCP servers: their state and their tools and resources, and calls and reads for clients.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,10 +31,12 @@ serve! {
     }
 }
 
-/// The configured servers, as a thread in the working directory of this program would have them.
-fn configured(connection: &Connection) -> Result<Option<Arc<dyn ThreadServers>>, ErrorObject> {
-    let servers = connection.host.start.servers.as_ref();
-    servers.map(|servers| Ok(servers.open(scope(connection)?))).transpose()
+/// The configured servers, as a thread in this folder would have them, or in the working directory of this program.
+fn configured(connection: &Connection, cwd: Option<PathBuf>) -> Result<Option<Arc<dyn ThreadServers>>, ErrorObject> {
+    let Some(servers) = &connection.host.start.servers else { return Ok(None) };
+    let mut scope = scope(connection)?;
+    scope.cwd = cwd.unwrap_or(scope.cwd);
+    Ok(Some(servers.open(scope)))
 }
 
 fn scope(connection: &Connection) -> Result<ServerScope, ErrorObject> {
@@ -54,7 +57,11 @@ async fn list(
     connection: &Arc<Connection>,
     params: ListMcpServerStatusParams,
 ) -> Result<ListMcpServerStatusResponse, ErrorObject> {
-    let mut servers = match configured(connection)? {
+    let cwd = match &params.thread_id {
+        Some(name) => Some(thread(connection, name)?.started().settings.cwd.clone()),
+        None => None,
+    };
+    let mut servers = match configured(connection, cwd)? {
         Some(servers) => servers.list().await,
         None => Vec::new(),
     };
@@ -138,7 +145,7 @@ async fn read(
     params: McpResourceReadParams,
 ) -> Result<McpResourceReadResponse, ErrorObject> {
     let McpResourceReadParams { thread_id, server, uri } = params;
-    let contents = match (thread_id, configured(connection)?) {
+    let contents = match (thread_id, configured(connection, None)?) {
         (Some(name), _) => thread(connection, &name)?.read_resource(server, uri).await.map_err(failed)?,
         (None, Some(servers)) => servers.read_resource(server, uri).await,
         (None, None) => Err("there are no MCP servers".to_owned()),
