@@ -167,12 +167,12 @@ impl EarlyCall {
     async fn begin(&mut self) -> Vec<Effect> {
         let McpServer { name, startup_timeout, .. } = &*self.config;
         let started = self.server.ready(*startup_timeout).await;
-        let means = |tool: &&Described| match &self.known {
-            Some((known, _)) => tool.name == *known,
-            None => {
-                let safe = names::tool_name(name, &tool.name, &mut std::collections::BTreeSet::new());
-                self.config.offers(&tool.name) && names::means(&self.call.tool, &safe, name, &tool.name)
+        let means = |tool: &&Described| {
+            if let Some((known, _)) = &self.known {
+                return tool.name == *known;
             }
+            let safe = names::tool_name(name, &tool.name, &mut std::collections::BTreeSet::new());
+            self.config.offers(&tool.name) && names::means(&self.call.tool, &safe, name, &tool.name)
         };
         let mut call = match &started {
             Ok(ready) => match ready.tools.iter().find(means) {
