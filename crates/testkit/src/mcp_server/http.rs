@@ -17,6 +17,8 @@ struct Shared {
     server: Mutex<Server>,
     /// Messages for streams, in order.
     pushed: watch::Sender<Vec<Value>>,
+    /// The rest of an answer that broke off, for those who ask for it.
+    rest: Mutex<Vec<Value>>,
     /// The ids of events after which clients have asked for more.
     resumed: Mutex<Vec<String>>,
 }
@@ -54,6 +56,7 @@ pub async fn serve_http(mode: &str) -> HttpServer {
     let shared = Arc::new(Shared {
         server: Mutex::new(Server::new(mode.to_owned())),
         pushed: watch::Sender::default(),
+        rest: Mutex::default(),
         resumed: Mutex::default(),
     });
     let serving = Arc::clone(&shared);
@@ -129,7 +132,7 @@ fn posted(shared: &Shared, request: &RawRequest) -> (u16, &'static str, String) 
     }
     if is_called("cut") {
         // The answer comes to those who ask for what follows the first event.
-        shared.pushed.send_modify(|pushed| pushed.append(&mut answers));
+        lock(&shared.rest).append(&mut answers);
         return (200, "text/event-stream", "id: cut-1\nretry: 100\ndata:\n\n".to_owned());
     }
     match &answers[..] {
@@ -153,6 +156,10 @@ async fn stream(shared: &Shared, mut wire: Wire, request: &RawRequest) -> std::i
         ("/stranger", _) => wire.write(b"event: endpoint\ndata: http://127.0.0.1:1/messages\n\n").await?,
         (_, None) => return wire.write(b"id: own-1\nretry: 100\ndata:\n\n").await,
         (_, Some(id)) => lock(&shared.resumed).push(id.to_owned()),
+    }
+    if header(request, "last-event-id") == Some("cut-1") {
+        let rest: String = lock(&shared.rest).drain(..).map(|message| event(&message)).collect();
+        return wire.write(rest.as_bytes()).await;
     }
     let mut pushed = shared.pushed.subscribe();
     let mut sent = 0;
