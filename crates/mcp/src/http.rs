@@ -184,18 +184,15 @@ async fn send_all(link: Arc<Link>, connection: Weak<Shared>, mut queued: mpsc::R
             }
         }
         let is_request = message.get("method").is_some() && message.get("id").is_some();
-        match message["id"].as_u64().filter(|_| is_request) {
-            Some(id) => {
-                let task = requests.spawn(exchange(Arc::clone(&link), connection.clone(), id, message));
-                lock(&link.open).insert(id, task);
-            }
-            // Nothing depends on the answer to a notification.
-            None => {
-                drop(timeout(NOTIFICATION, link.post(&message)).await);
-                if message["method"] == "notifications/initialized" && lock(&link.legacy).is_none() {
-                    requests.spawn(streams::listen(Arc::clone(&link), connection.clone()));
-                }
-            }
+        if let Some(id) = message["id"].as_u64().filter(|_| is_request) {
+            let task = requests.spawn(exchange(Arc::clone(&link), connection.clone(), id, message));
+            lock(&link.open).insert(id, task);
+            continue;
+        }
+        // Nothing depends on the answer to a notification.
+        drop(timeout(NOTIFICATION, link.post(&message)).await);
+        if message["method"] == "notifications/initialized" && lock(&link.legacy).is_none() {
+            requests.spawn(streams::listen(Arc::clone(&link), connection.clone()));
         }
     }
 }

@@ -401,7 +401,7 @@ async fn subscribe(connection: &Connection, introduction: &Introduction) {
         // The tools may have changed in the meantime.
         connection.tools_changed();
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn list_tools(

@@ -145,14 +145,19 @@ pub(super) async fn begin_legacy(link: &Link, connection: &Weak<Shared>) -> Resu
     *lock(&link.legacy) = Some(url);
     let connection = connection.clone();
     let reading = async move {
-        let pass = |data: &[u8]| match (Connection::upgrade(&connection), rpc::read(data)) {
-            (Some(connection), Some(message)) => connection.receive(message),
-            _ => {}
+        let pass = |data: &[u8]| {
+            if let (Some(connection), Some(message)) = (Connection::upgrade(&connection), rpc::read(data)) {
+                connection.receive(message);
+            }
         };
-        rest.iter().for_each(|event| pass(&event.data));
+        for event in &rest {
+            pass(&event.data);
+        }
         while let Some(Ok(chunk)) = body.next().await {
             let Ok(events) = reader.take(&chunk) else { break };
-            events.iter().for_each(|event| pass(&event.data));
+            for event in &events {
+                pass(&event.data);
+            }
         }
         if let Some(connection) = Connection::upgrade(&connection) {
             connection.end(": its stream has ended");

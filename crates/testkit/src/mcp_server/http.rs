@@ -138,7 +138,7 @@ fn posted(shared: &Shared, request: &RawRequest) -> (u16, &'static str, String) 
     match &answers[..] {
         [] => (202, "text/plain", String::new()),
         [answer] => (200, "application/json", answer.to_string()),
-        many => (200, "text/event-stream", many.iter().map(|answer| event(answer)).collect()),
+        many => (200, "text/event-stream", many.iter().map(event).collect()),
     }
 }
 
