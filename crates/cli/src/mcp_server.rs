@@ -71,7 +71,7 @@ fn serve_http(shared: &Shared, args: &McpServerArgs, address: &Address) -> anyho
         // Signals first: a process that reads that the server listens may already send one.
         let mut signal = signals::stop()?;
         let listener = listen::bind_one(address, options).await?;
-        console::note(&format!("listening on {}/mcp", listener.address()));
+        console::note(format_args!("listening on {}/mcp", listener.address()));
         memory::let_go_of_start();
         let user_agent = user_agent(&start.originator, start.config.env());
         let server = mcp::HttpServer::new(mcp::Server { threads: Arc::clone(&start.threads), user_agent });

@@ -71,7 +71,7 @@ fn context() -> Value {
 /// The variables of this process, and the secret of the context.
 fn env() -> Env {
     let secret = context()["client_secret"].as_str().unwrap_or_default().to_owned();
-    Env::from_iter(std::env::vars().chain([("CONFORMANCE_SECRET".to_owned(), secret)]))
+    std::env::vars().chain([("CONFORMANCE_SECRET".to_owned(), secret)]).collect()
 }
 
 fn config(url: &str) -> String {

@@ -90,8 +90,8 @@ fn times(config: &Config, server: &McpServer) -> Times {
 fn list(config: &Config, home: &Home, env: &Env, is_json: bool) -> anyhow::Result<()> {
     let servers = load(config, env);
     let configs: Vec<McpServer> = servers.iter().map(|listed| listed.server.clone()).collect();
-    let states = logins::states(config, home, env, &configs)?;
-    let servers: Vec<_> = servers.into_iter().zip(states).collect();
+    let logins = logins::states(config, home, env, &configs)?;
+    let servers: Vec<_> = servers.into_iter().zip(logins).collect();
     let mut out = console::out();
     if is_json {
         let listed: Vec<Value> = servers.iter().map(|(listed, auth)| for_programs(listed, *auth)).collect();

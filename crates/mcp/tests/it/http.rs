@@ -65,8 +65,7 @@ async fn an_unreachable_url_is_reported() {
 #[tokio::test]
 async fn the_certificate_authority_of_the_user_is_trusted() {
     let server = serve_http("good").await;
-    let url = &server.url;
-    let front = TlsFront::of(&url);
+    let front = TlsFront::of(&server.url);
     let table = table(&format!("{}/mcp", front.url()));
     let trusting = Env::from_iter([("CODEX_CA_CERTIFICATE", tls_file("ca.pem"))]);
     let mut thread = World::with(&table, trusting).thread();
