@@ -12,7 +12,7 @@ use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 
-/// How long a handler may take, unless it is told otherwise.
+/// The default time limit of a handler.
 pub const DEADLINE: Duration = Duration::from_secs(10 * 60);
 /// JSON-RPC: there is no such method.
 const NO_METHOD: i64 = -32601;
@@ -140,7 +140,7 @@ impl Kind {
     }
 }
 
-/// A decision in the words of the question's dialect.
+/// A decision in the spelling of the question's dialect.
 pub fn encode(method: &str, decision: Decision) -> Result<Value, ErrorObject> {
     if let Decision::Result(result) = decision {
         return Ok(result);

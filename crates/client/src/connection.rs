@@ -42,7 +42,7 @@ pub struct Options {
     pub version: String,
     /// Whether the server may use parts of the protocol that may still change.
     pub experimental: bool,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub deadline: Duration,
 }
 

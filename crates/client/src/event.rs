@@ -3,7 +3,7 @@
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
 
-/// Members of an item, in the words of the second dialect: `type`, `id`, and those of its kind.
+/// Members of an item, in the form of v2: `type`, `id`, and those of its kind.
 pub type Members = Map<String, Value>;
 
 /// An event.

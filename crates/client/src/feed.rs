@@ -15,7 +15,7 @@ use crate::transcript::Message;
 const DELTA_BYTES: usize = 4 * 1024 * 1024;
 /// The most events that wait; further ones of no thread are left out.
 const MOST_EVENTS: usize = 10_000;
-/// How far back a delta looks for one of its item.
+/// The number of queued events that are searched for an earlier delta of the same item.
 const LOOK_BACK: usize = 32;
 
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::connection::{Client, Options, connect};
 use crate::error::ConnectError;
 use crate::feed::Events;
 
-/// How long a server may take to end after its input has.
+/// The time limit for a server to end after its input has ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest line of standard error that is passed on as one.
 const STDERR_LINE_BYTES: u64 = 64 * 1024;

@@ -32,7 +32,7 @@ pub(super) fn index(params: &Value, names: &[&str]) -> usize {
     usize::try_from(index).unwrap_or_default()
 }
 
-/// The plan of a turn, with its steps in the words of the second dialect.
+/// The plan of a turn, with its steps in the form of v2.
 pub(super) fn plan(thread: String, turn: String, params: &Value) -> Option<Event> {
     let steps = params.get("plan")?.as_array()?.iter().map(|step| {
         let status = match text(step, &["status"]).unwrap_or("pending") {

@@ -62,7 +62,7 @@ fn turn(kind: &str, (thread, turn): Place, message: &Value, params: &Value) -> O
     })
 }
 
-/// The tokens of a thread in the words of the second dialect.
+/// The tokens of a thread in the form of v2.
 fn usage(thread: String, message: &Value) -> Option<Event> {
     let info = message.get("info")?;
     let counts = |names: [&str; 2]| {

@@ -386,7 +386,7 @@ pub enum InputItem {
     },
 }
 
-/// Writes the input of a user in the words of this dialect.
+/// Writes the input of a user in the spelling of this dialect.
 pub(crate) fn camel_input<S: serde::Serializer>(input: &[UserInput], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(input.iter().map(InputItem::from))
 }

@@ -199,7 +199,7 @@ pub struct ApprovalResponse {
     pub decision: ReviewDecision,
 }
 
-/// Writes a decision in the words of this dialect.
+/// Writes a decision in the spelling of this dialect.
 fn camel_decision<S: serde::Serializer>(decision: &ReviewDecision, serializer: S) -> Result<S::Ok, S::Error> {
     let camel = match decision {
         ReviewDecision::Approved => ApprovalDecision::Accept,
