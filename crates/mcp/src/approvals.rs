@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::private_file;
 
-/// How many approvals are kept; older ones are asked about again.
+/// The most approvals that are kept; older ones are asked about again.
 const MOST_KEPT: usize = 1_000;
 /// The longest file.
 const MOST_BYTES: u64 = 256 * 1024;

@@ -30,9 +30,9 @@ use crate::{names, prompts, result, session};
 
 /// The time that the first request of a thread waits for servers that are starting.
 const GRACE: Duration = Duration::from_millis(240);
-/// How long a list of resources or prompts may take.
+/// The deadline for a list of resources or prompts.
 pub(crate) const LISTS: Duration = Duration::from_secs(5);
-/// How many events wait for the thread.
+/// The most events that wait for the thread.
 const EVENTS: usize = 64;
 
 /// The servers of one thread.

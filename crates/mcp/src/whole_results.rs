@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::{names, private_file};
 
-/// How many results are kept.
+/// The number of results that are kept.
 const MOST_FILES: usize = 32;
-/// How many letters of the digest name a file.
+/// The number of letters of the digest that name a file.
 const NAME: usize = 16;
 
 /// Keeps a result in the background, and returns the path of its file. It needs a runtime.

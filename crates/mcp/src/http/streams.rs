@@ -15,13 +15,13 @@ use crate::connection::{Connection, Shared};
 use crate::event_stream::EventReader;
 use crate::rpc;
 
-/// How long the head of a stream is waited for.
+/// The deadline for the head of a stream.
 const HEAD: Duration = Duration::from_secs(30);
 /// The wait before a stream is asked for again, unless the server says one, and its bounds.
 const RETRY: Duration = Duration::from_secs(1);
 const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
-/// How often a stream may break off or be refused without an event in between.
+/// The number of times that a stream may break off or be refused without an event in between.
 const MOST_FAILURES: u32 = 5;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
