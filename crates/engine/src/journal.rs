@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use codex_log::encode::{encode, encode_mark};
 use codex_log::replay_buffer::ReplayBuffer;
-use codex_log::store::{Commit, LogWriter, StoreError, StoreErrorKind};
+use codex_log::store::{Commit, LogWriter, Pending, StoreError, StoreErrorKind};
 use codex_log::{Body, Class, Event, Item, LogId, MOST_WITHOUT_LINE, Outcome, Seq, TurnId};
 use codex_thread::{Feed, FeedWriter, feed};
 use codex_wire::ids::ThreadId;
@@ -23,6 +23,8 @@ pub(crate) struct Journal {
     thread: ThreadId,
     log: LogId,
     writer: Box<dyn LogWriter>,
+    /// Completes when another process may take the thread over.
+    revoked: Option<Pending<String>>,
     /// Events that wait for the write of their lines. They are numbered when they are published; until then, an event
     /// with lines has the offset at which its lines would end.
     waiting: Vec<Event>,
@@ -46,10 +48,12 @@ impl Journal {
     pub(crate) fn new(thread: ThreadId, writer: Box<dyn LogWriter>) -> Self {
         let incarnation = if writer.is_kept() { thread } else { ThreadId::fresh() };
         let recent = ReplayBuffer::at(writer.position());
+        let revoked = writer.revoked();
         Self {
             thread,
             log: LogId::new(incarnation, ThreadId::fresh()),
             writer,
+            revoked,
             waiting: Vec::new(),
             shift: 0,
             failed: None,
@@ -69,6 +73,16 @@ impl Journal {
     /// Keeps this many bytes of the events that were published last.
     pub(crate) fn keep_recent(&mut self, bytes: usize) {
         self.recent.keep(bytes);
+    }
+
+    /// Whether another process can take the thread over while it is loaded.
+    pub(crate) fn is_revocable(&self) -> bool {
+        self.revoked.is_some()
+    }
+
+    /// Waits until another process may take the thread over, and returns the reason. Cancelling it loses nothing.
+    pub(crate) async fn revoked(&mut self) -> String {
+        revoked(&mut self.revoked).await
     }
 
     /// Whether the thread is not saved.
@@ -157,14 +171,24 @@ impl Journal {
         self.drafting.broken_off()
     }
 
-    /// Whether drafts should be written before their items are complete.
-    pub(crate) fn has_draft(&self) -> bool {
-        self.drafting.has_unsaved() && self.writer.is_kept()
+    /// Whether there is something that [`Journal::alarm`] waits for.
+    pub(crate) fn has_alarm(&self) -> bool {
+        self.has_draft() || self.is_revocable()
     }
 
-    /// Waits until it is time to write drafts. Cancelling it loses nothing.
-    pub(crate) async fn draft_due(&mut self) {
-        self.drafting.due().await;
+    /// Waits until it is time to write drafts, or another process may take the thread over. Cancelling it loses nothing.
+    pub(crate) async fn alarm(&mut self) -> Alarm {
+        let has_draft = self.has_draft();
+        tokio::select! {
+            biased;
+            reason = revoked(&mut self.revoked) => Alarm::Revoked(reason),
+            () = self.drafting.due(), if has_draft => Alarm::DraftDue,
+        }
+    }
+
+    /// Whether drafts should be written before their items are complete.
+    fn has_draft(&self) -> bool {
+        self.drafting.has_unsaved() && self.writer.is_kept()
     }
 
     /// Writes the drafts.
@@ -204,11 +228,11 @@ impl Journal {
     ///
     /// # Errors
     /// If they could not be written. The results of the turn are not published then.
-    pub(crate) fn publish(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn publish(&mut self) -> Result<(), StoreError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        let written = self.write();
+        let written = self.write().await;
         let is_in_file = written.is_ok();
         self.settle(written, is_in_file)
     }
@@ -225,17 +249,22 @@ impl Journal {
             }
             // The task is cut off only when the program ends, and then nothing waits for the result.
             Commit::Sync(sync) => (tokio::task::spawn_blocking(sync).await.unwrap_or(Ok(())), true),
+            Commit::Later(written) => {
+                let written = written.await;
+                let is_in_file = written.is_ok();
+                (written, is_in_file)
+            }
         };
         self.settle(saved, is_in_file)
     }
 
     /// Publishes pending events and saves unsaved ones, for the last time.
-    pub(crate) fn close(&mut self) {
-        let published = self.publish();
+    pub(crate) async fn close(&mut self) {
+        let published = self.publish().await;
         if published.is_ok() && !self.unsaved.is_empty() {
             self.append_unsaved();
             // There is no subscriber left to notify.
-            let _ = self.write();
+            let _ = self.write().await;
         }
     }
 
@@ -244,11 +273,12 @@ impl Journal {
         self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
     }
 
-    fn write(&mut self) -> Result<(), StoreError> {
+    async fn write(&mut self) -> Result<(), StoreError> {
         match self.commit(false) {
             Commit::Done(written) => written,
             // The write succeeded; durability was not requested.
             Commit::Sync(_) => Ok(()),
+            Commit::Later(written) => written.await,
         }
     }
 
@@ -325,6 +355,25 @@ impl Journal {
     }
 }
 
+/// A reason to interrupt the wait for other work.
+pub(crate) enum Alarm {
+    /// Drafts should be written before their items are complete.
+    DraftDue,
+    /// Another process may take the thread over, and why.
+    Revoked(String),
+}
+
+async fn revoked(by_others: &mut Option<Pending<String>>) -> String {
+    match by_others {
+        Some(waiting) => {
+            let reason = waiting.await;
+            *by_others = None;
+            reason
+        }
+        None => std::future::pending().await,
+    }
+}
+
 /// Whether an event reports work of a turn, which may only be published if it was saved. The start and the failure of a
 /// turn are published anyway.
 fn is_done(body: &Body) -> bool {
@@ -354,12 +403,12 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn closed_feeds_are_removed_without_an_event() {
+    #[tokio::test]
+    async fn closed_feeds_are_removed_without_an_event() {
         let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.keep_recent(1000);
         journal.append(None, Body::Warning { message: String::new() });
-        journal.publish().expect("it lives in memory");
+        journal.publish().await.expect("it lives in memory");
         let stayer = journal.subscribe();
         for _ in 0..1000 {
             drop(journal.subscribe());
@@ -370,30 +419,30 @@ mod tests {
         assert_eq!(journal.listeners(), 0);
     }
 
-    #[test]
-    fn events_without_lines_are_counted_until_a_mark_has_to_come() {
+    #[tokio::test]
+    async fn events_without_lines_are_counted_until_a_mark_has_to_come() {
         let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         let mut last = journal.last();
         for _ in 0..=MOST_WITHOUT_LINE {
             journal.append(None, Body::Warning { message: String::new() });
-            journal.publish().expect("nothing is kept");
+            journal.publish().await.expect("nothing is kept");
             assert!(journal.last() > last, "numbers grow");
             last = journal.last();
         }
         assert!(last.position() > 0 && last.count() == 0, "a line has come: {last:?}");
         journal.append(None, Body::Warning { message: String::new() });
-        journal.publish().expect("nothing is kept");
+        journal.publish().await.expect("nothing is kept");
         assert_eq!(journal.last(), last.next());
     }
 
-    #[test]
-    fn an_event_with_lines_has_the_number_of_its_place() {
+    #[tokio::test]
+    async fn an_event_with_lines_has_the_number_of_its_place() {
         let mut journal = Journal::new(ThreadId::fresh(), Box::new(UnsavedWriter::default()));
         journal.append(None, Body::TurnStarted { context_window: None });
         journal.append(None, Body::Warning { message: String::new() });
         journal.append(None, Body::GoalCleared);
         let mut feed = journal.subscribe();
-        journal.publish().expect("nothing is kept");
+        journal.publish().await.expect("nothing is kept");
         let seqs: Vec<_> = std::iter::from_fn(|| feed.try_next()).map(|event| event.seq).collect();
         assert_eq!(seqs[1], seqs[0].next());
         assert_eq!(seqs[2], Seq::at(journal.writer.position()));

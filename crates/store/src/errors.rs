@@ -36,6 +36,7 @@ impl From<ForkError> for StoreError {
         match error {
             ForkError::Read(error) => error.into(),
             ForkError::Write(error) => error.into(),
+            ForkError::Store(error) => error,
         }
     }
 }
@@ -48,6 +49,9 @@ impl From<PlaceError> for StoreError {
 
 impl From<MetadataError> for StoreError {
     fn from(error: MetadataError) -> Self {
+        if let MetadataError::Store(error) = error {
+            return error;
+        }
         let kind = if error.is_mistake() { StoreErrorKind::Refused } else { StoreErrorKind::Metadata };
         Self::new(kind, error)
     }

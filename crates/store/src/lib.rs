@@ -21,12 +21,17 @@ mod rollout_file;
 mod thread_metadata;
 mod threads;
 
-pub use export::{ExportError, ImportError, MarkdownReader, export_bundle, export_markdown};
+pub use export::{
+    BundleReader, BundleWriter, ExportError, ImportError, MarkdownReader, export_bundle, export_markdown,
+};
 pub use file_store::FileStore;
 pub use holder::Holder;
-pub use index::{IndexError, StoredThreadError, ThreadIndex};
+pub use index::{IndexError, StoredThreadError, TextReader, ThreadIndex};
 pub use prompt_file::{PromptFile, PromptHistoryError};
-pub use rollout::{ForkError, ReadError, RolloutLines, count_turns, fork, history_after_answer, read_history};
+pub use rollout::{
+    Base, ForkError, HistoryReader, Mark, MarkedLine, MarkedLines, MetaReader, ReadError, RolloutLines, count_turns,
+    ends_with_answer, find_base, fork, fork_end, history_after_answer, read_history,
+};
 pub use rollout_file::{RolloutError, RolloutFile};
-pub use thread_metadata::{MetadataError, MetadataFolder};
-pub use threads::{PlaceError, ThreadFile, check_path};
+pub use thread_metadata::{Document, Documents, MetadataError, MetadataFolder, Sections, StoredMetadata};
+pub use threads::{PlaceError, SummaryReader, ThreadFile, check_path};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use codex_log::store::{Appearance, ListQuery, ReadMark, RepositoryChange, SectionFilter, SortKey};
 use codex_log::{ReadState, Unread};
-use codex_store::{IndexError, MetadataError, MetadataFolder, ThreadIndex};
+use codex_store::{IndexError, MetadataError, StoredMetadata, ThreadIndex};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 use serde_json::{Value, json};
@@ -66,11 +66,11 @@ fn repository_information_is_changed_and_survives_the_index() {
 #[test]
 fn the_first_turn_that_was_not_read_stays_the_first() {
     let home = tempfile::tempdir().unwrap();
-    let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
+    let (metadata, thread) = (StoredMetadata::of(home.path()), ThreadId::fresh());
     let untouched = metadata.read_state(thread);
     assert_eq!(untouched, ReadState::default());
     let one = metadata.turn_ended(thread, "1").unwrap();
-    let two = MetadataFolder::of(home.path()).turn_ended(thread, "2").unwrap();
+    let two = StoredMetadata::of(home.path()).turn_ended(thread, "2").unwrap();
     assert_eq!((&one.first_unread, &two.first_unread), (&Some(Unread::Turn("1".to_owned())), &one.first_unread));
     assert!(one.revision != two.revision && one.revision != untouched.revision);
     assert_eq!(metadata.read_state(thread), two);
@@ -80,7 +80,7 @@ fn the_first_turn_that_was_not_read_stays_the_first() {
 #[test]
 fn nobody_marks_what_they_have_not_seen() {
     let home = tempfile::tempdir().unwrap();
-    let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
+    let (metadata, thread) = (StoredMetadata::of(home.path()), ThreadId::fresh());
     let seen = metadata.turn_ended(thread, "1").unwrap();
     let unseen = metadata.turn_ended(thread, "2").unwrap();
     let error = metadata.mark(thread, &seen.revision, ReadMark::Read).unwrap_err();
@@ -97,7 +97,7 @@ fn nobody_marks_what_they_have_not_seen() {
 #[test]
 fn rolled_back_turns_need_not_be_read() {
     let home = tempfile::tempdir().unwrap();
-    let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
+    let (metadata, thread) = (StoredMetadata::of(home.path()), ThreadId::fresh());
     assert_eq!(metadata.turns_left(thread, &[]).unwrap(), None);
     metadata.turn_ended(thread, "2").unwrap();
     assert_eq!(metadata.turns_left(thread, &["1", "2"]).unwrap(), None);
@@ -109,7 +109,7 @@ fn rolled_back_turns_need_not_be_read() {
 #[test]
 fn a_thread_has_one_attachment_of_a_type_and_a_key() {
     let home = tempfile::tempdir().unwrap();
-    let (metadata, one, two) = (MetadataFolder::of(home.path()), ThreadId::fresh(), ThreadId::fresh());
+    let (metadata, one, two) = (StoredMetadata::of(home.path()), ThreadId::fresh(), ThreadId::fresh());
     assert!(metadata.attachments(one).unwrap().is_empty());
     assert!(metadata.attached_to("ticket", "7").unwrap().is_empty());
     let (first, is_new) = metadata.attach(one, "ticket", "7", json!({"url": "u"})).unwrap();
@@ -128,7 +128,7 @@ fn a_thread_has_one_attachment_of_a_type_and_a_key() {
 #[test]
 fn attachments_are_bounded() {
     let home = tempfile::tempdir().unwrap();
-    let (metadata, thread) = (MetadataFolder::of(home.path()), ThreadId::fresh());
+    let (metadata, thread) = (StoredMetadata::of(home.path()), ThreadId::fresh());
     let refused = |kind: &str, key: &str, payload| metadata.attach(thread, kind, key, payload).unwrap_err().to_string();
     assert_eq!(refused(" ", "k", json!(1)), "attachmentType must not be empty");
     assert_eq!(refused("t", "", json!(1)), "identityKey must not be empty");
@@ -158,7 +158,7 @@ fn two_writers_attach_concurrently() {
     let thread = ThreadId::fresh();
     std::thread::scope(|scope| {
         for writer in ["a", "b"] {
-            let metadata = MetadataFolder::of(home.path());
+            let metadata = StoredMetadata::of(home.path());
             scope.spawn(move || {
                 for number in 0..20 {
                     metadata.attach(thread, writer, &number.to_string(), json!(number)).unwrap();
@@ -166,13 +166,13 @@ fn two_writers_attach_concurrently() {
             });
         }
     });
-    assert_eq!(MetadataFolder::of(home.path()).attachments(thread).unwrap().len(), 40);
+    assert_eq!(StoredMetadata::of(home.path()).attachments(thread).unwrap().len(), 40);
 }
 
 #[test]
 fn sections_are_made_changed_and_taken_away() {
     let home = tempfile::tempdir().unwrap();
-    let metadata = MetadataFolder::of(home.path());
+    let metadata = StoredMetadata::of(home.path());
     assert!(metadata.sections().unwrap().is_empty());
     let red = Appearance { color: Some("red".to_owned()), icon: None };
     let one = metadata.create_section("One".to_owned(), Some(red.clone())).unwrap();

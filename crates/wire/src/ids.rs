@@ -23,6 +23,18 @@ impl ThreadId {
     }
 }
 
+impl From<Uuid> for ThreadId {
+    fn from(id: Uuid) -> Self {
+        Self(id)
+    }
+}
+
+impl From<ThreadId> for Uuid {
+    fn from(thread: ThreadId) -> Self {
+        thread.0
+    }
+}
+
 impl std::fmt::Display for ThreadId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)

@@ -24,8 +24,13 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// The thread with this id.
+    /// The thread with this id. One that has ended by itself has to be loaded again.
     pub(super) fn get(&self, id: ThreadId) -> Option<Thread> {
+        self.entry(id).filter(|thread| !thread.has_ended())
+    }
+
+    /// The thread with this id, even if it has ended.
+    fn entry(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).get(&id).cloned()
     }
 
@@ -54,7 +59,7 @@ impl Loaded {
 
     /// Whether a thread could be unloaded: it has no subscriber, and is idle or only asks a person.
     pub(super) async fn is_idle(&self, id: ThreadId, questions: OpenQuestions) -> bool {
-        let Some(thread) = self.get(id) else { return false };
+        let Some(thread) = self.entry(id) else { return false };
         // A thread that has ended by itself is idle, and one that is too busy to answer is not.
         matches!(timeout(PATIENCE, thread.is_retirable(questions)).await, Ok(Ok(true) | Err(_)))
     }
@@ -63,7 +68,7 @@ impl Loaded {
     pub(super) async fn unload(&self, id: ThreadId, questions: OpenQuestions) -> bool {
         // A client that resumes it in the meantime waits, and then reads it from disk.
         let _turn = self.turn_to_open(id).await;
-        let Some(thread) = self.get(id) else { return false };
+        let Some(thread) = self.entry(id) else { return false };
         let is_gone = thread.retire(questions).await != Ok(false);
         if is_gone {
             self.remove(id);

@@ -39,7 +39,7 @@ use self::profile::Profile;
 use self::running::RunningTurn;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
-use crate::journal::Journal;
+use crate::journal::{Alarm, Journal};
 use crate::open_error::OpenError;
 use crate::prepared_thread::{PreparedThread, ResumedWork, interrupted, told_under};
 use crate::resume::UnfinishedCalls;
@@ -78,8 +78,7 @@ enum Wake {
     Server(Body),
     /// The wait for servers is over, or has failed.
     ToolsReady(Option<Outcome>),
-    /// It is time to write drafts.
-    DraftDue,
+    Alarm(Alarm),
     /// No turn is running, no request is pending, and the goal is not reached.
     Idle,
 }
@@ -201,7 +200,11 @@ impl Session {
                 Wake::Server(body) => self.tell_of_server(body).await,
                 Wake::ToolsReady(None) => Box::pin(self.perform(vec![Effect::AskModel])).await,
                 Wake::ToolsReady(Some(failed)) => Box::pin(self.stop_with(failed)).await,
-                Wake::DraftDue => self.journal.write_draft(),
+                Wake::Alarm(Alarm::DraftDue) => self.journal.write_draft(),
+                Wake::Alarm(Alarm::Revoked(reason)) => {
+                    Box::pin(self.stop_with(running::revoked(reason))).await;
+                    break;
+                }
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
                     self.expect_no_answers();
                     closing.push(reply);
@@ -229,7 +232,7 @@ impl Session {
         for body in self.calls.lifecycle.end_thread() {
             self.emit(body);
         }
-        self.journal.close();
+        self.journal.close().await;
         // The feeds end before the reply, so the requester can read everything that was published.
         drop(self);
         for reply in closing {
@@ -246,7 +249,7 @@ impl Session {
             Some(turn) => tokio::select! {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
-                () = self.journal.draft_due(), if self.journal.has_draft() => Wake::DraftDue,
+                alarm = self.journal.alarm(), if self.journal.has_alarm() => Wake::Alarm(alarm),
                 arrived = turn.work.next() => Wake::Arrived(arrived),
                 failed = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady(failed),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
@@ -261,6 +264,7 @@ impl Session {
             None => tokio::select! {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
+                reason = self.journal.revoked(), if self.journal.is_revocable() => Wake::Alarm(Alarm::Revoked(reason)),
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },
         }

@@ -59,7 +59,7 @@ impl Session {
                 Effect::WaitForLimit(limit) => self.wait_for_limit(limit),
                 Effect::Run(call) => {
                     // Nothing is run that could not be recorded in the file.
-                    if let Some(outcome) = unsaved(self.journal.publish()) {
+                    if let Some(outcome) = unsaved(self.journal.publish().await) {
                         return Box::pin(self.stop_with(outcome)).await;
                     }
                     for input in self.run_call(call) {
@@ -262,7 +262,7 @@ impl Session {
 
     /// Saves and publishes the appended events. A turn that cannot be saved fails.
     pub(super) async fn publish(&mut self) {
-        if let Some(outcome) = unsaved(self.journal.publish()) {
+        if let Some(outcome) = unsaved(self.journal.publish().await) {
             Box::pin(self.stop_with(outcome)).await;
         }
     }

@@ -115,6 +115,11 @@ pub(super) fn unsaved(saved: Result<(), StoreError>) -> Option<Outcome> {
     Some(Outcome::Failed(Failure { message, hint: None, info: CodexErrorInfo::Other }))
 }
 
+/// The end of a turn whose thread another process may take over.
+pub(super) fn revoked(reason: String) -> Outcome {
+    Outcome::Failed(Failure { message: reason, hint: None, info: CodexErrorInfo::Other })
+}
+
 /// The outcome of a turn without a server that it needs.
 fn missing(ready: Result<(), String>) -> Option<Outcome> {
     let message = ready.err()?;

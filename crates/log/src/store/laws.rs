@@ -4,12 +4,15 @@
 #![expect(clippy::expect_used, reason = "a law that is broken ends the test where it stands")]
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use serde_json::{Value, json};
 
-use super::{Commit, Entry, ListQuery, LogWriter, Opened, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
+use super::{Commit, Entry, ListQuery, LogWriter, Opened, Pending, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
 use crate::draft::Drafts;
 use crate::encode::LineSink;
 use crate::history::ForkPoint;
@@ -61,6 +64,28 @@ fn commit(writer: &mut dyn LogWriter, durably: bool) {
     match writer.commit(durably) {
         Commit::Done(done) => done.expect("what was appended can be written"),
         Commit::Sync(sync) => sync().expect("what was written can be made durable"),
+        Commit::Later(written) => wait_for(written).expect("what was appended can be written"),
+    }
+}
+
+/// Wakes the thread that waits for a commit.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a commit on this thread.
+#[must_use]
+pub fn wait_for<T>(mut pending: Pending<T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match pending.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => thread::park(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::pin::Pin;
 
 use chrono::{DateTime, SecondsFormat};
 use codex_wire::conversation_item::ItemOrigin;
@@ -12,6 +13,9 @@ use crate::encode::LineSink;
 
 /// Writes the payload of a line.
 pub type Payload<'a> = &'a mut dyn FnMut(&mut dyn Write) -> serde_json::Result<()>;
+
+/// A future that owns everything it needs.
+pub type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Appends to the log of a thread. A thread has at most one writer at a time.
 ///
@@ -28,7 +32,8 @@ pub trait LogWriter: fmt::Debug + Send {
     /// The length of the log in bytes, including waiting lines.
     fn position(&self) -> u64;
 
-    /// Writes the waiting lines. To survive the death of the machine, a further step may be needed.
+    /// Writes the waiting lines. To survive the death of the machine, a further step may be needed. No other method may
+    /// be called before the steps of a commit are complete.
     fn commit(&mut self, durably: bool) -> Commit;
 
     /// Appends draft lines to the file next to the log, without waiting for them; a store may leave them out.
@@ -39,6 +44,12 @@ pub trait LogWriter: fmt::Debug + Send {
 
     /// A warning about the log, such as that another process has written to it. It is returned once.
     fn take_warning(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Completes with the reason when this process may no longer write the thread, because another one may take it over.
+    /// `None` if that cannot happen.
+    fn revoked(&self) -> Option<Pending<String>> {
         None
     }
 
@@ -57,6 +68,9 @@ pub enum Commit {
     Done(Result<(), StoreError>),
     /// The lines are written, and survive the death of the machine once this function has returned. It blocks.
     Sync(Box<dyn FnOnce() -> Result<(), StoreError> + Send>),
+    /// The lines are on their way. Once this future has completed, they survive the death of the machine, or the commit
+    /// has failed.
+    Later(Pending<Result<(), StoreError>>),
 }
 
 impl fmt::Debug for Commit {
@@ -64,6 +78,7 @@ impl fmt::Debug for Commit {
         match self {
             Self::Done(result) => f.debug_tuple("Done").field(result).finish(),
             Self::Sync(_) => f.write_str("Sync"),
+            Self::Later(_) => f.write_str("Later"),
         }
     }
 }

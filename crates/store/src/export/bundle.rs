@@ -37,35 +37,69 @@ pub(super) struct Manifest {
 pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?Sized)) -> Result<(), ExportError> {
     let file_name = path.file_name().and_then(|name| name.to_str()).and_then(RolloutName::parse);
     let file_name = file_name.ok_or_else(|| ExportError::NotAThread { path: path.to_owned() })?;
-    let (mut lines, mut bytes, mut end) = (0, 0, 0);
+    let mut bundle = BundleWriter::default();
     let mut rollout = RolloutLines::open(path)?;
     while let Some(entry) = rollout.next_entry()? {
-        if let Entry::Line(line) = entry {
-            lines += 1;
-            bytes += line.text.len() as u64 + 1;
-            end = line.range.end;
-        }
+        bundle.count(&entry);
     }
-    let manifest = Manifest {
-        kind: BUNDLE.to_owned(),
-        version: VERSION,
-        thread: file_name.id,
-        file_time: file_name.time.to_owned(),
-        name: name.map(str::to_owned),
-        lines,
-        bytes,
-    };
-    serde_json::to_writer(&mut *out, &manifest).map_err(std::io::Error::from)?;
-    out.write_all(b"\n")?;
+    bundle.begin(file_name.id, file_name.time, name, out)?;
     rollout.rewind()?;
     while let Some(entry) = rollout.next_entry()? {
-        let Entry::Line(line) = entry else { continue };
-        // Lines written since the count are not part of it.
-        if line.range.end > end {
+        if !bundle.write(&entry, out)? {
             break;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// Writes a bundle in two passes over the lines of a thread.
+#[derive(Debug, Default)]
+pub struct BundleWriter {
+    lines: u64,
+    bytes: u64,
+    /// The end of the last counted line.
+    end: u64,
+}
+
+impl BundleWriter {
+    /// Takes a line in the first pass.
+    pub fn count(&mut self, entry: &Entry<'_>) {
+        if let Entry::Line(line) = entry {
+            self.lines += 1;
+            self.bytes += line.text.len() as u64 + 1;
+            self.end = line.range.end;
+        }
+    }
+
+    /// Writes the manifest, between the passes.
+    pub fn begin(
+        &self,
+        thread: ThreadId,
+        file_time: &str,
+        name: Option<&str>,
+        out: &mut (impl Write + ?Sized),
+    ) -> std::io::Result<()> {
+        let manifest = Manifest {
+            kind: BUNDLE.to_owned(),
+            version: VERSION,
+            thread,
+            file_time: file_time.to_owned(),
+            name: name.map(str::to_owned),
+            lines: self.lines,
+            bytes: self.bytes,
+        };
+        serde_json::to_writer(&mut *out, &manifest)?;
+        out.write_all(b"\n")
+    }
+
+    /// Writes a line in the second pass. False if it was written since the first one, and is not part of the bundle.
+    pub fn write(&self, entry: &Entry<'_>, out: &mut (impl Write + ?Sized)) -> std::io::Result<bool> {
+        let Entry::Line(line) = entry else { return Ok(true) };
+        if line.range.end > self.end {
+            return Ok(false);
         }
         out.write_all(line.text.as_bytes())?;
         out.write_all(b"\n")?;
+        Ok(true)
     }
-    Ok(out.flush()?)
 }

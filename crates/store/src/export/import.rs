@@ -56,7 +56,7 @@ pub enum ImportError {
 impl ThreadIndex {
     /// Imports a bundle. If the thread exists already, the new one is a fork of it with a new id.
     pub fn import(&self, bundle: &mut (impl BufRead + ?Sized)) -> Result<Imported, ImportError> {
-        let manifest = read_manifest(bundle)?;
+        let manifest = BundleReader::open(bundle)?.manifest;
         let known = self.find(manifest.thread)?.is_some();
         let id = if known { ThreadId::fresh() } else { manifest.thread };
         let name = format!("rollout-{}-{id}.jsonl", manifest.file_time);
@@ -66,7 +66,9 @@ impl ThreadIndex {
         // Until it is complete, it has a name that no list shows.
         let part = path.with_extension("part");
         let mut file = RolloutFile::create(part.clone())?;
-        let copied = copy(bundle, &manifest, id, &mut file).and_then(|()| place(&part, &path));
+        let reader = BundleReader { manifest };
+        let copied = copy(bundle, &reader, id, &mut file).and_then(|()| place(&part, &path));
+        let manifest = reader.manifest;
         drop(file);
         if copied.is_err() {
             drop(std::fs::remove_file(&part));
@@ -110,32 +112,79 @@ fn read_line(bundle: &mut (impl BufRead + ?Sized), longest: usize) -> Result<Opt
 
 fn copy(
     bundle: &mut (impl BufRead + ?Sized),
-    manifest: &Manifest,
+    reader: &BundleReader,
     id: ThreadId,
     file: &mut RolloutFile,
 ) -> Result<(), ImportError> {
-    let mut found = 0;
-    for number in 0..manifest.lines {
-        let incomplete = ImportError::Incomplete { found, expected: manifest.bytes };
-        let text = read_line(bundle, LONGEST_LINE)?.ok_or(incomplete)?;
-        found += text.len() as u64 + 1;
-        // The first line of the bundle is the manifest.
-        let line = Line::parse(&text).map_err(|_| ImportError::BadLine { number: number + 2 })?;
-        if number == 0 {
-            file.append_text(&first_line(&line, manifest.thread, id)?);
-        } else if line.event().is_none_or(|event| event.kind != "goal_changed") {
-            // A thread pursues its goal on its own, and the importing user has set none.
-            file.append_text(&text);
-        }
+    reader.read_lines(bundle, id, |line| -> Result<(), ImportError> {
+        file.append_text(line);
         if file.pending_bytes() >= WRITE_BYTES {
             file.flush()?;
         }
-    }
-    if found != manifest.bytes || manifest.lines == 0 {
-        return Err(ImportError::Incomplete { found, expected: manifest.bytes });
-    }
+        Ok(())
+    })?;
     file.flush()?;
     Ok(file.sync()()?)
+}
+
+/// A bundle whose first line was read.
+#[derive(Debug)]
+pub struct BundleReader {
+    manifest: Manifest,
+}
+
+impl BundleReader {
+    /// Reads the first line of a bundle.
+    pub fn open(bundle: &mut (impl BufRead + ?Sized)) -> Result<Self, ImportError> {
+        let manifest = read_manifest(bundle)?;
+        let name = format!("rollout-{}-{}.jsonl", manifest.file_time, manifest.thread);
+        RolloutName::parse(&name).ok_or(ImportError::NotABundle)?;
+        Ok(Self { manifest })
+    }
+
+    #[must_use]
+    pub fn thread(&self) -> ThreadId {
+        self.manifest.thread
+    }
+
+    /// The start time of the thread, as in file names.
+    #[must_use]
+    pub fn file_time(&self) -> &str {
+        &self.manifest.file_time
+    }
+
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.manifest.name.as_deref()
+    }
+
+    /// Passes on the lines of the thread with its new id. An error after some of them means that the bundle is no good.
+    pub fn read_lines<E: From<ImportError>>(
+        &self,
+        bundle: &mut (impl BufRead + ?Sized),
+        id: ThreadId,
+        mut take: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let manifest = &self.manifest;
+        let mut found = 0;
+        for number in 0..manifest.lines {
+            let incomplete = ImportError::Incomplete { found, expected: manifest.bytes };
+            let text = read_line(bundle, LONGEST_LINE)?.ok_or(incomplete)?;
+            found += text.len() as u64 + 1;
+            // The first line of the bundle is the manifest.
+            let line = Line::parse(&text).map_err(|_| ImportError::BadLine { number: number + 2 })?;
+            if number == 0 {
+                take(&first_line(&line, manifest.thread, id)?)?;
+            } else if line.event().is_none_or(|event| event.kind != "goal_changed") {
+                // A thread pursues its goal on its own, and the importing user has set none.
+                take(&text)?;
+            }
+        }
+        if found != manifest.bytes || manifest.lines == 0 {
+            return Err(ImportError::Incomplete { found, expected: manifest.bytes }.into());
+        }
+        Ok(())
+    }
 }
 
 /// The line that identifies the thread, with its new id and the time of the import, because of which a resume asks for

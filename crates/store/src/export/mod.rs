@@ -7,8 +7,8 @@ mod markdown;
 use std::io;
 use std::path::PathBuf;
 
-pub use bundle::export_bundle;
-pub use import::ImportError;
+pub use bundle::{BundleWriter, export_bundle};
+pub use import::{BundleReader, ImportError};
 pub use markdown::{MarkdownReader, export_markdown};
 
 use crate::rollout::ReadError;

@@ -19,9 +19,10 @@ use std::time::Duration;
 use codex_log::store::{ListQuery, Page, SearchResults, SectionFilter, ThreadSummary};
 use codex_wire::ids::ThreadId;
 
+pub use search::TextReader;
 pub use stored_thread::StoredThreadError;
 
-use crate::thread_metadata::{MetadataError, MetadataFolder};
+use crate::thread_metadata::{MetadataError, MetadataFolder, StoredMetadata};
 use database::Database;
 use sectioned::Members;
 
@@ -73,8 +74,8 @@ impl ThreadIndex {
 
     /// The metadata that clients store about the threads.
     #[must_use]
-    pub fn metadata(&self) -> MetadataFolder {
-        MetadataFolder::of(&self.shared.home)
+    pub fn metadata(&self) -> StoredMetadata<MetadataFolder> {
+        StoredMetadata::of(&self.shared.home)
     }
 
     /// A page of threads, including changes that other processes have made by now.

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codex_log::Body;
 use codex_log::decode::{Decoder, Wanted};
-use codex_log::line::{Fault, ItemHead};
+use codex_log::line::{Fault, ItemHead, Line};
 use codex_log::store::{Entry, SearchHit, SearchResults};
+use codex_log::{Body, Event};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::IndexError;
@@ -141,34 +141,68 @@ fn read_texts(
 
 /// Reads the new part of a file and returns how far it was read. An unreadable file has no text.
 fn read_text(connection: &Connection, home: &Path, file: &Unread) -> rusqlite::Result<i64> {
-    let mut room = THREAD_BYTES - text_bytes(connection, file.thread)?;
+    let room = THREAD_BYTES - text_bytes(connection, file.thread)?;
     let from = u64::try_from(file.scanned).unwrap_or(0);
     let Ok(mut lines) = RolloutLines::open_at(&home.join(&file.path), from) else { return Ok(file.scanned) };
-    let (mut decoder, mut events) = (Decoder::new(Wanted::RECORDS | Wanted::BROKEN_OFF), Vec::new());
-    let mut passage = String::new();
+    let mut texts = TextReader::new(room);
     let mut scanned = from;
     while let Ok(Some(entry)) = lines.next_entry() {
         match entry {
             Entry::Line(line) => {
                 scanned = line.range.end;
-                if room > 0 {
-                    decoder.line(&line, &mut events);
-                }
-                for text in events.drain(..).filter_map(|event| searchable(&event.body)) {
-                    passage.push_str(beginning(&text, PASSAGE_BYTES));
-                    passage.push('\n');
+                if let Some(passage) = texts.line(&line) {
+                    add_passage(connection, file.thread, &passage)?;
                 }
             }
             Entry::Bad(bad) if bad.fault == Fault::Torn => break,
             Entry::Bad(_) => {}
         }
-        if passage.len() >= PASSAGE_BYTES {
-            room -= i64::try_from(passage.len()).unwrap_or(room);
-            add_passage(connection, file.thread, &std::mem::take(&mut passage))?;
-        }
     }
-    add_passage(connection, file.thread, &passage)?;
+    add_passage(connection, file.thread, &texts.finish())?;
     Ok(i64::try_from(scanned).unwrap_or(i64::MAX))
+}
+
+/// Collects the searchable text of lines in passages.
+#[derive(Debug)]
+pub struct TextReader {
+    decoder: Decoder,
+    events: Vec<Event>,
+    passage: String,
+    /// The number of bytes that may still be collected.
+    room: i64,
+}
+
+impl TextReader {
+    /// The maximum size of the searchable text of one thread.
+    pub const THREAD_BYTES: i64 = THREAD_BYTES;
+
+    #[must_use]
+    pub fn new(room: i64) -> Self {
+        let decoder = Decoder::new(Wanted::RECORDS | Wanted::BROKEN_OFF);
+        Self { decoder, events: Vec::new(), passage: String::new(), room }
+    }
+
+    /// Takes the next line, and returns a passage when it is long enough.
+    pub fn line(&mut self, line: &Line<'_>) -> Option<String> {
+        if self.room > 0 {
+            self.decoder.line(line, &mut self.events);
+        }
+        for text in self.events.drain(..).filter_map(|event| searchable(&event.body)) {
+            self.passage.push_str(beginning(&text, PASSAGE_BYTES));
+            self.passage.push('\n');
+        }
+        if self.passage.len() < PASSAGE_BYTES {
+            return None;
+        }
+        self.room -= i64::try_from(self.passage.len()).unwrap_or(self.room);
+        Some(std::mem::take(&mut self.passage))
+    }
+
+    /// The last passage, which may be empty.
+    #[must_use]
+    pub fn finish(self) -> String {
+        self.passage
+    }
 }
 
 fn text_bytes(connection: &Connection, thread: i64) -> rusqlite::Result<i64> {

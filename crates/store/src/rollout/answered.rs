@@ -47,7 +47,7 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 fn ends_with(path: &Path, response: &str) -> Result<bool, ReadError> {
     let mut lines = RolloutLines::open(path)?;
     while let Some(entry) = lines.next_entry()? {
-        if matches!(entry, Entry::Line(line) if is_end(&line, response)) {
+        if matches!(entry, Entry::Line(line) if ends_with_answer(&line, response)) {
             return Ok(true);
         }
     }
@@ -55,7 +55,8 @@ fn ends_with(path: &Path, response: &str) -> Result<bool, ReadError> {
 }
 
 /// Whether a line records that a turn has ended with this answer.
-fn is_end(line: &Line<'_>, response: &str) -> bool {
+#[must_use]
+pub fn ends_with_answer(line: &Line<'_>, response: &str) -> bool {
     #[derive(Deserialize)]
     struct End {
         response_id: Option<String>,
@@ -71,7 +72,7 @@ fn up_to(path: &Path, response: &str, interrupted: Interrupted) -> Result<Histor
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         state.line(&line);
-        if is_end(&line, response) {
+        if ends_with_answer(&line, response) {
             break;
         }
     }

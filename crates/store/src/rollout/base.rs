@@ -1,15 +1,15 @@
-//! Finds the position from which a rollout has to be read to resume its thread: the last valid compaction.
+//! Finds the position from which a thread has to be read to resume it: the last valid compaction.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
 use codex_log::decode::begins_after;
-use codex_log::line::{Head, Line};
+use codex_log::line::{HEAD_BYTES, Head, Line};
 use codex_log::state::HistoryStart;
 use serde::Deserialize;
 
-use super::backward::{BackwardLines, Span};
+use super::backward::BackwardLines;
 use super::lines::LONGEST_LINE;
 
 /// The number of bytes that are read after the compaction was found, to find earlier settings and token counts.
@@ -20,12 +20,12 @@ const CARRIED_BYTES: usize = 80_000;
 
 /// The start position, and the earlier lines that still count.
 #[derive(Debug, Default)]
-pub(crate) struct Base {
-    /// The start of reading: a `compacted` line, or the start of the file.
-    pub(crate) start: u64,
-    /// The newest settings and token count of the whole file, and the earlier user messages if a summary does not
+pub struct Base {
+    /// The start of reading: a `compacted` line, or the start of the thread.
+    pub start: u64,
+    /// The newest settings and token count of the whole thread, and the earlier user messages if a summary does not
     /// record what remains.
-    pub(crate) lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
 /// The newest lines of each kind, of which only the last counts.
@@ -44,7 +44,8 @@ impl NewestLines {
 }
 
 /// The meaning of a line for the search. Texts are read only where they are needed.
-enum Mark {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
     Compacted,
     TurnContext,
     TokenCount,
@@ -54,14 +55,79 @@ enum Mark {
     Other,
 }
 
-fn mark(file: &File, span: &Span<'_>) -> io::Result<Mark> {
-    if let Some(head) = Head::of(span.head) {
-        return Ok(mark_of(head.kind, head.inner, span.head));
+impl Mark {
+    /// The meaning of a whole line.
+    #[must_use]
+    pub fn of(line: &[u8]) -> Self {
+        let head = &line[..line.len().min(HEAD_BYTES)];
+        if let Some(found) = Head::of(head) {
+            return mark_of(found.kind, found.inner, head);
+        }
+        std::str::from_utf8(line).map_or(Self::Other, Self::of_text)
     }
-    let text = read_span(file, span)?;
-    let Some(line) = text.as_deref().and_then(|text| Line::parse(text).ok()) else { return Ok(Mark::Other) };
-    let inner = line.event().map(|event| event.kind.into_owned()).unwrap_or_default();
-    Ok(mark_of(&line.kind, &inner, line.text.as_bytes()))
+
+    fn of_text(text: &str) -> Self {
+        let Ok(line) = Line::parse(text) else { return Self::Other };
+        let inner = line.event().map(|event| event.kind.into_owned()).unwrap_or_default();
+        mark_of(&line.kind, &inner, line.text.as_bytes())
+    }
+}
+
+/// A line of a thread, and its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MarkedLine {
+    pub start: u64,
+    /// Its end, without the line break.
+    pub end: u64,
+    pub mark: Mark,
+}
+
+/// The lines of a thread, the last first. Lines without a meaning may be left out.
+pub trait MarkedLines {
+    type Error;
+
+    /// Continues with the line that ends before a position.
+    fn go_before(&mut self, place: u64) -> Result<(), Self::Error>;
+
+    /// The line before the one returned last.
+    fn next_marked(&mut self) -> Result<Option<MarkedLine>, Self::Error>;
+
+    /// The text of a line; `None` if it is too long or not text.
+    fn text(&mut self, line: &MarkedLine) -> Result<Option<String>, Self::Error>;
+}
+
+/// The lines of a file, the last first.
+struct FileMarks<'a> {
+    file: &'a File,
+    lines: BackwardLines<'a>,
+}
+
+impl<'a> FileMarks<'a> {
+    fn before(file: &'a File, place: u64) -> io::Result<Self> {
+        Ok(Self { file, lines: BackwardLines::before(file, place)? })
+    }
+}
+
+impl MarkedLines for FileMarks<'_> {
+    type Error = io::Error;
+
+    fn go_before(&mut self, place: u64) -> io::Result<()> {
+        self.lines = BackwardLines::before(self.file, place)?;
+        Ok(())
+    }
+
+    fn next_marked(&mut self) -> io::Result<Option<MarkedLine>> {
+        let Some(span) = self.lines.next_span()? else { return Ok(None) };
+        let mark = match Head::of(span.head) {
+            Some(head) => mark_of(head.kind, head.inner, span.head),
+            None => read_span(self.file, span.start, span.end)?.map_or(Mark::Other, |text| Mark::of_text(&text)),
+        };
+        Ok(Some(MarkedLine { start: span.start, end: span.end, mark }))
+    }
+
+    fn text(&mut self, line: &MarkedLine) -> io::Result<Option<String>> {
+        read_span(self.file, line.start, line.end)
+    }
 }
 
 fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
@@ -80,25 +146,32 @@ fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
 
 /// Finds the start position in a file with `whole` complete bytes.
 pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
-    let mut lines = BackwardLines::before(file, whole)?;
+    find_base(&mut FileMarks::before(file, whole)?)
+}
+
+/// Finds the start position of a thread. The lines start with the last one.
+///
+/// # Errors
+/// When the lines cannot be read.
+pub fn find_base<L: MarkedLines>(lines: &mut L) -> Result<Base, L::Error> {
     let mut newest = NewestLines::default();
     let mut found: Option<(u64, HistoryStart)> = None;
     let mut taken_back = 0;
-    while let Some(span) = lines.next_span()? {
-        if found.is_some_and(|(at, _)| at - span.start > LOOK_BEHIND) {
+    while let Some(line) = lines.next_marked()? {
+        if found.is_some_and(|(at, _)| at - line.start > LOOK_BEHIND) {
             break;
         }
-        match mark(file, &span)? {
-            Mark::TurnContext if newest.turn_context.is_none() => newest.turn_context = read_line(file, &span)?,
-            Mark::TokenCount if newest.token_count.is_none() => newest.token_count = read_line(file, &span)?,
+        match line.mark {
+            Mark::TurnContext if newest.turn_context.is_none() => newest.turn_context = valid_text(lines, &line)?,
+            Mark::TokenCount if newest.token_count.is_none() => newest.token_count = valid_text(lines, &line)?,
             Mark::RateLimits if newest.token_count.is_none() && newest.rate_limits.is_none() => {
-                newest.rate_limits = read_line(file, &span)?;
+                newest.rate_limits = valid_text(lines, &line)?;
             }
             // A compaction of a rolled-back turn was rolled back with it.
-            Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(file, &span)?,
+            Mark::RolledBack if found.is_none() => taken_back += turns_taken_back(lines, &line)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
             Mark::Compacted if found.is_none() && taken_back == 0 => {
-                found = begins_at(file, &span)?.map(|begins| (span.start, begins));
+                found = begins_at(lines, &line)?.map(|begins| (line.start, begins));
             }
             _ => {}
         }
@@ -106,23 +179,23 @@ pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
             break;
         }
     }
-    let mut lines: Vec<String> = newest.into_lines().collect();
+    let mut kept: Vec<String> = newest.into_lines().collect();
     if let Some((start, HistoryStart::Summary)) = found {
-        lines.extend(said_before(file, start)?);
+        kept.extend(said_before(lines, start)?);
     }
-    Ok(Base { start: found.map_or(0, |(start, _)| start), lines })
+    Ok(Base { start: found.map_or(0, |(start, _)| start), lines: kept })
 }
 
 /// The lines of user messages before a position, oldest first, as far as they are carried over a compaction.
-fn said_before(file: &File, place: u64) -> io::Result<Vec<String>> {
-    let mut lines = BackwardLines::before(file, place)?;
+fn said_before<L: MarkedLines>(lines: &mut L, place: u64) -> Result<Vec<String>, L::Error> {
+    lines.go_before(place)?;
     let (mut said, mut room, mut taken_back) = (Vec::new(), CARRIED_BYTES, 0);
-    while let Some(span) = lines.next_span()? {
-        match mark(file, &span)? {
-            Mark::RolledBack => taken_back += turns_taken_back(file, &span)?,
+    while let Some(line) = lines.next_marked()? {
+        match line.mark {
+            Mark::RolledBack => taken_back += turns_taken_back(lines, &line)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
             Mark::UserMessage => {
-                let Some(line) = read_line(file, &span)? else { continue };
+                let Some(line) = valid_text(lines, &line)? else { continue };
                 let Some(text) = user_text(&line) else { continue };
                 if text.len() > room {
                     break;
@@ -159,42 +232,42 @@ fn user_text(line: &str) -> Option<String> {
     })
 }
 
-fn turns_taken_back(file: &File, span: &Span<'_>) -> io::Result<usize> {
-    let text = read_span(file, span)?;
+fn turns_taken_back<L: MarkedLines>(lines: &mut L, line: &MarkedLine) -> Result<usize, L::Error> {
+    let text = lines.text(line)?;
     let line = text.as_deref().and_then(|text| Line::parse(text).ok());
     Ok(line.and_then(|line| line.event().map(|event| event.turns_taken_back())).unwrap_or(0))
 }
 
 /// The start of a conversation after a line.
-fn begins_at(file: &File, span: &Span<'_>) -> io::Result<Option<HistoryStart>> {
-    let text = read_span(file, span)?;
+fn begins_at<L: MarkedLines>(lines: &mut L, line: &MarkedLine) -> Result<Option<HistoryStart>, L::Error> {
+    let text = lines.text(line)?;
     let line = text.as_deref().and_then(|text| Line::parse(text).ok());
     Ok(line.and_then(|line| begins_after(&line)))
 }
 
 /// The text of a line, if it is valid.
-fn read_line(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
-    Ok(read_span(file, span)?.filter(|text| Line::parse(text).is_ok()))
+fn valid_text<L: MarkedLines>(lines: &mut L, line: &MarkedLine) -> Result<Option<String>, L::Error> {
+    Ok(lines.text(line)?.filter(|text| Line::parse(text).is_ok()))
 }
 
-/// The text of a line, valid or not.
-fn read_span(file: &File, span: &Span<'_>) -> io::Result<Option<String>> {
-    let length = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+/// The text between two positions, valid or not.
+fn read_span(file: &File, start: u64, end: u64) -> io::Result<Option<String>> {
+    let length = usize::try_from(end - start).unwrap_or(usize::MAX);
     if length > LONGEST_LINE {
         return Ok(None);
     }
     let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, span.start)?;
+    file.read_exact_at(&mut bytes, start)?;
     Ok(String::from_utf8(bytes).ok())
 }
 
 /// The number of turns in a file with `whole` complete bytes, without those rolled back.
 pub(crate) fn count_turns(file: &File, whole: u64) -> io::Result<usize> {
-    let mut lines = BackwardLines::before(file, whole)?;
+    let mut lines = FileMarks::before(file, whole)?;
     let (mut turns, mut taken_back) = (0, 0);
-    while let Some(span) = lines.next_span()? {
-        match mark(file, &span)? {
-            Mark::RolledBack => taken_back += turns_taken_back(file, &span)?,
+    while let Some(line) = lines.next_marked()? {
+        match line.mark {
+            Mark::RolledBack => taken_back += turns_taken_back(&mut lines, &line)?,
             Mark::UserMessage if taken_back > 0 => taken_back -= 1,
             Mark::UserMessage => turns += 1,
             _ => {}

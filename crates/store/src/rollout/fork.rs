@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use codex_log::history::ForkPoint;
-use codex_log::store::Entry;
+use codex_log::store::{Entry, LineSource, StoreError};
 use codex_log::turn_marks::TurnMarks;
 use codex_wire::rollout::SessionMeta;
 
@@ -20,6 +20,8 @@ pub enum ForkError {
     Read(#[from] ReadError),
     #[error(transparent)]
     Write(#[from] RolloutError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Copies a rollout into a new one of a home, with its own meta line. Lines are copied unchanged; unreadable ones are
@@ -33,7 +35,7 @@ pub fn fork(
 ) -> Result<RolloutFile, ForkError> {
     let end = match point {
         ForkPoint::End => u64::MAX,
-        ForkPoint::Turns(turns) => find_end(source, turns)?,
+        ForkPoint::Turns(turns) => fork_end(&mut RolloutLines::open(source)?, turns)?,
     };
     let mut lines = RolloutLines::open(source)?;
     let mut copy = RolloutFile::create_in(home, into.to_owned())?;
@@ -67,8 +69,10 @@ fn copy_lines(lines: &mut RolloutLines, end: u64, meta: &SessionMeta, copy: &mut
 }
 
 /// The start of the turn after `turns` turns; past the end if there are fewer.
-fn find_end(source: &Path, turns: usize) -> Result<u64, ReadError> {
-    let mut lines = RolloutLines::open(source)?;
+///
+/// # Errors
+/// When the lines cannot be read.
+pub fn fork_end(lines: &mut dyn LineSource, turns: usize) -> Result<u64, StoreError> {
     let mut marks = TurnMarks::default();
     while let Some(entry) = lines.next_entry()? {
         if let Entry::Line(line) = entry {

@@ -8,10 +8,11 @@ mod lines;
 mod lost_meta;
 mod read_history;
 
-pub use answered::history_after_answer;
-pub use fork::{ForkError, fork};
+pub use answered::{ends_with_answer, history_after_answer};
+pub use base::{Base, Mark, MarkedLine, MarkedLines, find_base};
+pub use fork::{ForkError, fork, fork_end};
 pub use lines::{ReadError, RolloutLines};
-pub use read_history::{count_turns, read_history};
+pub use read_history::{HistoryReader, MetaReader, count_turns, read_history};
 
 pub(crate) use backward::last_line;
 

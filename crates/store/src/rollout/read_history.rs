@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use codex_log::history::History;
-use codex_log::line::Line;
+use codex_log::line::{BadLine, Line};
 use codex_log::state::{Interrupted, StateReader};
 use codex_log::store::Entry;
 use codex_wire::rollout::SessionMeta;
 
-use super::base;
+use super::base::{self, Base};
 use super::lines::{ReadError, RolloutLines, open};
 use super::lost_meta::LostMeta;
 
@@ -18,33 +18,60 @@ const META_LINES: u64 = 10;
 /// The maximum number of bad lines that are reported one by one.
 const TOLD_BAD_LINES: usize = 100;
 
+/// Folds the lines of a thread, from its base on, into what it needs to resume.
+#[derive(Debug)]
+pub struct HistoryReader {
+    state: StateReader,
+    /// The start of the first line.
+    start: u64,
+    bad_lines: Vec<BadLine>,
+}
+
+impl HistoryReader {
+    #[must_use]
+    pub fn new(meta: SessionMeta, interrupted: Interrupted, base: &Base) -> Self {
+        let newest: Vec<Line<'_>> = base.lines.iter().filter_map(|text| Line::parse(text).ok()).collect();
+        let state = StateReader::knowing(meta, interrupted, &newest);
+        Self { state, start: base.start, bad_lines: Vec::new() }
+    }
+
+    /// Takes the next line.
+    pub fn entry(&mut self, entry: Entry<'_>) {
+        match entry {
+            // A later one belongs to a rolled-back turn, or reading would have started there.
+            Entry::Line(line) if line.kind == "compacted" && line.range.start != self.start => {}
+            Entry::Line(line) => self.state.line(&line),
+            Entry::Bad(bad) if self.bad_lines.len() < TOLD_BAD_LINES => self.bad_lines.push(bad),
+            Entry::Bad(_) => {}
+        }
+    }
+
+    #[must_use]
+    pub fn finish(self) -> History {
+        History { state: self.state.finish(), bad_lines: self.bad_lines }
+    }
+}
+
 /// Reads what a thread needs to resume. It blocks; run it off the async threads.
 pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, ReadError> {
     let meta = read_meta(path)?;
     let file = open(path)?;
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
     let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
-    let newest: Vec<Line<'_>> = base.lines.iter().filter_map(|text| Line::parse(text).ok()).collect();
-    let mut state = StateReader::knowing(meta, interrupted, &newest);
-    let mut bad_lines = Vec::new();
-    let reader = file.try_clone().map_err(failed)?;
-    let mut lines = RolloutLines::from_offset(path, reader, base.start)?;
+    let mut reader = HistoryReader::new(meta, interrupted, &base);
+    let lines = file.try_clone().map_err(failed)?;
+    let mut lines = RolloutLines::from_offset(path, lines, base.start)?;
     while let Some(entry) = lines.next_entry()? {
-        match entry {
-            // A later one belongs to a rolled-back turn, or reading would have started there.
-            Entry::Line(line) if line.kind == "compacted" && line.range.start != base.start => {}
-            Entry::Line(line) => state.line(&line),
-            Entry::Bad(bad) if bad_lines.len() < TOLD_BAD_LINES => bad_lines.push(bad),
-            Entry::Bad(_) => {}
-        }
+        reader.entry(entry);
     }
-    if !bad_lines.is_empty() {
+    let mut history = reader.finish();
+    if !history.bad_lines.is_empty() {
         let before = base::count_lines(&file, base.start).map_err(failed)?;
-        for bad in &mut bad_lines {
+        for bad in &mut history.bad_lines {
             bad.number += before;
         }
     }
-    Ok(History { state: state.finish(), bad_lines })
+    Ok(history)
 }
 
 /// The number of user turns in a whole rollout, without those rolled back.
@@ -57,21 +84,46 @@ pub fn count_turns(path: &Path) -> Result<usize, ReadError> {
 /// Reads the metadata of a thread.
 pub(crate) fn read_meta(path: &Path) -> Result<SessionMeta, ReadError> {
     let mut lines = RolloutLines::open(path)?;
-    let mut lost = LostMeta::default();
+    let mut reader = MetaReader::default();
     while let Some(entry) = lines.next_entry()? {
-        match entry {
-            Entry::Line(line) if line.kind == "session_meta" => {
-                return line.payload_as().ok_or_else(|| ReadError::NoMeta { path: path.to_owned() });
-            }
-            Entry::Line(line) => {
-                lost.see(&line);
-                if line.number >= META_LINES {
-                    break;
-                }
-            }
-            Entry::Bad(bad) if bad.number >= META_LINES => break,
-            Entry::Bad(_) => {}
+        if reader.entry(&entry) {
+            break;
         }
     }
-    lost.guess(path).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
+    let MetaReader { meta, lost, is_broken } = reader;
+    let guessed = || if is_broken { None } else { lost.guess(path) };
+    meta.or_else(guessed).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
+}
+
+/// Looks for the line that identifies a thread among the first ones.
+#[derive(Debug, Default)]
+pub struct MetaReader {
+    meta: Option<SessionMeta>,
+    lost: LostMeta,
+    /// Whether that line is there and cannot be decoded.
+    is_broken: bool,
+}
+
+impl MetaReader {
+    /// Takes the next line, and returns whether no further ones are needed.
+    pub fn entry(&mut self, entry: &Entry<'_>) -> bool {
+        match entry {
+            Entry::Line(line) if line.kind == "session_meta" => {
+                self.meta = line.payload_as();
+                self.is_broken = self.meta.is_none();
+                true
+            }
+            Entry::Line(line) => {
+                self.lost.see(line);
+                line.number >= META_LINES
+            }
+            Entry::Bad(bad) => bad.number >= META_LINES,
+        }
+    }
+
+    /// The metadata, if it was found.
+    #[must_use]
+    pub fn meta(self) -> Option<SessionMeta> {
+        self.meta
+    }
 }

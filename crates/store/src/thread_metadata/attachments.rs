@@ -1,16 +1,11 @@
 //! Attachments: values that clients store with threads, identified by type and key.
 
-use std::collections::BTreeSet;
-
 use chrono::Utc;
 use codex_log::store::Attachment;
 use codex_wire::ids::ThreadId;
 use serde_json::Value;
 
-use super::{MetadataError, MetadataFolder, check_length, check_text};
-
-/// The suffix of attachment files.
-pub(super) const ENDING: &str = ".attachments.json";
+use super::{Document, Documents, MetadataError, StoredMetadata, check_length, check_text};
 
 /// The maximum number of attachments of a thread.
 const MOST: usize = 256;
@@ -25,10 +20,10 @@ fn bytes(attachment: &Attachment) -> usize {
     attachment.kind.len() + attachment.key.len() + attachment.payload.to_string().len()
 }
 
-impl MetadataFolder {
+impl<D: Documents> StoredMetadata<D> {
     /// The attachments of a thread, oldest first.
     pub fn attachments(&self, thread: ThreadId) -> Result<Vec<Attachment>, MetadataError> {
-        self.attachments_file(thread).read()
+        self.documents.read(Document::Attachments(thread))
     }
 
     /// Attaches a value to a thread. An existing one with that type and key stays. Returns the current one, and whether
@@ -43,7 +38,7 @@ impl MetadataFolder {
         check_text("attachmentType", kind, MOST_TYPE_BYTES)?;
         check_text("identityKey", key, MOST_KEY_BYTES)?;
         check_length("payload", payload.to_string().len(), MOST_PAYLOAD_BYTES)?;
-        self.attachments_file(thread).change(|attached: &mut Vec<Attachment>| {
+        self.documents.change(Document::Attachments(thread), |attached: &mut Vec<Attachment>| {
             if let Some(known) = attached.iter().find(|known| known.is(kind, key)) {
                 return Ok((known.clone(), false));
             }
@@ -51,7 +46,7 @@ impl MetadataFolder {
                 id: ThreadId::fresh().to_string(),
                 kind: kind.to_owned(),
                 key: key.to_owned(),
-                payload,
+                payload: payload.clone(),
                 created_at: Utc::now().timestamp(),
             };
             if attached.len() >= MOST {
@@ -69,7 +64,7 @@ impl MetadataFolder {
         if !self.attachments(thread)?.iter().any(|known| known.is(kind, key)) {
             return Ok(None);
         }
-        self.attachments_file(thread).change(|attached: &mut Vec<Attachment>| {
+        self.documents.change(Document::Attachments(thread), |attached: &mut Vec<Attachment>| {
             let place = attached.iter().position(|known| known.is(kind, key));
             Ok(place.map(|place| attached.remove(place)))
         })
@@ -77,22 +72,13 @@ impl MetadataFolder {
 
     /// The threads with an attachment of a given type and key, oldest first. Unreadable files count as empty.
     pub fn attached_to(&self, kind: &str, key: &str) -> Result<Vec<ThreadId>, MetadataError> {
-        let entries = match self.folder.read_dir() {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(MetadataError::Read { path: self.folder.clone(), source }),
-        };
-        let mut threads = BTreeSet::new();
-        for entry in entries {
-            let entry = entry.map_err(|source| MetadataError::Read { path: self.folder.clone(), source })?;
-            let name = entry.file_name();
-            let thread = name.to_str().and_then(|name| name.strip_suffix(ENDING)).and_then(|name| name.parse().ok());
-            let Some(thread) = thread else { continue };
-            let attached = self.attachments(thread).unwrap_or_default();
-            if attached.iter().any(|attachment| attachment.is(kind, key)) {
-                threads.insert(thread);
-            }
-        }
-        Ok(threads.into_iter().collect())
+        let mut threads = self.documents.maybe_attached(key)?;
+        threads.sort_unstable();
+        threads.dedup();
+        threads.retain(|thread| {
+            let attached = self.attachments(*thread).unwrap_or_default();
+            attached.iter().any(|attachment| attachment.is(kind, key))
+        });
+        Ok(threads)
     }
 }

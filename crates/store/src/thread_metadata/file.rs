@@ -51,7 +51,7 @@ impl MetadataFile {
     /// Changes the content under a lock. Unchanged content is not written.
     pub(crate) fn change<T, R>(
         &self,
-        change: impl FnOnce(&mut T) -> Result<R, MetadataError>,
+        mut change: impl FnMut(&mut T) -> Result<R, MetadataError>,
     ) -> Result<R, MetadataError>
     where
         T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
@@ -137,7 +137,7 @@ impl MetadataFile {
 mod tests {
     use super::*;
 
-    fn add(number: u32) -> impl FnOnce(&mut Vec<u32>) -> Result<(), MetadataError> {
+    fn add(number: u32) -> impl FnMut(&mut Vec<u32>) -> Result<(), MetadataError> {
         move |metadata| {
             metadata.push(number);
             Ok(())

@@ -4,23 +4,23 @@ use codex_log::store::ReadMark;
 use codex_log::{ReadState, Unread};
 use codex_wire::ids::ThreadId;
 
-use super::{MetadataError, MetadataFolder};
+use super::{Document, Documents, MetadataError, StoredMetadata};
 
 /// A new state.
 fn changed(first_unread: Option<Unread>) -> ReadState {
     ReadState { first_unread, revision: ThreadId::fresh().to_string() }
 }
 
-impl MetadataFolder {
+impl<D: Documents> StoredMetadata<D> {
     /// The unread part of a thread. An unreadable file counts as empty.
     #[must_use]
     pub fn read_state(&self, thread: ThreadId) -> ReadState {
-        self.read_state_file(thread).read().unwrap_or_default()
+        self.documents.read(Document::ReadState(thread)).unwrap_or_default()
     }
 
     /// Records that a turn has ended with something unread.
     pub fn turn_ended(&self, thread: ThreadId, turn: &str) -> Result<ReadState, MetadataError> {
-        self.read_state_file(thread).change(|state: &mut ReadState| {
+        self.documents.change(Document::ReadState(thread), |state: &mut ReadState| {
             let first = state.first_unread.take().unwrap_or_else(|| Unread::Turn(turn.to_owned()));
             *state = changed(Some(first));
             Ok(state.clone())
@@ -30,7 +30,7 @@ impl MetadataFolder {
     /// Marks a thread, unless something has happened in it since the revision that the user has seen. Returns the
     /// current state, and whether it is new.
     pub fn mark(&self, thread: ThreadId, seen: &str, mark: ReadMark) -> Result<(ReadState, bool), MetadataError> {
-        self.read_state_file(thread).change(|state: &mut ReadState| {
+        self.documents.change(Document::ReadState(thread), |state: &mut ReadState| {
             if state.revision != seen {
                 let present = state.revision.clone();
                 return Err(MetadataError::Revision { expected: seen.to_owned(), present });
@@ -58,7 +58,7 @@ impl MetadataFolder {
         if !is_gone(&self.read_state(thread)) {
             return Ok(None);
         }
-        self.read_state_file(thread).change(|state: &mut ReadState| {
+        self.documents.change(Document::ReadState(thread), |state: &mut ReadState| {
             if !is_gone(state) {
                 return Ok(None);
             }

@@ -4,7 +4,7 @@ use codex_log::store::{RepositoryChange, ThreadSummary};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::GitInfo;
 
-use super::{MetadataError, MetadataFolder, check_text};
+use super::{Document, Documents, MetadataError, StoredMetadata, check_text};
 
 /// The maximum length of a commit, a branch or an address, in bytes.
 const MOST_BYTES: usize = 4096;
@@ -18,13 +18,13 @@ fn check(change: &RepositoryChange) -> Result<(), MetadataError> {
     Ok(())
 }
 
-impl MetadataFolder {
+impl<D: Documents> StoredMetadata<D> {
     /// Changes the stored information about a thread's repository.
     pub fn change_repository(&self, thread: &ThreadSummary, change: RepositoryChange) -> Result<(), MetadataError> {
         check(&change)?;
-        self.repository_file(thread.id).change(|stored: &mut Option<GitInfo>| {
+        self.documents.change(Document::Repository(thread.id), |stored: &mut Option<GitInfo>| {
             let mut git = stored.take().or_else(|| thread.git.clone()).unwrap_or_default();
-            change.apply(&mut git);
+            change.clone().apply(&mut git);
             *stored = Some(git);
             Ok(())
         })
@@ -32,6 +32,6 @@ impl MetadataFolder {
 
     /// The corrected information about a thread's repository. An unreadable file counts as empty.
     pub(crate) fn repository(&self, thread: ThreadId) -> Option<GitInfo> {
-        self.repository_file(thread).read().unwrap_or_default()
+        self.documents.read(Document::Repository(thread)).unwrap_or_default()
     }
 }

@@ -5,8 +5,7 @@ use codex_log::store::{Appearance, InSection, Section};
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
-use super::file::MetadataFile;
-use super::{MetadataError, MetadataFolder, check_length, check_text};
+use super::{Document, Documents, MetadataError, StoredMetadata, check_length, check_text};
 
 /// The maximum number of sections, and of threads in all of them.
 const MOST_SECTIONS: usize = 200;
@@ -23,7 +22,7 @@ fn check(appearance: &Appearance) -> Result<(), MetadataError> {
 
 /// All sections with their threads, as stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sections {
+pub struct Sections {
     sections: Vec<Sorted>,
 }
 
@@ -45,7 +44,8 @@ struct Member {
 
 impl Sections {
     /// The section of a thread.
-    pub(crate) fn of(&self, thread: ThreadId) -> Option<InSection> {
+    #[must_use]
+    pub fn of(&self, thread: ThreadId) -> Option<InSection> {
         self.sections.iter().find_map(|sorted| {
             let member = sorted.threads.iter().find(|member| member.id == thread)?;
             Some(InSection { section: sorted.section.clone(), since: member.since })
@@ -53,14 +53,15 @@ impl Sections {
     }
 
     /// The threads of a section, in order.
-    pub(crate) fn threads(&self, section: &str) -> Result<Vec<ThreadId>, MetadataError> {
+    pub fn threads(&self, section: &str) -> Result<Vec<ThreadId>, MetadataError> {
         let sorted = self.sections.iter().find(|sorted| sorted.section.id == section);
         let sorted = sorted.ok_or_else(|| missing(section))?;
         Ok(sorted.threads.iter().map(|member| member.id).collect())
     }
 
     /// The threads of all sections.
-    pub(crate) fn all_threads(&self) -> Vec<ThreadId> {
+    #[must_use]
+    pub fn all_threads(&self) -> Vec<ThreadId> {
         self.sections.iter().flat_map(|sorted| &sorted.threads).map(|member| member.id).collect()
     }
 
@@ -99,7 +100,7 @@ fn missing(section: &str) -> MetadataError {
     MetadataError::NoSection { section: section.to_owned() }
 }
 
-impl MetadataFolder {
+impl<D: Documents> StoredMetadata<D> {
     /// The sections, oldest first.
     pub fn sections(&self) -> Result<Vec<Section>, MetadataError> {
         let Sections { sections } = self.sorted()?;
@@ -112,11 +113,12 @@ impl MetadataFolder {
     pub fn create_section(&self, name: String, appearance: Option<Appearance>) -> Result<Section, MetadataError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
         appearance.iter().try_for_each(check)?;
-        self.sections_file().change(|sections: &mut Sections| {
+        self.documents.change(Document::Sections, |sections: &mut Sections| {
             if sections.sections.len() >= MOST_SECTIONS {
                 return Err(MetadataError::TooMany { what: "sections", most: MOST_SECTIONS });
             }
-            let section = Section { id: ThreadId::fresh().to_string(), name, appearance };
+            let section =
+                Section { id: ThreadId::fresh().to_string(), name: name.clone(), appearance: appearance.clone() };
             sections.sections.push(Sorted { section: section.clone(), threads: Vec::new() });
             Ok(section)
         })
@@ -131,11 +133,11 @@ impl MetadataFolder {
     ) -> Result<Section, MetadataError> {
         check_text("name", &name, MOST_NAME_BYTES)?;
         appearance.iter().flatten().try_for_each(check)?;
-        self.sections_file().change(|sections: &mut Sections| {
+        self.documents.change(Document::Sections, |sections: &mut Sections| {
             let updated = &mut sections.find(section)?.section;
-            updated.name = name;
-            if let Some(appearance) = appearance {
-                updated.appearance = appearance;
+            updated.name.clone_from(&name);
+            if let Some(appearance) = &appearance {
+                updated.appearance.clone_from(appearance);
             }
             Ok(updated.clone())
         })
@@ -143,7 +145,7 @@ impl MetadataFolder {
 
     /// Deletes a section. Its threads are then in none.
     pub fn delete_section(&self, section: &str) -> Result<(), MetadataError> {
-        self.sections_file().change(|sections: &mut Sections| {
+        self.documents.change(Document::Sections, |sections: &mut Sections| {
             sections.find(section)?;
             sections.sections.retain(|sorted| sorted.section.id != section);
             Ok(())
@@ -157,7 +159,7 @@ impl MetadataFolder {
         section: Option<&str>,
         before: Option<ThreadId>,
     ) -> Result<(), MetadataError> {
-        self.sections_file().change(|sections: &mut Sections| {
+        self.documents.change(Document::Sections, |sections: &mut Sections| {
             if let Some(section) = section {
                 sections.put(thread, section, before)
             } else {
@@ -168,17 +170,13 @@ impl MetadataFolder {
     }
 
     /// All sections with their threads.
-    pub(crate) fn sorted(&self) -> Result<Sections, MetadataError> {
-        self.sections_file().read()
+    pub fn sorted(&self) -> Result<Sections, MetadataError> {
+        self.documents.read(Document::Sections)
     }
 
     /// Removes a thread from its section, if it is in one.
     pub(super) fn leave_section(&self, thread: ThreadId) -> Result<(), MetadataError> {
         let is_in_one = self.sorted().is_ok_and(|sections| sections.of(thread).is_some());
         if is_in_one { self.move_thread(thread, None, None) } else { Ok(()) }
-    }
-
-    fn sections_file(&self) -> MetadataFile {
-        MetadataFile::precious(self.folder.join("sections.json"))
     }
 }

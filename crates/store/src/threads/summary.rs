@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use codex_log::Body;
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::{ItemHead, Line};
 use codex_log::store::{Entry, ThreadSummary};
+use codex_log::{Body, Event};
 use codex_wire::rollout::SessionMeta;
 
 use super::message_text::{beginning, is_generated, message_text};
@@ -47,51 +47,85 @@ impl FileState {
 /// Reads the summary of a thread. The caller fills in its name and whether it is archived.
 pub(crate) fn read_summary(path: &Path, state: FileState) -> Result<ThreadSummary, ReadError> {
     let mut lines = RolloutLines::open_head(path)?;
-    let mut meta: Option<SessionMeta> = None;
-    let (mut preview, mut fallback) = (None, None);
-    let wanted = Wanted::META | Wanted::SHOWN | Wanted::GOALS;
-    let (mut decoder, mut events) = (Decoder::new(wanted), Vec::new());
+    let mut reader = SummaryReader::default();
     let mut lost = LostMeta::default();
     while let Some(entry) = lines.next_entry()? {
         let Entry::Line(line) = entry else { continue };
         lost.see(&line);
-        // Most items of a conversation are not user messages, which their head shows without parsing them.
-        if fallback.is_none() && line.kind == "response_item" {
-            fallback = said_in_item(&line);
-        }
-        decoder.line(&line, &mut events);
-        for event in events.drain(..) {
-            match event.body {
-                Body::ThreadStarted(started) => meta = Some(started.meta),
-                body if preview.is_none() => preview = said_in_event(&body),
-                _ => {}
-            }
-        }
-        if (meta.is_some() && preview.is_some()) || line.number >= HEAD_LINES || line.range.end >= HEAD_LENGTH {
+        if reader.line(&line) {
             break;
         }
     }
-    let meta = meta.or_else(|| lost.guess(path)).ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })?;
-    let began = DateTime::parse_from_rfc3339(&meta.timestamp).map(|time| time.to_utc()).ok();
-    let named = || path.file_name()?.to_str().and_then(RolloutName::parse)?.began();
-    Ok(ThreadSummary {
-        id: meta.id,
-        path: path.to_owned(),
-        preview: preview.or(fallback).map(|text| shorten(&text)).unwrap_or_default(),
-        created_at: began.or_else(named).unwrap_or_else(|| state.written()),
-        updated_at: state.written(),
-        cwd: meta.cwd,
-        provider: meta.model_provider,
-        source: meta.source,
-        originator: meta.originator,
-        cli_version: meta.cli_version,
-        git: meta.git,
-        name: None,
-        archived: false,
-        parent: meta.lineage.parent_thread_id,
-        forked_from: meta.lineage.forked_from_id,
-        section: None,
-    })
+    reader.meta = reader.meta.or_else(|| lost.guess(path));
+    let named = path.file_name().and_then(|name| name.to_str()).and_then(RolloutName::parse);
+    let began = named.and_then(|name| name.began()).unwrap_or_else(|| state.written());
+    let summary = reader.summary(path, began, state.written());
+    summary.ok_or_else(|| ReadError::NoMeta { path: path.to_owned() })
+}
+
+/// Makes the summary of a thread from its first lines.
+#[derive(Debug)]
+pub struct SummaryReader {
+    meta: Option<SessionMeta>,
+    preview: Option<String>,
+    /// The preview if no event has one.
+    fallback: Option<String>,
+    decoder: Decoder,
+    events: Vec<Event>,
+}
+
+impl Default for SummaryReader {
+    fn default() -> Self {
+        let decoder = Decoder::new(Wanted::META | Wanted::SHOWN | Wanted::GOALS);
+        Self { meta: None, preview: None, fallback: None, decoder, events: Vec::new() }
+    }
+}
+
+impl SummaryReader {
+    /// Takes the next line, and returns whether later ones change nothing.
+    pub fn line(&mut self, line: &Line<'_>) -> bool {
+        // Most items of a conversation are not user messages, which their head shows without parsing them.
+        if self.fallback.is_none() && line.kind == "response_item" {
+            self.fallback = said_in_item(line);
+        }
+        self.decoder.line(line, &mut self.events);
+        for event in self.events.drain(..) {
+            match event.body {
+                Body::ThreadStarted(started) => self.meta = Some(started.meta),
+                body if self.preview.is_none() => self.preview = said_in_event(&body),
+                _ => {}
+            }
+        }
+        let is_complete = self.meta.is_some() && self.preview.is_some();
+        is_complete || line.number >= HEAD_LINES || line.range.end >= HEAD_LENGTH
+    }
+
+    /// The summary so far; `None` if no line has identified the thread. If its first line does not say when it began, it
+    /// began at `began`.
+    #[must_use]
+    pub fn summary(&self, place: &Path, began: DateTime<Utc>, updated_at: DateTime<Utc>) -> Option<ThreadSummary> {
+        let meta = self.meta.clone()?;
+        let created_at = DateTime::parse_from_rfc3339(&meta.timestamp).map_or(began, |time| time.to_utc());
+        let preview = self.preview.as_deref().or(self.fallback.as_deref());
+        Some(ThreadSummary {
+            id: meta.id,
+            path: place.to_owned(),
+            preview: preview.map(shorten).unwrap_or_default(),
+            created_at,
+            updated_at,
+            cwd: meta.cwd,
+            provider: meta.model_provider,
+            source: meta.source,
+            originator: meta.originator,
+            cli_version: meta.cli_version,
+            git: meta.git,
+            name: None,
+            archived: false,
+            parent: meta.lineage.parent_thread_id,
+            forked_from: meta.lineage.forked_from_id,
+            section: None,
+        })
+    }
 }
 
 fn said_in_event(body: &Body) -> Option<String> {
