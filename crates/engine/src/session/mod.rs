@@ -206,7 +206,8 @@ impl Session {
                     break;
                 }
                 Wake::Request(Some(ThreadRequest::Finish { reply })) => {
-                    self.expect_no_answers();
+                    self.is_finishing = true;
+                    self.calls.lifecycle.expect_no_answers();
                     closing.push(reply);
                 }
                 Wake::Request(Some(ThreadRequest::Close { reply })) => {
@@ -229,10 +230,7 @@ impl Session {
                 }
             }
         }
-        for body in self.calls.lifecycle.end_thread() {
-            self.emit(body);
-        }
-        self.journal.close().await;
+        self.close_log().await;
         // The feeds end before the reply, so the requester can read everything that was published.
         drop(self);
         for reply in closing {

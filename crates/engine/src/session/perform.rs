@@ -272,6 +272,13 @@ impl Session {
         let _: Result<(), StoreError> = self.journal.publish_durably().await;
     }
 
+    /// Writes what is left at the end of the thread.
+    pub(super) async fn close_log(&mut self) {
+        let left = self.calls.lifecycle.end_thread();
+        self.emit_all(left);
+        self.journal.close().await;
+    }
+
     /// Ends the turn: its changes are inspected and saved, then its end is published.
     async fn end(&mut self, outcome: Outcome) {
         if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
@@ -418,12 +425,6 @@ impl Session {
         } else {
             self.stop(Abort::Interrupted).await;
         }
-    }
-
-    /// From here on questions are no longer answered.
-    pub(super) fn expect_no_answers(&mut self) {
-        self.is_finishing = true;
-        self.calls.lifecycle.expect_no_answers();
     }
 
     /// Waits for a call that must not be interrupted, and returns its output for the model.
