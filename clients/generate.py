@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the types and the tables of methods of the TypeScript client from `schema/`; with --check, says whether they are current."""
+"""Writes the types and the tables of methods of the clients from `schema/`; with --check, says whether they are current."""
 
 import json
 import pathlib
 import sys
+
+import generate_python
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCHEMA = HERE.parent / "schema"
@@ -43,6 +45,7 @@ def outputs():
     types = (SCHEMA / "codex_app_server_protocol.ts").read_text().partition("\n")[2]
     yield HERE / "typescript/src/tables.js", javascript(table)
     yield HERE / "typescript/src/protocol.d.ts", f"// {NOTE}\n{types}"
+    yield from generate_python.outputs(HERE / "python/src/codex_embed", definitions, table, NOTE)
 
 
 def main():

@@ -1,0 +1,174 @@
+"""Answers to the questions of a server. Each question gets exactly one answer; a handler that fails, is too late or
+cannot read the question has denied it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .transcript import Question
+
+#: The time limit of a handler in seconds, unless the options name another.
+DEADLINE = 10 * 60.0
+#: The most handlers without `async` that may hang in their threads; further questions are denied.
+MOST_THREADS = 256
+NO_METHOD = -32601
+
+SECOND = frozenset(("item/commandExecution/requestApproval", "item/fileChange/requestApproval"))
+FIRST = frozenset(("execCommandApproval", "applyPatchApproval"))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer; use the functions below to make one."""
+
+    kind: str
+    reason: str = ""
+    words: tuple[str, ...] = ()
+    value: Any = None
+
+
+#: Decides about a question. A plain function runs in its own thread, so that it may wait for a person.
+Handler: TypeAlias = "Callable[[Question], Decision | Awaitable[Decision]]"
+
+
+def allow() -> Decision:
+    """Yes, this once."""
+    return Decision("allow")
+
+
+def allow_for_session() -> Decision:
+    """Yes, and the same is not asked again in this session."""
+    return Decision("allow_for_session")
+
+
+def allow_with_amendment(words: list[str] | tuple[str, ...]) -> Decision:
+    """Yes, and commands that begin with these words are not asked about again."""
+    return Decision("allow_with_amendment", words=tuple(words))
+
+
+def deny(reason: str = "") -> Decision:
+    """No; the turn continues without it. The protocol has no room for the reason, which is for logs of the program."""
+    return Decision("deny", reason=reason)
+
+
+def cancel() -> Decision:
+    """No, and the turn ends."""
+    return Decision("cancel")
+
+
+def result(value: Any) -> Decision:
+    """The result of a question that is no approval, as its method defines it."""
+    return Decision("result", value=value)
+
+
+def deny_all(_: Question) -> Decision:
+    """A policy that denies everything."""
+    return deny("the policy of this program is to deny")
+
+
+def allow_all(question: Question) -> Decision:
+    """A policy that allows every command and every change of files, and denies questions that are no approvals. Only for
+    servers whose sandbox is trusted, or in a container."""
+    return allow() if question.method in SECOND | FIRST else deny("this is no approval")
+
+
+Answer: TypeAlias = "dict[str, Any]"
+
+
+def encode(method: str, decision: Any) -> Answer:
+    """A decision in the form of the question's dialect: `result` or `error`."""
+    if not isinstance(decision, Decision):
+        decision = deny("the handler has returned no decision")
+    kind = decision.kind
+    if kind == "result":
+        return {"result": decision.value}
+    words = list(decision.words)
+    if kind == "allow_with_amendment" and not (words and all(isinstance(word, str) for word in words)):
+        kind = "deny"
+    if method in SECOND:
+        amended: Any = {"acceptWithExecpolicyAmendment": {"execpolicy_amendment": words}}
+        spelled = {"allow": "accept", "allow_for_session": "acceptForSession", "cancel": "cancel"}
+        return {"result": {"decision": amended if kind == "allow_with_amendment" else spelled.get(kind, "decline")}}
+    if method in FIRST:
+        amended = {"approved_execpolicy_amendment": {"proposed_execpolicy_amendment": words}}
+        spelled = {"allow": "approved", "allow_for_session": "approved_for_session", "cancel": "abort"}
+        return {"result": {"decision": amended if kind == "allow_with_amendment" else spelled.get(kind, "denied")}}
+    if method == "mcpServer/elicitation/request":
+        return {"result": _elicitation(kind)}
+    if method == "item/permissions/requestApproval":
+        # Nothing is granted unless a handler says what.
+        return {"result": {"permissions": {}, "scope": "turn"}}
+    return {"error": {"code": NO_METHOD, "message": f"this client does not answer {method}"}}
+
+
+def _elicitation(kind: str) -> dict[str, Any]:
+    if kind in ("allow", "allow_with_amendment"):
+        return {"action": "accept", "content": {}}
+    if kind == "allow_for_session":
+        return {"action": "accept", "content": {}, "_meta": {"persist": "session"}}
+    return {"action": "cancel" if kind == "cancel" else "decline", "content": None}
+
+
+class Approvals:
+    """Asks a handler, within a deadline."""
+
+    def __init__(self, handler: Handler | None = None, deadline: float = DEADLINE) -> None:
+        self._handler = handler or deny_all
+        self._deadline = deadline
+        self._threads = 0
+
+    async def answer(self, question: Question) -> tuple[Answer, str | None]:
+        """The answer to a question, and a note if the handler has failed."""
+        note = None
+        try:
+            decision: Any = await asyncio.wait_for(self._decide(question), self._deadline)
+        except (asyncio.TimeoutError, TimeoutError):
+            decision, note = deny(), f"{question.method}: no decision within {self._deadline:g} s"
+        except Exception as error:
+            decision, note = deny(), f"{question.method}: the handler has failed: {error}"
+        return encode(question.method, decision), note
+
+    async def _decide(self, question: Question) -> Any:
+        if self._handler in (deny_all, allow_all):
+            return self._handler(question)
+        if inspect.iscoroutinefunction(self._handler):
+            return await self._handler(question)
+        decision = await self._in_thread(question)
+        return await decision if inspect.isawaitable(decision) else decision
+
+    async def _in_thread(self, question: Question) -> Any:
+        """Runs a plain function in a thread that does not keep the program from ending."""
+        if self._threads >= MOST_THREADS:
+            raise RuntimeError("too many handlers hang")
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+
+        def finish(decision: Any, error: BaseException | None) -> None:
+            self._threads -= 1
+            if done.done():
+                return
+            if error is None:
+                done.set_result(decision)
+            else:
+                done.set_exception(RuntimeError(str(error) or type(error).__name__))
+
+        def run() -> None:
+            decision, error = None, None
+            try:
+                decision = self._handler(question)
+            except BaseException as caught:
+                error = caught
+            try:
+                loop.call_soon_threadsafe(finish, decision, error)
+            except RuntimeError:
+                # The loop is closed: nobody waits for the decision any more.
+                return
+
+        self._threads += 1
+        threading.Thread(target=run, name="codex-approval", daemon=True).start()
+        return await done

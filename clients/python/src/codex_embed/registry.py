@@ -1,0 +1,162 @@
+"""The threads that a program follows, across breaks of the connection. A thread is in one state of its life, and only
+known steps lead to the next. After a break each thread is subscribed to from its last number; turns that were sent and
+not answered are sent again under their own name, so that a server which has one already does not take it twice."""
+
+from __future__ import annotations
+
+import uuid
+from enum import Enum
+from typing import Any, Protocol
+
+from .errors import CodexError, RefusedError
+
+INVALID_REQUEST = -32600
+NO_METHOD = -32601
+
+
+class Life(Enum):
+    """The life of a thread."""
+
+    CREATED = "created"
+    CONFIGURED = "configured"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    INTERRUPTED = "interrupted"
+    ARCHIVED = "archived"
+
+    def may_become(self, to: Life) -> bool:
+        """Whether a step leads from here to another state."""
+        return to in _STEPS[self]
+
+
+_RESTING = frozenset((Life.ACTIVE, Life.ARCHIVED))
+_STEPS: dict[Life, frozenset[Life]] = {
+    Life.CREATED: frozenset((Life.CONFIGURED,)),
+    Life.CONFIGURED: _RESTING,
+    Life.ACTIVE: frozenset((Life.COMPLETED, Life.INTERRUPTED)),
+    Life.COMPLETED: _RESTING,
+    Life.INTERRUPTED: _RESTING,
+    Life.ARCHIVED: frozenset(),
+}
+
+
+class NoStep(CodexError):
+    """A step that the life of a thread does not have."""
+
+    def __init__(self, thread: str, start: Life, to: Life) -> None:
+        super().__init__(f"thread {thread} is {start.value} and cannot become {to.value}")
+
+
+class Caller(Protocol):
+    """The part of a client that a registry uses."""
+
+    async def call(self, method: str, params: Any = None) -> Any: ...
+
+
+class _Followed:
+    __slots__ = ("life", "log", "after", "current", "last", "unanswered")
+
+    def __init__(self) -> None:
+        self.life = Life.CREATED
+        #: The last number that was seen, and the log that it counts in.
+        self.log: str | None = None
+        self.after: int | None = None
+        #: The log that the numbers of this connection count in, and the last of them.
+        self.current: str | None = None
+        self.last = -1
+        #: Turns that were sent and not answered, by their `clientUserMessageId`.
+        self.unanswered: dict[str, dict[str, Any]] = {}
+
+    def subscribed(self, log: str, seq: int | None, is_reset: bool) -> None:
+        """Takes the answer to a subscription. Unless it replaces everything, events up to its number are still to come."""
+        if log != self.current or is_reset:
+            self.current, self.last = log, -1
+        if is_reset:
+            self.log, self.after = log, seq
+
+
+class Registry:
+    """The threads that a program follows."""
+
+    def __init__(self) -> None:
+        self._threads: dict[str, _Followed] = {}
+
+    def follow(self, thread: str) -> None:
+        """Follows a thread that was created."""
+        self._threads.setdefault(thread, _Followed())
+
+    def forget(self, thread: str) -> None:
+        """Stops following a thread."""
+        self._threads.pop(thread, None)
+
+    def life(self, thread: str) -> Life | None:
+        followed = self._threads.get(thread)
+        return None if followed is None else followed.life
+
+    def step(self, thread: str, to: Life) -> None:
+        """Takes a step in the life of a thread; one that does not exist is refused and changes nothing."""
+        followed = self._threads.get(thread)
+        if followed is None or not followed.life.may_become(to):
+            raise NoStep(thread, Life.CREATED if followed is None else followed.life, to)
+        followed.life = to
+
+    def subscribed(self, thread: str, answer: Any) -> None:
+        """Takes the answer to `thread/subscribe`."""
+        self.follow(thread)
+        log, seq = (answer.get("logId"), answer.get("seq")) if isinstance(answer, dict) else (None, None)
+        if isinstance(log, str):
+            number = seq if type(seq) is int else None
+            self._threads[thread].subscribed(log, number, answer.get("reset") is True)
+
+    def saw(self, thread: str, seq: int) -> bool:
+        """Takes the number of an event; False if it was reported already."""
+        followed = self._threads.get(thread)
+        if followed is None or followed.current is None:
+            return True
+        if seq <= followed.last:
+            return False
+        followed.last = followed.after = seq
+        followed.log = followed.current
+        return True
+
+    def sending(self, thread: str, params: dict[str, Any]) -> str:
+        """Records a turn that is about to be sent. Its parameters get a `clientUserMessageId` if they have none."""
+        name: str = params.setdefault("clientUserMessageId", uuid.uuid4().hex)
+        self.follow(thread)
+        self._threads[thread].unanswered[name] = params
+        return name
+
+    def answered(self, thread: str, name: str) -> None:
+        """A turn was answered, or refused for good."""
+        followed = self._threads.get(thread)
+        if followed is not None:
+            followed.unanswered.pop(name, None)
+
+    async def recover(self, client: Caller) -> None:
+        """After a break: subscribes to each thread from its last number, and sends again what was not answered. Events
+        and open questions arrive as the server sends them again; a response with `reset` replaces what was known. If the
+        connection breaks again, this fails and is to be called again."""
+        for thread, followed in list(self._threads.items()):
+            if followed.life is Life.ARCHIVED:
+                continue
+            await self._subscribe(client, thread, followed)
+            for name, params in list(followed.unanswered.items()):
+                try:
+                    await client.call("turn/start", params)
+                except RefusedError:
+                    # It is answered: sending it once more would not help.
+                    pass
+                followed.unanswered.pop(name, None)
+
+    async def _subscribe(self, client: Caller, thread: str, followed: _Followed) -> None:
+        params = {"threadId": thread, "after": followed.after, "logId": followed.log}
+        try:
+            answer = await client.call("thread/subscribe", params)
+        except RefusedError as error:
+            if error.code not in (INVALID_REQUEST, NO_METHOD):
+                raise
+            # A server of another release has no numbers; it sends the whole thread.
+            followed.current = None
+            await client.call("thread/resume", {"threadId": thread})
+            return
+        self.subscribed(thread, answer)

@@ -1,0 +1,167 @@
+"""A supervisor with servers that are small shell scripts."""
+
+import asyncio
+import os
+import signal
+import sys
+import unittest
+
+from codex_embed.connection import Options
+from codex_embed.errors import StartError
+from codex_embed.registry import Life, NoStep, Registry
+from codex_embed.errors import RefusedError
+from codex_embed.supervisor import Launch, Supervisor
+
+#: Answers each request with the process ids of itself and of a child that it has started.
+SERVER = r"""
+sleep 1000 & child=$!
+echo "server starts" >&2
+n=1
+while read -r line; do
+  case "$line" in
+    *'"id":'*) echo "{\"id\":$n,\"result\":{\"userAgent\":\"sh\",\"pids\":[$$,$child]}}"; n=$((n+1));;
+  esac
+done
+AFTER
+"""
+
+
+def is_alive(pid):
+    # A process that has ended and was not waited for has no memory any more.
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            return "VmRSS" in status.read()
+    except OSError:
+        return False
+
+
+async def is_gone(pid):
+    """Waits until a process is gone; a signal takes a moment."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + 10
+    while is_alive(pid):
+        if loop.time() > until:
+            return False
+        await asyncio.sleep(0)
+    return True
+
+
+def launch(after, **more):
+    return Launch("/bin/sh", ["-c", SERVER.replace("AFTER", after)], **more)
+
+
+async def state(supervisor, name):
+    async for found in supervisor.states():
+        if found.name == name:
+            return found
+
+
+@unittest.skipUnless(sys.platform == "linux", "the scripts are for Linux")
+class SupervisorTest(unittest.IsolatedAsyncioTestCase):
+    async def test_a_server_runs_until_it_is_stopped_and_leaves_no_child(self):
+        lines = asyncio.Queue()
+        # It does not end with its input, so it has to be killed.
+        supervisor = Supervisor(launch("sleep 1000", on_stderr=lines.put_nowait), Options(deadline=20))
+        client = await supervisor.connection()
+        self.assertEqual(await asyncio.wait_for(lines.get(), 20), "server starts")
+        pids = (await client.call("pids"))["pids"]
+        self.assertTrue(all(map(is_alive, pids)), pids)
+        self.assertEqual(supervisor.state.name, "running")
+        await supervisor.stop()
+        self.assertEqual(supervisor.state.name, "stopped")
+        for pid in pids:
+            self.assertTrue(await is_gone(pid))
+        with self.assertRaises(StartError):
+            await supervisor.connection()
+
+    async def test_a_server_that_is_killed_is_restarted(self):
+        async with Supervisor(launch("kill $child"), Options(deadline=20)) as supervisor:
+            client = await supervisor.connection()
+            first = (await client.call("pids"))["pids"]
+            os.kill(first[0], signal.SIGKILL)
+            restarting = await asyncio.wait_for(state(supervisor, "restarting"), 20)
+            self.assertEqual(restarting.attempt, 1)
+            while await client.events.next() is not None:
+                pass
+            second = (await (await supervisor.connection()).call("pids"))["pids"]
+            self.assertNotEqual(first[0], second[0])
+            self.assertTrue(await is_gone(first[1]), "the child of the first went with it")
+
+    async def test_a_program_that_is_missing_is_named(self):
+        async with Supervisor(Launch("/nowhere/codex")) as supervisor:
+            failed = await asyncio.wait_for(state(supervisor, "failed"), 20)
+            self.assertRegex(failed.error, "^cannot start /nowhere/codex: ")
+            self.assertLessEqual(failed.delay, 1)
+
+    async def test_a_program_that_is_no_server_is_reported(self):
+        async with Supervisor(Launch("/bin/sh", ["-c", "echo hello; exit 3"])) as supervisor:
+            failed = await asyncio.wait_for(state(supervisor, "failed"), 20)
+            self.assertRegex(failed.error, "the handshake with /bin/sh has failed: initialize")
+
+    async def test_a_sink_that_fails_stops_nothing(self):
+        supervisor = Supervisor(launch("exit", on_stderr=lambda line: 1 / 0), Options(deadline=20))
+        client = await supervisor.connection()
+        self.assertIn("pids", await client.call("pids"))
+        await supervisor.stop()
+
+
+class Calls:
+    """A server that answers from a list."""
+
+    def __init__(self, *answers):
+        self.answers, self.calls = list(answers), []
+
+    async def call(self, method, params=None):
+        self.calls.append((method, dict(params)))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class RegistryTest(unittest.IsolatedAsyncioTestCase):
+    def test_only_known_steps_are_taken(self):
+        steps = [f"{one.value} {to.value}" for one in Life for to in Life if one.may_become(to)]
+        self.assertEqual(
+            ", ".join(steps),
+            "created configured, configured active, configured archived, active completed, active interrupted, "
+            "completed active, completed archived, interrupted active, interrupted archived",
+        )
+
+    def test_a_step_that_is_refused_changes_nothing(self):
+        registry = Registry()
+        registry.follow("t")
+        with self.assertRaisesRegex(NoStep, "thread t is created and cannot become active"):
+            registry.step("t", Life.ACTIVE)
+        self.assertEqual(registry.life("t"), Life.CREATED)
+        with self.assertRaises(NoStep):
+            registry.step("nobody", Life.CONFIGURED)
+
+    async def test_a_break_is_recovered_from_the_last_number(self):
+        registry = Registry()
+        registry.subscribed("t", {"logId": "one", "seq": 5, "reset": True})
+        self.assertEqual([registry.saw("t", seq) for seq in (6, 6, 2, 7)], [True, False, False, True])
+        params = {"threadId": "t", "input": []}
+        name = registry.sending("t", params)
+        self.assertEqual(registry.sending("t", params), name, "a name that it has stays")
+        # The thread was loaded anew: its numbers count in another log, and earlier ones come again.
+        server = Calls({"logId": "two", "seq": 9, "reset": False}, {"turn": {}})
+        await registry.recover(server)
+        self.assertEqual(server.calls[0], ("thread/subscribe", {"threadId": "t", "after": 7, "logId": "one"}))
+        self.assertEqual(server.calls[1], ("turn/start", params))
+        self.assertEqual([registry.saw("t", seq) for seq in (3, 4, 4)], [True, True, False])
+        again = Calls({"logId": "two", "seq": 9, "reset": False})
+        await registry.recover(again)
+        self.assertEqual(again.calls, [("thread/subscribe", {"threadId": "t", "after": 4, "logId": "two"})])
+        self.assertFalse(registry.saw("t", 4))
+
+    async def test_a_server_of_another_release_sends_the_whole_thread(self):
+        registry = Registry()
+        registry.follow("t")
+        server = Calls(RefusedError("thread/subscribe", -32600, "unknown variant"), {})
+        await registry.recover(server)
+        self.assertEqual([method for method, _ in server.calls], ["thread/subscribe", "thread/resume"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,59 @@
+"""The vectors that hold the clients of all languages together."""
+
+import json
+import random
+import time
+import unittest
+from pathlib import Path
+
+from codex_embed.events import Delta, Teller
+from codex_embed.state import State
+from codex_embed.transcript import Transcript, event_of
+
+VECTORS = sorted((Path(__file__).resolve().parents[2] / "vectors").glob("*.json"))
+
+
+def state_of(pieces):
+    """The state after bytes that arrive in pieces, as JSON shows it."""
+    transcript, state = Transcript(), State()
+    for piece in pieces:
+        for message in transcript.push(piece):
+            if (event := event_of(message)) is not None:
+                state.apply(event)
+    return json.loads(json.dumps(state.to_value()))
+
+
+def cut(data, sizes):
+    """Data in pieces of these sizes, over and over."""
+    at = turn = 0
+    while at < len(data):
+        size = sizes[turn % len(sizes)]
+        yield data[at : at + size]
+        at, turn = at + size, turn + 1
+
+
+class VectorTest(unittest.TestCase):
+    def test_each_vector_leaves_its_state_however_it_is_cut(self):
+        self.assertGreater(len(VECTORS), 20)
+        for path in VECTORS:
+            vector = json.loads(path.read_text(encoding="utf-8"))
+            data = "".join(f"{line}\n" for line in vector["lines"]).encode()
+            with self.subTest(path.name):
+                self.assertEqual(state_of([data]), vector["state"])
+                for seed, bound in enumerate((3, 60, 700, 5000)):
+                    chance = random.Random(seed)
+                    sizes = [chance.randint(1, bound) for _ in range(97)]
+                    self.assertEqual(state_of(cut(data, sizes)), vector["state"], f"cut with seed {seed}")
+
+    def test_many_deltas_take_linear_time(self):
+        state, count = State(), 200_000
+        started = time.process_time()
+        for _ in range(count):
+            state.apply(Delta("t", "u", "a", "message", 0, "some forty bytes of an answer, as it streams", Teller.ITEMS))
+        text = state.threads["t"].turns[0].items[0].members["text"]
+        self.assertEqual(len(text), 44 * count)
+        self.assertLess(time.process_time() - started, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
