@@ -4,7 +4,9 @@ not answered are sent again under their own name, so that a server which has one
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Protocol
 
@@ -132,23 +134,32 @@ class Registry:
         if followed is not None:
             followed.unanswered.pop(name, None)
 
-    async def recover(self, client: Caller) -> None:
+    async def recover(
+        self, client: Caller, recovered: Callable[[str, Any], None] | None = None
+    ) -> dict[str, str]:
         """After a break: subscribes to each thread from its last number, and sends again what was not answered. Events
-        and open questions arrive as the server sends them again; a response with `reset` replaces what was known. If the
-        connection breaks again, this fails and is to be called again."""
+        and open questions arrive as the server sends them again; an answer with `reset` replaces what was known, and is
+        passed on. Returns the threads that the server refuses, with its reasons. If the connection breaks again, this
+        fails and is to be called again."""
+        refused: dict[str, str] = {}
         for thread, followed in list(self._threads.items()):
             if followed.life is Life.ARCHIVED:
                 continue
-            await self._subscribe(client, thread, followed)
+            try:
+                answer = await self._subscribe(client, thread, followed)
+            except RefusedError as error:
+                refused[thread] = str(error)
+                continue
+            if recovered is not None:
+                recovered(thread, answer)
             for name, params in list(followed.unanswered.items()):
-                try:
+                # A turn that is refused is answered: sending it once more would not help.
+                with contextlib.suppress(RefusedError):
                     await client.call("turn/start", params)
-                except RefusedError:
-                    # It is answered: sending it once more would not help.
-                    pass
                 followed.unanswered.pop(name, None)
+        return refused
 
-    async def _subscribe(self, client: Caller, thread: str, followed: _Followed) -> None:
+    async def _subscribe(self, client: Caller, thread: str, followed: _Followed) -> Any:
         params = {"threadId": thread, "after": followed.after, "logId": followed.log}
         try:
             answer = await client.call("thread/subscribe", params)
@@ -157,6 +168,7 @@ class Registry:
                 raise
             # A server of another release has no numbers; it sends the whole thread.
             followed.current = None
-            await client.call("thread/resume", {"threadId": thread})
-            return
+            answer = await client.call("thread/resume", {"threadId": thread})
+            return {**answer, "reset": True} if isinstance(answer, dict) else answer
         self.subscribed(thread, answer)
+        return answer

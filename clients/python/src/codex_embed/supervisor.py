@@ -118,6 +118,7 @@ class Supervisor:
         self._options = options or Options()
         self._changed = asyncio.Condition()
         self._client: Client | None = None
+        self._tree: _Tree | None = None
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._sinks: set[asyncio.Task[None]] = set()
@@ -140,6 +141,11 @@ class Supervisor:
         if self._task is not None:
             await asyncio.shield(self._task)
 
+    @property
+    def pid(self) -> int | None:
+        """The process of the server, while there is one."""
+        return None if self._tree is None else self._tree.process.pid
+
     async def states(self) -> AsyncIterator[ServerState]:
         """The state of the server, then each one after it. A reader that is slow misses those in between."""
         seen: ServerState | None = None
@@ -149,11 +155,17 @@ class Supervisor:
                 seen = self.state
             yield seen
 
-    async def connection(self) -> Client:
-        """Waits until the server is up, and takes its connection; each is given out once."""
+    async def connection(self, *, is_patient: bool = True) -> Client:
+        """Waits until the server is up, and takes its connection; each is given out once. Without patience, a start that
+        fails is an error at once."""
         self.start()
+
+        def is_decided() -> bool:
+            has_failed = self.state.name == "failed" and not is_patient
+            return self._client is not None or has_failed or self._is_over()
+
         async with self._changed:
-            await self._changed.wait_for(lambda: self._client is not None or self._is_over())
+            await self._changed.wait_for(is_decided)
             client, self._client = self._client, None
         if client is None:
             raise StartError(self.state.error or "the server is stopped")
@@ -195,7 +207,7 @@ class Supervisor:
         tree: _Tree | None = None
         client: Client | None = None
         try:
-            tree = await self._spawn()
+            tree = self._tree = await self._spawn()
             client = await self._greet(tree)
             if client is None:
                 return None
@@ -213,7 +225,7 @@ class Supervisor:
         except CodexError as error:
             return str(error)
         finally:
-            self._client = None
+            self._client = self._tree = None
             if tree is not None:
                 await tree.end(client)
 

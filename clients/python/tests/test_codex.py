@@ -1,0 +1,160 @@
+"""The conventions of the SDK with the real program and a scripted model."""
+
+import asyncio
+import os
+import signal
+import threading
+import unittest
+
+from codex_embed import ApprovalMode, AsyncCodex, Codex, Sandbox, StartError, TurnError, approvals, events
+from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_params, thread_params, turn_params
+from server import ScriptedTest, needs_program, runs, says
+
+HANGS = {"items": [{"text": "Hal", "done": False}, {"hang": True}]}
+
+
+@needs_program
+class BlockingTest(ScriptedTest, unittest.TestCase):
+    def test_a_thread_runs_turns(self):
+        with Codex(self.config([says("One."), says("Two.")])) as codex:
+            self.assertIn("0.200", codex.metadata["userAgent"])
+            thread = codex.thread_start(sandbox=Sandbox.read_only)
+            first = thread.run("Count.")
+            self.assertEqual((first.status, first.final_response), ("completed", "One."))
+            self.assertEqual([item["type"] for item in first.items], ["userMessage", "agentMessage"])
+            self.assertGreater(first.usage["total"]["totalTokens"], 0)
+            self.assertEqual(thread.run([TextInput("More.")]).final_response, "Two.")
+
+    def test_a_turn_streams_its_events(self):
+        answer = {"items": [{"text": "Hello", "deltas": ["Hel", "lo"]}]}
+        with Codex(self.config([answer])) as codex:
+            turn = codex.thread_start().turn("Greet.")
+            kinds = [type(event) for event in turn.stream()]
+            self.assertIn(events.Delta, kinds)
+            self.assertEqual(kinds[-1], events.TurnEnded)
+
+    def test_a_turn_is_steered_and_interrupted(self):
+        with Codex(self.config([HANGS])) as codex:
+            turn = codex.thread_start().turn("Wait.")
+            stream = turn.stream()
+            next(event for event in stream if isinstance(event, events.Delta))
+            turn.steer("Also this.")
+            turn.interrupt()
+            self.assertEqual([event for event in stream][-1].status, "interrupted")
+
+    def test_a_turn_that_takes_too_long_is_interrupted(self):
+        with Codex(self.config([HANGS, says("Next.")])) as codex:
+            thread = codex.thread_start()
+            with self.assertRaisesRegex(Exception, "not over within 0.5 s"):
+                thread.run("Wait.", timeout=0.5)
+            self.assertEqual(thread.run("And now?").final_response, "Next.")
+
+    def test_a_turn_that_fails_says_why(self):
+        failing = {"items": [], "end": {"failed": {"code": "invalid_prompt", "message": "not like this"}}}
+        with Codex(self.config([failing])) as codex, self.assertRaisesRegex(TurnError, "not like this"):
+            codex.thread_start().run("Fail.")
+
+    def test_threads_are_listed_forked_named_resumed_and_deleted(self):
+        with Codex(self.config([says("One."), says("Two.")])) as codex:
+            thread = codex.thread_start()
+            thread.run("First.")
+            thread.set_name("a name")
+            self.assertEqual(thread.read()["thread"]["name"], "a name")
+            fork = thread.fork()
+            self.assertNotEqual(fork.id, thread.id)
+            self.assertEqual(codex.thread_resume(thread.id).run("Second.").final_response, "Two.")
+            self.assertEqual({entry["id"] for entry in codex.thread_list(model_providers=[])["data"]}, {thread.id, fork.id})
+            fork.delete()
+            self.assertEqual([entry["id"] for entry in codex.thread_list(model_providers=[])["data"]], [thread.id])
+            codex.thread_archive(thread.id)
+            self.assertEqual(codex.thread_list(model_providers=[])["data"], [])
+            self.assertEqual(codex.thread_unarchive(thread.id).id, thread.id)
+
+    def test_a_thread_has_a_goal(self):
+        with Codex(self.config([says("Done.", repeat=True)])) as codex:
+            thread = codex.thread_start()
+            thread.run("Hello.")
+            self.assertEqual(thread.set_goal("tidy up", token_budget=1)["objective"], "tidy up")
+            self.assertEqual(thread.goal()["tokenBudget"], 1)
+            thread.clear_goal()
+            self.assertIsNone(thread.goal())
+
+    def test_an_approval_waits_in_its_own_thread(self):
+        asked, decided = threading.Event(), threading.Event()
+
+        def decide(question):
+            asked.set()
+            decided.wait(20)
+            return approvals.allow()
+
+        with Codex(self.config([runs("touch made"), says("Made.")]), approvals=decide) as codex:
+            turn = codex.thread_start(approval_policy="untrusted", sandbox=Sandbox.workspace_write).turn("Make it.")
+            self.assertTrue(asked.wait(20))
+            self.assertIsInstance(codex.thread_list()["data"], list, "the connection goes on")
+            decided.set()
+            self.assertEqual(turn.run().final_response, "Made.")
+        self.assertTrue((self.folder / "work" / "made").exists())
+
+    def test_without_a_handler_the_answer_is_no(self):
+        with Codex(self.config([runs("touch made"), says("Refused.")])) as codex:
+            result = codex.thread_start(approval_policy="untrusted", sandbox=Sandbox.workspace_write).run("Make it.")
+            self.assertEqual(result.final_response, "Refused.")
+        self.assertFalse((self.folder / "work" / "made").exists())
+
+    def test_a_key_is_stored_and_forgotten(self):
+        with Codex(self.config([])) as codex:
+            codex.login_api_key("sk-test")
+            stored = self.folder / "home" / "auth.json"
+            self.assertIn("sk-test", stored.read_text())
+            codex.logout()
+            self.assertFalse(stored.exists())
+
+
+@needs_program
+class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
+    async def test_turns_of_several_threads_run_at_once(self):
+        async with AsyncCodex(self.config([says("Yes.", repeat=True)])) as codex:
+            threads = [await codex.thread_start() for _ in range(4)]
+            results = await asyncio.gather(*(thread.run("Is it so?") for thread in threads))
+            self.assertEqual([result.final_response for result in results], ["Yes."] * 4)
+
+    async def test_a_turn_survives_the_death_of_its_server(self):
+        async with AsyncCodex(self.config([says("Again.", when="Once more"), HANGS])) as codex:
+            thread = await codex.thread_start()
+            turn = await thread.turn("Wait.")
+            seen = []
+            async for event in turn.stream():
+                seen.append(event)
+                if isinstance(event, events.Delta):
+                    os.kill(codex.pid, signal.SIGKILL)
+            self.assertIsInstance(seen[-1], events.TurnEnded)
+            self.assertEqual(len([event for event in seen if isinstance(event, events.TurnEnded)]), 1)
+            self.assertEqual((await thread.run("Once more.")).final_response, "Again.")
+
+    async def test_a_subscriber_that_fails_disturbs_nobody(self):
+        async with AsyncCodex(self.config([says("Fine.")])) as codex:
+            seen = []
+            codex.subscribe(lambda event: 1 / 0)
+            end = codex.subscribe(seen.append)
+            result = await (await codex.thread_start()).run("Hello.")
+            self.assertEqual(result.final_response, "Fine.")
+            end()
+            self.assertTrue(any(isinstance(event, events.TurnEnded) for event in seen))
+
+
+class OptionsTest(unittest.TestCase):
+    def test_options_have_the_names_of_the_protocol(self):
+        options = {"sandbox": Sandbox.full_access, "approval_mode": ApprovalMode.deny_all, "model": None}
+        self.assertEqual(thread_params(options), {"sandbox": "danger-full-access", "approvalPolicy": "never"})
+        turn = turn_params({"sandbox": "workspace-write", "output_schema": {"type": "object"}})
+        self.assertEqual(turn, {"outputSchema": {"type": "object"}, "sandboxPolicy": {"type": "workspaceWrite"}})
+        parts = input_params(["look", LocalImageInput("a.png")])
+        self.assertEqual(parts, [{"type": "text", "text": "look"}, {"type": "localImage", "path": "a.png"}])
+
+    def test_a_program_that_is_missing_is_an_error_at_once(self):
+        with self.assertRaisesRegex(StartError, "cannot start /nowhere/codex"):
+            Codex(CodexConfig(codex_bin="/nowhere/codex"))
+
+
+if __name__ == "__main__":
+    unittest.main()
