@@ -21,7 +21,7 @@ use crate::error::{CallError, ConnectError};
 use crate::event::Event;
 use crate::feed::{Events, Feed};
 use crate::router;
-use crate::transcript::{Message, Transcript};
+use crate::transcript::{MAX_LINE_BYTES, Message, Transcript};
 
 /// The most lines that wait to be written.
 const WAITING_LINES: usize = 256;
@@ -44,13 +44,18 @@ pub struct Options {
     pub experimental: bool,
     /// The time limit of a call.
     pub deadline: Duration,
+    /// The notifications that the server need not send; a name may end with `*`.
+    pub unwanted: Vec<String>,
+    /// The longest line that is read; a longer one costs a note.
+    pub line_bytes: usize,
 }
 
 impl Options {
     /// The usual options for a program.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let deadline = Duration::from_secs(60);
-        Self { name: name.into(), version: version.into(), experimental: true, deadline }
+        let (unwanted, line_bytes) = (Vec::new(), MAX_LINE_BYTES);
+        Self { name: name.into(), version: version.into(), experimental: true, deadline, unwanted, line_bytes }
     }
 }
 
@@ -103,9 +108,10 @@ where
     }));
     let events = client.0.feed.events();
     tokio::spawn(write(output, waiting, closing));
-    tokio::spawn(read(input, Arc::downgrade(&client.0), client.0.feed.clone()));
+    let transcript = Transcript::with_limit(options.line_bytes);
+    tokio::spawn(read(input, transcript, Arc::downgrade(&client.0), client.0.feed.clone()));
     let info = json!({"name": options.name, "title": options.name, "version": options.version});
-    let capabilities = json!({"experimentalApi": options.experimental});
+    let capabilities = json!({"experimentalApi": options.experimental, "optOutNotificationMethods": options.unwanted});
     let server = client.raw("initialize", json!({"clientInfo": info, "capabilities": capabilities})).await?;
     let _: Result<(), Value> = client.0.server.set(server);
     client.0.send(&json!({"method": "initialized"}), "initialized").await?;
@@ -273,7 +279,9 @@ async fn write<W: AsyncWrite + Unpin>(mut output: W, mut waiting: mpsc::Receiver
             }
         }
     };
+    // Lines that wait go first, so that answers are not lost at the end.
     tokio::select! {
+        biased;
         () = all_lines => {}
         () = closing.notified() => {}
     }
@@ -281,8 +289,8 @@ async fn write<W: AsyncWrite + Unpin>(mut output: W, mut waiting: mpsc::Receiver
 }
 
 /// Reads until the input ends or nobody is left to read for; then all calls that wait fail.
-async fn read<R: AsyncRead + Unpin>(mut input: R, shared: Weak<Shared>, feed: Feed) {
-    let (mut transcript, mut bytes, mut noise) = (Transcript::default(), Vec::with_capacity(READ_BYTES), 0);
+async fn read<R: AsyncRead + Unpin>(mut input: R, mut transcript: Transcript, shared: Weak<Shared>, feed: Feed) {
+    let (mut bytes, mut noise) = (Vec::with_capacity(READ_BYTES), 0);
     let mut is_open = true;
     while is_open && matches!(input.read_buf(&mut bytes).await, Ok(count) if count > 0) {
         let Some(shared) = shared.upgrade() else { break };

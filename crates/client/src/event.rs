@@ -16,7 +16,7 @@ pub enum Event {
     /// A turn has started.
     TurnStarted { thread: String, turn: String },
     /// A turn is over: `completed`, `interrupted` or `failed`.
-    TurnEnded { thread: String, turn: String, status: String, error: Value },
+    TurnEnded { thread: String, turn: String, status: String, error: Value, duration_ms: Option<i64> },
     /// An item has started, or is known better.
     ItemStarted { thread: String, turn: String, item: Members, teller: Teller },
     /// An item is complete.

@@ -109,6 +109,11 @@ impl Queue {
 }
 
 impl Events {
+    /// The next event, if one is there.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.0.queue().pop()
+    }
+
     /// Waits for the next event; `None` when the connection is closed and all are read. Cancelling it loses nothing.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
@@ -141,7 +146,7 @@ mod tests {
 
     fn end() -> Event {
         let (status, error) = ("completed".to_owned(), serde_json::Value::Null);
-        Event::TurnEnded { thread: "t".to_owned(), turn: "u".to_owned(), status, error }
+        Event::TurnEnded { thread: "t".to_owned(), turn: "u".to_owned(), status, error, duration_ms: None }
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::event::Event;
 use crate::router;
 
-/// The longest line that is kept.
+/// The longest line that is kept, unless a program says otherwise.
 pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 /// A message of a server.
@@ -27,9 +27,11 @@ pub enum Message {
 }
 
 /// Cuts bytes into lines and reads them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Transcript {
     rest: Vec<u8>,
+    /// The longest line that is kept.
+    most: usize,
     /// The bytes of a line that is too long, while it is skipped.
     skipped: Option<usize>,
 }
@@ -48,7 +50,19 @@ struct Shape {
     error: Option<ErrorObject>,
 }
 
+impl Default for Transcript {
+    fn default() -> Self {
+        Self::with_limit(MAX_LINE_BYTES)
+    }
+}
+
 impl Transcript {
+    /// A transcript that keeps lines of at most so many bytes.
+    #[must_use]
+    pub fn with_limit(most: usize) -> Self {
+        Self { rest: Vec::new(), most, skipped: None }
+    }
+
     /// Takes more bytes, and hands out the messages that are complete with them.
     pub fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(Message)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
@@ -79,7 +93,7 @@ impl Transcript {
     fn keep(&mut self, bytes: &[u8]) {
         match &mut self.skipped {
             Some(skipped) => *skipped += bytes.len(),
-            None if self.rest.len() + bytes.len() > MAX_LINE_BYTES => {
+            None if self.rest.len() + bytes.len() > self.most => {
                 self.skipped = Some(self.rest.len() + bytes.len());
                 self.rest = Vec::new();
             }

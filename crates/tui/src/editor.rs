@@ -119,7 +119,14 @@ impl Editor {
             Key::Ctrl('k') => self.cut(self.cursor, self.line_end(self.cursor)),
             Key::Ctrl('w') => self.cut(self.word_before(), self.cursor),
             Key::Alt('d') => self.cut(self.cursor, self.word_after()),
-            Key::Ctrl(_) | Key::Alt(_) | Key::PageUp | Key::PageDown | Key::Esc => return Edit::Ignored,
+            Key::Ctrl(_)
+            | Key::Alt(_)
+            | Key::AltUp
+            | Key::AltDown
+            | Key::PageUp
+            | Key::PageDown
+            | Key::BackTab
+            | Key::Esc => return Edit::Ignored,
         }
         Edit::Changed
     }

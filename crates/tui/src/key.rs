@@ -21,6 +21,9 @@ pub enum Key {
     PageDown,
     Home,
     End,
+    BackTab,
+    AltUp,
+    AltDown,
     Esc,
     /// Text that was pasted.
     Paste(String),

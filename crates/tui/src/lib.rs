@@ -11,6 +11,7 @@ mod brief;
 pub mod chat;
 pub mod diff;
 pub mod editor;
+pub mod input;
 pub mod key;
 pub mod markdown;
 pub mod pager;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::key::Key;
 use crate::pager::Pager;
@@ -125,10 +125,6 @@ impl QuestionQueue {
         self.waiting.is_empty()
     }
 
-    pub fn clear(&mut self) {
-        self.waiting.clear();
-    }
-
     #[must_use]
     pub fn first(&self) -> Option<&Question> {
         self.waiting.front()
@@ -140,11 +136,12 @@ impl QuestionQueue {
         self.waiting.len() == 1
     }
 
-    /// Withdraws obsolete prompts. Returns whether another one is first now.
-    pub fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> bool {
+    /// Withdraws obsolete prompts. Returns them, and whether another one is first now.
+    pub fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) -> (Vec<Question>, bool) {
         let was_first = self.waiting.front().is_some_and(&is_over);
-        self.waiting.retain(|question| !is_over(question));
-        was_first
+        let (over, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_over);
+        self.waiting = waiting.into();
+        (over, was_first)
     }
 
     /// Starts the first prompt, and returns the first page of its text.
@@ -200,17 +197,6 @@ pub enum Decision {
 impl Decision {
     fn refuses(self) -> bool {
         matches!(self, Self::Decline | Self::Cancel)
-    }
-
-    /// The response to the server.
-    #[must_use]
-    pub fn answer(self) -> Value {
-        json!({"decision": match self {
-            Self::Accept => "accept",
-            Self::AcceptForSession => "acceptForSession",
-            Self::Decline => "decline",
-            Self::Cancel => "cancel",
-        }})
     }
 
     /// The line that stays on the page.
@@ -377,6 +363,7 @@ pub fn choice(key: &str, meaning: &str) -> [Span; 2] {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
+    use serde_json::json;
 
     use super::*;
 

@@ -74,12 +74,12 @@ impl Args {
                 exec.pictures.images.splice(0..0, root.images.iter().cloned());
                 exec.options.inherit(&root);
                 self.shared.inherit(&of_no_command(root));
-                return Ok(());
+                &["chat_connect", "chat_token_file"]
             }
             Command::Review(review) => {
                 review.options.inherit(&root);
                 self.shared.inherit(&of_no_command(root));
-                &["chat_image"]
+                &["chat_connect", "chat_token_file", "chat_image"]
             }
             Command::Proto(_)
             | Command::AppServer(_)
@@ -90,7 +90,7 @@ impl Args {
             | Command::Doctor(_)
             | Command::Features(_) => {
                 self.shared.inherit(&root);
-                &["chat_image", "chat_add_dir"]
+                &["chat_connect", "chat_token_file", "chat_image", "chat_add_dir"]
             }
             _ => &["chat_"],
         };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args as ClapArgs;
+use codex_transport::Address;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
 use crate::exec::args::LocalProvider;
@@ -71,6 +72,12 @@ pub(crate) struct ChatOptions {
     /// Enable web search
     #[arg(id = "chat_search", long = "search")]
     pub(crate) search: bool,
+    /// Chat with an app-server elsewhere: `unix://PATH`, `ws://IP:PORT`, `tcp://IP:PORT` or `grpc://IP:PORT`
+    #[arg(id = "chat_connect", long = "connect", value_name = "URL")]
+    pub(crate) connect: Option<Address>,
+    /// File with the token of that server, instead of the variable `CODEX_APP_SERVER_TOKEN` or the file in `CODEX_HOME`
+    #[arg(id = "chat_token_file", long = "token-file", value_name = "FILE", requires = "chat_connect")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 impl ChatOptions {
@@ -93,6 +100,8 @@ impl ChatOptions {
             add_dir: both(below.add_dir, self.add_dir),
             images: both(below.images, self.images),
             search: self.search || below.search,
+            connect: self.connect.or(below.connect),
+            token_file: self.token_file.or(below.token_file),
         }
     }
 }

@@ -16,10 +16,15 @@ pub(crate) struct HomeContext {
     pub(crate) home: Home,
     pub(crate) config: Config,
     pub(crate) cwd: PathBuf,
+    /// Whether the server is elsewhere, and with it all threads.
+    pub(crate) is_elsewhere: bool,
 }
 
 impl ChatContext for HomeContext {
     fn find_thread(&self, word: &str) -> Result<String, String> {
+        if self.is_elsewhere {
+            return Ok(word.to_owned());
+        }
         find(&self.home, word).map_err(|error| format!("{error:#}"))
     }
 
@@ -39,8 +44,8 @@ impl ChatContext for HomeContext {
         self.home.config_file()
     }
 
-    fn server_socket(&self) -> PathBuf {
-        self.home.server_socket()
+    fn server_socket(&self) -> Option<PathBuf> {
+        (!self.is_elsewhere).then(|| self.home.server_socket())
     }
 }
 

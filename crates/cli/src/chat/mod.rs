@@ -14,18 +14,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{AuthError, HistoryPersistence, Home};
+use codex_config::{AuthError, HistoryPersistence, Home, TrustLevel};
 use codex_server::app::AppServer;
 use codex_store::{PromptFile, ThreadIndex};
 use codex_tui::Span;
 use codex_tui::chat::keys::{Keys, Raw};
 use codex_tui::chat::screen::{Capabilities, Footer, Screen};
-use codex_tui::chat::{Chat, ChatEnd, ChatParts, Client, Ended, History, SavedPrompts, StopSignal, ThreadToOpen, ask};
+use codex_tui::chat::{
+    Chat, ChatEnd, ChatParts, Connection, Ended, History, SavedPrompts, StopSignal, ThreadToOpen, ask,
+};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::context::{HomeContext, PromptHistory};
 use self::first_run::{Choice, FirstRun};
 use self::setup::{ChatEnvironment, Prepared};
+use crate::app_server::listen::{Purpose, token, with_path};
 use crate::args::Shared;
 use crate::console;
 use crate::exec::check_picture;
@@ -73,7 +76,10 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
     }
     let ResumeArgs { mut thread, mut prompt, last, all, options } = args;
     let home = Home::find(&codex_config::Env::process())?;
-    let id = if last {
+    let id = if options.connect.is_some() {
+        anyhow::ensure!(!last, "`--last` cannot be used with `--connect`: name the thread, or pick one from the list");
+        thread
+    } else if last {
         // No thread is named, so the first word is the prompt.
         prompt = thread.take().or(prompt);
         let cwd = working_directory(shared)?;
@@ -113,7 +119,9 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
     let cwd = working_directory(shared)?;
     let place = ChatEnvironment::new(shared, &wish.options, cwd)?;
     // Errors are reported before the terminal is set up.
-    needs_key(&place)?;
+    if wish.options.connect.is_none() {
+        needs_key(&place)?;
+    }
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
     let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
@@ -153,50 +161,76 @@ fn is_no_login(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(AuthError::NoLogin { .. }))
 }
 
-/// Asks about the project if necessary, and chats.
+/// Chats, here or with a server elsewhere.
 async fn begin<W: Write>(
-    mut place: ChatEnvironment,
+    place: ChatEnvironment,
     wish: ChatRequest,
     mut screen: Screen<W>,
     (mut keys, mut stop): (Keys, StopSignal),
 ) -> anyhow::Result<Ended> {
-    if needs_key(&place)?
-        && let Some(left) = ask_first_run(&mut place, &mut screen, &mut keys, &mut stop).await?
-    {
-        return Ok(Ended { left, thread: None });
-    }
-    let project = trust::project(&place.cwd);
-    let mut level = trust::level(&place.config()?, &project);
-    if level.is_none() {
-        screen.show(trust::question(&project), Footer::default())?;
-        level = match ask(&mut trust::Trust, &mut screen, &mut keys, &mut stop).await? {
-            Ok(level) => Some(level),
+    let (place, level) = match wish.options.connect {
+        None => match prepare_project(place, &mut screen, &mut keys, &mut stop).await? {
+            Ok(ready) => ready,
             Err(left) => return Ok(Ended { left, thread: None }),
-        };
-        if let Some(level) = level {
-            trust::keep(&place.home, &place.env, &project, level)?;
-        }
-    }
+        },
+        // The server knows which of its projects are trusted.
+        Some(_) => (place, None),
+    };
+    let env = place.env.clone();
     let Prepared { start, config, named } = place.prepare(level)?;
     let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
     let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
-    let app = AppServer::new(start);
-    let serve = |stream| async move {
-        let (input, output) = tokio::io::split(stream);
-        app.serve_alone(input, output).await
+    let is_elsewhere = wish.options.connect.is_some();
+    let connection = if let Some(address) = wish.options.connect {
+        let (needs_token, file) = (address.needs_token(), wish.options.token_file.as_deref());
+        let token = needs_token.then(|| token(&home, &env, file, Purpose::Connect)).transpose()?;
+        Connection::to(&with_path(address, &home), token.as_ref()).await?
+    } else {
+        let app = AppServer::new(start);
+        let serve = |stream| async move {
+            let (input, output) = tokio::io::split(stream);
+            app.serve_alone(input, output).await
+        };
+        Connection::in_process(serve).await?
     };
-    let client = Client::connect(serve).await?;
     let made_of = ChatParts {
         history: History::new(file.map(|file| Box::new(PromptHistory::new(file)) as Box<dyn SavedPrompts>)),
         named,
         pictures: wish.options.images.iter().map(|path| cwd.join(path)).collect(),
         cwd: cwd.clone(),
-        context: Arc::new(HomeContext { home, config, cwd }),
+        context: Arc::new(HomeContext { home, config, cwd, is_elsewhere }),
         first: wish.first,
         is_verbose: wish.is_verbose,
     };
-    Ok(Chat::new(client, screen, (keys, stop), made_of).converse(&wish.wanted).await?)
+    Ok(Chat::new(connection, screen, (keys, stop), made_of).converse(&wish.wanted).await?)
+}
+
+/// Asks for a key and about the project if necessary. Returns how the chat was left, if it was.
+async fn prepare_project<W: Write>(
+    mut place: ChatEnvironment,
+    screen: &mut Screen<W>,
+    keys: &mut Keys,
+    stop: &mut StopSignal,
+) -> anyhow::Result<Result<(ChatEnvironment, Option<TrustLevel>), ChatEnd>> {
+    if needs_key(&place)?
+        && let Some(left) = ask_first_run(&mut place, screen, keys, stop).await?
+    {
+        return Ok(Err(left));
+    }
+    let project = trust::project(&place.cwd);
+    let mut level = trust::level(&place.config()?, &project);
+    if level.is_none() {
+        screen.show(trust::question(&project), Footer::default())?;
+        level = match ask(&mut trust::Trust, screen, keys, stop).await? {
+            Ok(level) => Some(level),
+            Err(left) => return Ok(Err(left)),
+        };
+        if let Some(level) = level {
+            trust::keep(&place.home, &place.env, &project, level)?;
+        }
+    }
+    Ok(Ok((place, level)))
 }
 
 /// Asks how to start until that is settled. Returns how the chat was left, if it was.

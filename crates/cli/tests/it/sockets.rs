@@ -320,3 +320,35 @@ fn a_thread_that_the_daemon_has_open_is_joined() {
     let told = format!("error: This thread is open in another Codex (pid {}). Close it, or", state["pid"]);
     assert!(refused.stderr.starts_with(&told), "{}", refused.stderr);
 }
+
+#[test]
+fn a_chat_with_a_server_elsewhere_uses_nothing_of_this_machine() {
+    let place = chat::place(
+        "approval_policy = 'untrusted'",
+        &json!([chat::asked_about("touch canary"), {"items": [{"text": "Done there."}]}]),
+    );
+    let socket = place.path("server.sock");
+    let server = Server::start(&place, &[&format!("unix://{}", socket.display()), "ws://127.0.0.1:0"], &[]);
+    // The client has neither a provider nor a key of its own.
+    let client = Place::new().variable("TERM", "xterm-256color").variable("PATH", "/usr/bin:/bin");
+    let token = client.path("token");
+    std::fs::copy(place.path("home/run/app-server.token"), &token).expect("the server has made one");
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let token = token.to_string_lossy().into_owned();
+    let mut chat = Pty::start(&client, &["--connect", &server.urls[1], "--token-file", &token, "do it"]);
+    chat.until("| sh -c 'touch canary'");
+    chat.until("[y] yes");
+    chat.send("y");
+    chat.until("Done there.");
+    chat.send("\x04");
+    let ended = chat.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    assert!(place.path("project/canary").exists(), "the command runs where the server is");
+    let id = ended.text.rsplit("codex resume ").next().expect("it says how to go on").trim().to_owned();
+    let mut chat = Pty::start(&client, &["resume", "--connect", &server.urls[0], &id]);
+    chat.until("Done there.");
+    chat.send("\x04");
+    assert_eq!(chat.wait().code, Some(0));
+    let refused = Pty::start(&client, &["--connect", &server.urls[1]]).wait();
+    assert_eq!(refused.code, Some(1), "without a token there is no connection: {}", refused.text);
+}

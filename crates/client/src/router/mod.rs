@@ -120,6 +120,7 @@ fn turn_ended(params: &Value) -> Event {
         turn: turn_id(params).to_owned(),
         status: status.to_owned(),
         error,
+        duration_ms: turn.get("durationMs").and_then(Value::as_i64),
     }
 }
 

@@ -47,7 +47,9 @@ fn turn(kind: &str, (thread, turn): Place, message: &Value, params: &Value) -> O
         }
         "task_started" | "turn_started" => Event::TurnStarted { thread, turn },
         "task_complete" | "turn_complete" => turn_ended(params),
-        "turn_aborted" => Event::TurnEnded { thread, turn, status: "interrupted".to_owned(), error: Value::Null },
+        "turn_aborted" => {
+            Event::TurnEnded { thread, turn, status: "interrupted".to_owned(), error: Value::Null, duration_ms: None }
+        }
         "plan_update" => plan(thread, turn, message)?,
         "turn_diff" => {
             Event::Diff { thread, turn, diff: text(message, &["unified_diff", "unifiedDiff", "diff"])?.to_owned() }

@@ -22,7 +22,7 @@ impl State {
             Event::TurnStarted { thread, turn } => {
                 self.at(thread).start_turn(turn);
             }
-            Event::TurnEnded { thread, turn, status, error } => self.at(thread).end_turn(turn, status, error),
+            Event::TurnEnded { thread, turn, status, error, .. } => self.at(thread).end_turn(turn, status, error),
             Event::ItemStarted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, false),
             Event::ItemCompleted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, true),
             Event::Delta(delta) => self.at(&delta.thread).grow(delta),

@@ -28,23 +28,26 @@ impl<W: Write> Chat<W> {
 
     /// Withdraws prompts that were answered elsewhere, or that no longer matter.
     pub(crate) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
-        if self.asking.withdraw(is_over) {
+        let (over, is_first) = self.asking.withdraw(is_over);
+        for question in &over {
+            self.connection.refuse(&question.id);
+        }
+        if is_first {
             self.ask_first();
         }
     }
 
-    pub(crate) async fn answer(&mut self, key: &Key, at: Instant) -> Result<(), ChatError> {
+    pub(crate) fn answer(&mut self, key: &Key, at: Instant) {
         match self.asking.press(key, at.into_std()) {
             KeyOutcome::Nothing => {}
             KeyOutcome::More(page) => self.view.spans(page),
             KeyOutcome::Decided(question, decision) => {
                 self.view.line(&format!("  {}\n", decision.past()));
-                self.client.answer(&question.id, decision.answer()).await?;
+                self.connection.answer(&question.id, decision);
                 self.is_warned = *key == Key::Ctrl('c');
                 self.ask_first();
             }
         }
-        Ok(())
     }
 
     pub(crate) async fn pick(&mut self, key: &Key) -> Result<Flow, ChatError> {

@@ -191,7 +191,8 @@ impl<W: Write> Chat<W> {
 
     pub(crate) async fn git(&mut self, words: &[&str]) -> Result<Result<String, String>, ChatError> {
         let command = [GIT, words].concat();
-        let params = json!({"command": command, "cwd": self.cwd, "timeoutMs": GIT_MS,
+        let cwd = if self.context.is_elsewhere() { &self.view.cwd } else { &self.cwd };
+        let params = json!({"command": command, "cwd": cwd, "timeoutMs": GIT_MS,
             "sandboxPolicy": {"type": "readOnly"}});
         Ok(match self.attempt("command/exec", params).await? {
             Ok(answer) if answer["exitCode"] == 0 => Ok(answer["stdout"].as_str().unwrap_or_default().to_owned()),

@@ -22,6 +22,11 @@ pub trait ChatContext: Send + Sync {
     /// The user's configuration file, which may not exist.
     fn config_file(&self) -> PathBuf;
 
-    /// The socket of the background server, which may not run.
-    fn server_socket(&self) -> PathBuf;
+    /// The socket of the background server, which may not run; none if the chat is with a server elsewhere.
+    fn server_socket(&self) -> Option<PathBuf>;
+
+    /// Whether the server is elsewhere, where the folders of this machine mean nothing.
+    fn is_elsewhere(&self) -> bool {
+        self.server_socket().is_none()
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use codex_client::{CallError, ConnectError};
+use codex_transport::DialError;
 use tokio::task::JoinError;
 use tokio::time::error::Elapsed;
 
@@ -15,18 +17,14 @@ pub struct Refused(pub(crate) String);
 pub enum ChatError {
     #[error(transparent)]
     Refused(#[from] Refused),
-    #[error("the server did not answer {0} in time")]
-    Late(String),
-    #[error("the server sent a line of {bytes} bytes")]
-    TooLong { bytes: u64 },
-    #[error("the server sent more than {most} bytes before it answered")]
-    Flood { most: usize },
-    #[error("the server is gone")]
-    Gone(#[source] io::Error),
+    #[error("could not reach the server")]
+    Dial(#[from] DialError),
+    #[error("could not talk to the server")]
+    Connect(#[from] ConnectError),
+    #[error("the server failed to answer")]
+    Call(#[source] CallError),
     #[error("the server stopped")]
     Stopped,
-    #[error("the server sent a line that is not a message")]
-    NoMessage(#[source] serde_json::Error),
     #[error("a message could not be encoded or decoded")]
     Json(#[from] serde_json::Error),
     #[error("the server did not end in time")]

@@ -2,13 +2,10 @@
 //!
 //! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within `ESCAPE`.
 
-use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;
 
-use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind};
-use crossterm::event::{KeyModifiers, poll};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::{QueueableCommand, terminal};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -18,10 +15,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::input::{Parser, Typed, UNMARKED_PASTE};
 pub use crate::key::Key;
 
-/// The time that the reader waits for a key before it checks for other requests.
-const SLICE: Duration = Duration::from_millis(100);
+/// The number of bytes read at once, and the most of a paste that is not marked.
+const READ_BYTES: usize = 4096;
+const PASTE_BYTES: usize = 2 * 1024 * 1024;
 
 /// The time limit for the rest of a split sequence.
 const ESCAPE: Duration = Duration::from_millis(50);
@@ -46,8 +45,10 @@ pub(crate) enum Input {
 pub struct Keys {
     inputs: mpsc::Receiver<Input>,
     continued: tokio::signal::unix::Signal,
-    wish: Arc<AtomicU64>,
-    is_over: Arc<AtomicBool>,
+    resized: tokio::signal::unix::Signal,
+    /// Each byte is a discard request. The reader ends when this is dropped.
+    wishes: PipeWriter,
+    wished: u64,
     mode: TerminalMode,
 }
 
@@ -55,25 +56,28 @@ impl Keys {
     /// Reads keys of a terminal in raw mode on a separate thread, until this is dropped.
     pub fn read(raw: &Raw) -> io::Result<Self> {
         let continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        let resized = signal(SignalKind::window_change())?;
         let (sender, inputs) = mpsc::channel(WAITING);
-        let (wish, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let watcher = sender.clone();
-        std::thread::Builder::new().name("hang-up".to_owned()).spawn(move || watch(&watcher))?;
-        let reader = Reader { sender, wish: Arc::clone(&wish), granted: 0, is_over: Arc::clone(&is_over) };
+        let (asked, wishes) = io::pipe()?;
+        let reader = Reader { sender, asked, parser: Parser::default(), granted: 0 };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
-        Ok(Self { inputs, continued, wish, is_over, mode: raw.mode })
+        Ok(Self { inputs, continued, resized, wishes, wished: 0, mode: raw.mode })
     }
 
     pub(crate) async fn next(&mut self) -> Input {
         tokio::select! {
             Some(()) = self.continued.recv() => Input::Continued,
+            Some(()) = self.resized.recv() => Input::Resized,
             input = self.inputs.recv() => input.unwrap_or(Input::Gone),
         }
     }
 
     /// Discards pending input. [`Input::Discarded`] with the returned number confirms it.
-    pub(crate) fn discard(&self) -> u64 {
-        self.wish.fetch_add(1, Ordering::SeqCst) + 1
+    pub(crate) fn discard(&mut self) -> u64 {
+        self.wished += 1;
+        // If nobody reads it, the terminal is gone, which is told as an input.
+        let _: io::Result<()> = self.wishes.write_all(b"!");
+        self.wished
     }
 
     /// Restores the terminal and stops the process group until somebody continues it. Called from the main thread,
@@ -92,26 +96,38 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
-    }
-}
-
-/// The thread that reads.
+/// The thread that reads. It waits without a clock, for the terminal or for a discard request; only the rest of a split
+/// sequence has a time limit.
 struct Reader {
     sender: mpsc::Sender<Input>,
-    /// The latest discard request.
-    wish: Arc<AtomicU64>,
+    asked: PipeReader,
+    parser: Parser,
     /// The last discard request that was completed.
     granted: u64,
-    is_over: Arc<AtomicBool>,
+}
+
+/// The next task of the reader.
+enum Ready {
+    Keys,
+    Wishes,
+    /// Nothing came in time.
+    Quiet,
+    /// Nobody reads keys any more.
+    Over,
 }
 
 impl Reader {
     fn run(mut self) {
-        while !self.is_over.load(Ordering::SeqCst) {
-            if self.step().is_err() {
+        loop {
+            let limit = self.parser.is_waiting().then_some(ESCAPE);
+            let done = match self.wait(limit) {
+                Ok(Ready::Over) => return,
+                Ok(Ready::Wishes) => self.discard(),
+                Ok(Ready::Keys) => self.read_keys(),
+                Ok(Ready::Quiet) => self.parser.flush().map_or(Ok(()), |typed| self.send(typed)),
+                Err(error) => Err(error),
+            };
+            if done.is_err() {
                 // Nobody is left to tell if this fails.
                 let _: Result<(), _> = self.sender.blocking_send(Input::Gone);
                 return;
@@ -119,144 +135,81 @@ impl Reader {
         }
     }
 
-    fn step(&mut self) -> io::Result<()> {
-        let wish = self.wish.load(Ordering::SeqCst);
-        if wish > self.granted {
-            self.granted = wish;
-            tcflush(io::stdin(), QueueSelector::IFlush)?;
-            while poll(Duration::ZERO)? {
-                event::read()?;
+    fn wait(&self, limit: Option<Duration>) -> io::Result<Ready> {
+        let stdin = io::stdin();
+        let limit = limit.and_then(|limit| limit.try_into().ok());
+        loop {
+            let mut waiting = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.asked, PollFlags::IN)];
+            match rustix::event::poll(&mut waiting, limit.as_ref()) {
+                Ok(0) => return Ok(Ready::Quiet),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
-            return self.send(Input::Discarded(wish));
-        }
-        if !poll(SLICE)? {
-            return Ok(());
-        }
-        let first = event::read()?;
-        if !is_escape(&first) {
-            return input(first).map_or(Ok(()), |input| self.send(input));
-        }
-        let mut failed = None;
-        let inputs = after_escape(|| match poll(ESCAPE) {
-            Ok(true) => event::read().map_err(|error| failed = Some(error)).ok(),
-            Ok(false) => None,
-            Err(error) => {
-                failed = Some(error);
-                None
+            let [keys, wishes] = waiting.map(|waiting| waiting.revents());
+            if wishes.contains(PollFlags::IN) {
+                return Ok(Ready::Wishes);
             }
-        });
-        inputs.into_iter().try_for_each(|input| self.send(input))?;
-        failed.map_or(Ok(()), Err)
+            if !wishes.is_empty() {
+                return Ok(Ready::Over);
+            }
+            // A terminal that is gone is readable for ever.
+            if keys.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if keys.contains(PollFlags::IN) {
+                return Ok(Ready::Keys);
+            }
+        }
     }
 
-    fn send(&self, input: Input) -> io::Result<()> {
+    fn discard(&mut self) -> io::Result<()> {
+        let count = self.asked.read(&mut [0; 64])?;
+        tcflush(io::stdin(), QueueSelector::IFlush)?;
+        self.parser.clear();
+        self.granted += count as u64;
+        self.sender.blocking_send(Input::Discarded(self.granted)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn read_keys(&mut self) -> io::Result<()> {
+        let bytes = read_some()?;
+        let is_paste = bytes.len() > UNMARKED_PASTE && !bytes.contains(&0x1b);
+        if is_paste && !self.parser.is_waiting() && !self.parser.is_within_paste() {
+            let pasted = self.rest_of_paste(bytes)?;
+            return self.send(Parser::unmarked_paste(&pasted));
+        }
+        let mut typed = Vec::new();
+        self.parser.push(&bytes, |one| typed.push(one));
+        typed.into_iter().try_for_each(|typed| self.send(typed))
+    }
+
+    /// A terminal passes a long paste on in pieces.
+    fn rest_of_paste(&self, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        while bytes.len() < PASTE_BYTES && matches!(self.wait(Some(ESCAPE))?, Ready::Keys) {
+            bytes.extend(read_some()?);
+        }
+        Ok(bytes)
+    }
+
+    fn send(&self, typed: Typed) -> io::Result<()> {
+        let input = match typed {
+            Typed::Key(key) => Input::Key(key, Instant::now()),
+            // The line chat asks for none of these.
+            Typed::Mouse(_) | Typed::Focus(_) | Typed::Background(..) => return Ok(()),
+        };
         self.sender.blocking_send(input).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
-/// Waits until the terminal hangs up. A reader of a terminal that is gone waits forever, without an error.
-fn watch(sender: &mpsc::Sender<Input>) {
-    let stdin = io::stdin();
-    loop {
-        // No events are requested, so only a hang-up or an error ends the wait.
-        let mut waiting = [PollFd::new(&stdin, PollFlags::empty())];
-        if rustix::event::poll(&mut waiting, None) != Err(Errno::INTR) {
-            // The chat may be over already.
-            let _: Result<(), _> = sender.blocking_send(Input::Gone);
-            return;
-        }
+/// Reads what has been typed.
+fn read_some() -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; READ_BYTES];
+    let count = rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut bytes))?;
+    if count == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
-}
-
-fn is_escape(event: &Event) -> bool {
-    matches!(event, Event::Key(key) if key.code == KeyCode::Esc && key.modifiers.is_empty())
-}
-
-/// The inputs for Esc and the bytes right after it. A sequence that was split after its first byte is reassembled.
-fn after_escape(mut next: impl FnMut() -> Option<Event>) -> Vec<Input> {
-    let now = Instant::now();
-    let press = |key| Input::Key(key, now);
-    let typed = |event: &Event| match event {
-        Event::Key(KeyEvent { code: KeyCode::Char(c), modifiers, .. })
-            if !modifiers.contains(KeyModifiers::CONTROL) =>
-        {
-            Some(*c)
-        }
-        _ => None,
-    };
-    let Some(event) = next() else { return vec![press(Key::Esc)] };
-    if !matches!(typed(&event), Some('[' | 'O')) {
-        // A key with Alt arrives in one piece, and input after Esc is not lost.
-        return [Some(press(Key::Esc)), input(event)].into_iter().flatten().collect();
-    }
-    let mut rest = String::new();
-    while let Some(event) = next() {
-        let Some(c) = typed(&event) else { return input(event).into_iter().collect() };
-        rest.push(c);
-        if ('@'..='~').contains(&c) {
-            return named(&rest).map(press).into_iter().collect();
-        }
-    }
-    // Nobody types that fast, so it was an incomplete sequence.
-    Vec::new()
-}
-
-/// The key for the rest of a sequence.
-fn named(rest: &str) -> Option<Key> {
-    Some(match rest {
-        "A" => Key::Up,
-        "B" => Key::Down,
-        "C" => Key::Right,
-        "D" => Key::Left,
-        "H" | "1~" => Key::Home,
-        "F" | "4~" => Key::End,
-        "3~" => Key::Delete,
-        "5~" => Key::PageUp,
-        "6~" => Key::PageDown,
-        "1;3C" | "1;5C" => Key::WordRight,
-        "1;3D" | "1;5D" => Key::WordLeft,
-        _ => return None,
-    })
-}
-
-fn input(event: Event) -> Option<Input> {
-    let now = Instant::now();
-    match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => self::key(key).map(|key| Input::Key(key, now)),
-        Event::Paste(text) => Some(Input::Key(Key::Paste(text), now)),
-        Event::Resize(..) => Some(Input::Resized),
-        _ => None,
-    }
-}
-
-fn key(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
-    let is_ctrl = modifiers.contains(KeyModifiers::CONTROL);
-    let is_alt = modifiers.contains(KeyModifiers::ALT);
-    Some(match code {
-        // Raw mode reports a line feed like this: terminals send it for Ctrl-J, and for pasted line breaks.
-        KeyCode::Char('j') if is_ctrl => Key::NewLine,
-        KeyCode::Char(c) if is_ctrl => Key::Ctrl(c.to_ascii_lowercase()),
-        KeyCode::Char(c) if is_alt => Key::Alt(c),
-        KeyCode::Char(c) => Key::Char(c),
-        KeyCode::Enter if is_alt || modifiers.contains(KeyModifiers::SHIFT) => Key::NewLine,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Tab => Key::Char('\t'),
-        KeyCode::Backspace if is_alt || is_ctrl => Key::Ctrl('w'),
-        KeyCode::Backspace => Key::Backspace,
-        KeyCode::Delete => Key::Delete,
-        KeyCode::Left if is_ctrl || is_alt => Key::WordLeft,
-        KeyCode::Right if is_ctrl || is_alt => Key::WordRight,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Esc => Key::Esc,
-        _ => return None,
-    })
+    bytes.truncate(count);
+    Ok(bytes)
 }
 
 /// The settings of the terminal while the chat uses it.
@@ -312,44 +265,5 @@ impl Raw {
 impl Drop for Raw {
     fn drop(&mut self) {
         self.mode.restore();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lone_escape_is_distinguished_from_a_split_sequence() {
-        let check = |events: &[KeyCode], expected: &[Key]| {
-            let mut events = events.iter().map(|code| Event::Key(KeyEvent::new(*code, KeyModifiers::NONE)));
-            let inputs = after_escape(|| events.next());
-            let keys = inputs.into_iter().map(|input| match input {
-                Input::Key(key, _) => key,
-                other => panic!("{other:?}"),
-            });
-            assert_eq!(keys.collect::<Vec<_>>(), expected);
-        };
-        let c = KeyCode::Char;
-        check(&[], &[Key::Esc]);
-        check(&[c('['), c('A')], &[Key::Up]);
-        check(&[c('O'), c('F')], &[Key::End]);
-        check(&[c('['), c('1'), c(';'), c('5'), c('D')], &[Key::WordLeft]);
-        check(&[c('['), c('2'), c('4'), c('~')], &[]);
-        check(&[c('['), c('1')], &[]);
-        check(&[c('/')], &[Key::Esc, Key::Char('/')]);
-        check(&[KeyCode::Up], &[Key::Esc, Key::Up]);
-    }
-
-    #[test]
-    fn keys_have_one_name_each() {
-        let pressed = |code, modifiers| key(KeyEvent::new(code, modifiers));
-        let ctrl = KeyModifiers::CONTROL;
-        assert_eq!(pressed(KeyCode::Char('C'), ctrl), Some(Key::Ctrl('c')));
-        assert_eq!(pressed(KeyCode::Char('j'), ctrl), Some(Key::NewLine));
-        assert_eq!(pressed(KeyCode::Enter, KeyModifiers::ALT), Some(Key::NewLine));
-        assert_eq!(pressed(KeyCode::Backspace, KeyModifiers::ALT), Some(Key::Ctrl('w')));
-        assert_eq!(pressed(KeyCode::Left, ctrl), Some(Key::WordLeft));
-        assert_eq!(pressed(KeyCode::F(5), KeyModifiers::NONE), None);
     }
 }

@@ -1,7 +1,7 @@
 //! A chat in the terminal.
 //!
 //! ```text
-//! keys ─▶ editor ─┐                      ┌─ client ⇄ app-server, in this process or in the background
+//! keys ─▶ editor ─┐                      ┌─ connection ⇄ app-server, in this process, in the background or elsewhere
 //!                 ├─▶ session (one task) ┤
 //! signals, time ──┘                      └─ view (notifications → text) ─▶ screen
 //! ```
@@ -9,8 +9,8 @@
 //! The program around it starts the server, and implements [`ChatContext`] and [`SavedPrompts`].
 
 mod answering;
-mod client;
 mod commands;
+mod connection;
 mod context;
 mod dialogue;
 mod error;
@@ -22,7 +22,7 @@ mod session;
 mod tasks;
 mod view;
 
-pub use client::Client;
+pub use connection::Connection;
 pub use context::ChatContext;
 pub use dialogue::{Dialogue, ask};
 pub use error::{ChatError, Refused};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::connection::Connection;
 use super::error::{ChatError, Refused};
 use super::session::{Chat, Flow, Opened, ThreadPicker};
 use crate::picker::{Entry, Picker};
@@ -34,7 +34,9 @@ impl<W: Write> Chat<W> {
     /// Opens a thread. The previous one continues without this client, which means that an idle one is closed.
     pub(crate) async fn open(&mut self, wanted: &ThreadToOpen, cwd: &Path) -> Result<Result<(), Refused>, ChatError> {
         let mut params = self.named.clone();
-        params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
+        if !self.context.is_elsewhere() {
+            params.insert("cwd".to_owned(), cwd.to_string_lossy().into());
+        }
         let method = match wanted {
             ThreadToOpen::New => "thread/start",
             ThreadToOpen::Resume(id) => {
@@ -46,14 +48,18 @@ impl<W: Write> Chat<W> {
                 "thread/fork"
             }
             ThreadToOpen::Choice { is_fork, everywhere } => {
-                return self.offer(*is_fork, (!everywhere).then_some(cwd)).await.map(Ok);
+                let is_here = !everywhere && !self.context.is_elsewhere();
+                return self.offer(*is_fork, is_here.then_some(cwd)).await.map(Ok);
             }
         };
-        let mut elsewhere = match wanted {
-            ThreadToOpen::Resume(id) => Client::holding(&self.context.server_socket(), id).await,
+        let elsewhere = match wanted {
+            ThreadToOpen::Resume(id) => match self.context.server_socket() {
+                Some(socket) => Connection::holding(&socket, id).await,
+                None => None,
+            },
             _ => None,
         };
-        let server = elsewhere.as_mut().unwrap_or_else(|| self.client.own());
+        let server = elsewhere.as_ref().unwrap_or_else(|| self.connection.first());
         let answer = match server.attempt(method, Value::Object(params)).await? {
             Ok(answer) => answer,
             Err(refused) => return Ok(Err(refused)),
@@ -63,7 +69,7 @@ impl<W: Write> Chat<W> {
             self.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
         }
         let is_joined = elsewhere.is_some();
-        self.client.turn_to(elsewhere);
+        self.connection.turn_to(elsewhere);
         self.view.begin_thread();
         self.running = None;
         self.introduce(&answer);

@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_wire::ids::{RequestId, ThreadId};
+use codex_client::Event;
+use codex_wire::ids::ThreadId;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::client::{Client, Message};
+use super::connection::Connection;
 use super::context::ChatContext;
 use super::error::{ChatError, Refused};
 use super::history::History;
@@ -34,7 +35,7 @@ const AT_ONCE: usize = 256;
 
 /// A chat in a terminal.
 pub struct Chat<W> {
-    pub(crate) client: Client,
+    pub(crate) connection: Connection,
     pub(crate) screen: Screen<W>,
     pub(crate) view: View,
     pub(crate) keys: Keys,
@@ -59,7 +60,7 @@ pub struct Chat<W> {
     pub(crate) is_back: bool,
 }
 
-/// The parts of a chat besides its client.
+/// The parts of a chat besides its connection.
 pub struct ChatParts {
     pub history: History,
     pub context: Arc<dyn ChatContext>,
@@ -127,20 +128,25 @@ pub struct Ended {
 pub type StopSignal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum ChatEvent {
-    Message(Message),
+    Event(Event),
     Input(Input),
     Time,
     Stop,
 }
 
 impl<W: Write> Chat<W> {
-    /// A chat with a connected client, and nothing open.
-    pub fn new(client: Client, screen: Screen<W>, (keys, stop): (Keys, StopSignal), made_of: ChatParts) -> Self {
+    /// A chat over a connection, with nothing open.
+    pub fn new(
+        connection: Connection,
+        screen: Screen<W>,
+        (keys, stop): (Keys, StopSignal),
+        made_of: ChatParts,
+    ) -> Self {
         let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = made_of;
         let mut view = View::new(screen.capabilities().colour);
         view.is_verbose = is_verbose;
         Self {
-            client,
+            connection,
             screen,
             view,
             keys,
@@ -168,7 +174,7 @@ impl<W: Write> Chat<W> {
         let shown = self.draw().and_then(|()| self.screen.finish());
         let thread = self.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
         // However the chat has ended, everything is written.
-        let closed = self.client.close().await;
+        let closed = self.connection.close().await;
         let left = left?;
         closed?;
         // A terminal that is gone shows nothing, which is no failure.
@@ -197,7 +203,7 @@ impl<W: Write> Chat<W> {
                 return Ok(ChatEnd::ByForce);
             }
             match self.wait().await? {
-                ChatEvent::Message(message) => self.messages(message).await?,
+                ChatEvent::Event(event) => self.events(event),
                 ChatEvent::Time if self.asking.is_empty() => {}
                 ChatEvent::Time => self.asking.arming.wake(Instant::now().into_std(), || self.keys.discard()),
                 ChatEvent::Stop => return Ok(ChatEnd::ByForce),
@@ -227,7 +233,7 @@ impl<W: Write> Chat<W> {
             biased;
             () = &mut self.stop => ChatEvent::Stop,
             input = self.keys.next() => ChatEvent::Input(input),
-            message = self.client.next() => ChatEvent::Message(message?),
+            event = self.connection.next() => ChatEvent::Event(event?),
             () = time => ChatEvent::Time,
         })
     }
@@ -271,63 +277,43 @@ impl<W: Write> Chat<W> {
         Footer { status, typed: Some(self.editor.shown()), ..Footer::default() }
     }
 
-    async fn messages(&mut self, first: Message) -> Result<(), ChatError> {
-        self.message(first).await?;
+    fn events(&mut self, first: Event) {
+        self.event(first);
         for _ in 0..AT_ONCE {
-            if !self.client.has_next() {
-                break;
-            }
-            let next = self.client.next().await?;
-            self.message(next).await?;
+            let Some(next) = self.connection.try_next() else { break };
+            self.event(next);
         }
-        Ok(())
     }
 
-    async fn message(&mut self, message: Message) -> Result<(), ChatError> {
-        match message {
-            Message::Notification { method, params } => self.notification(&method, &params),
-            Message::Question { id, method, params } => {
-                let is_here = self.is_about_this(&params);
-                match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
-                    Ok(question) if is_here => self.ask(question),
-                    Ok(Question { id, .. }) | Err(id) => {
-                        self.client.refuse(&id, "this client has no answer to that").await?;
-                    }
-                }
+    /// Whether an event is about the open thread. Events about the previous one may still arrive.
+    fn is_about_this(&self, thread: &str) -> bool {
+        thread.is_empty() || self.thread.as_ref().is_some_and(|open| open.id == thread)
+    }
+
+    fn event(&mut self, event: Event) {
+        if let Event::Asked { thread, id, method, params } = event {
+            match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
+                Ok(question) if self.is_about_this(&thread) => self.ask(question),
+                Ok(Question { id, .. }) | Err(id) => self.connection.refuse(&id),
             }
-        }
-        Ok(())
-    }
-
-    /// Whether a message is about the open thread. Messages about the previous one may still arrive.
-    fn is_about_this(&self, params: &Value) -> bool {
-        let about = params.get("threadId").and_then(Value::as_str);
-        about.is_none_or(|about| self.thread.as_ref().is_some_and(|thread| thread.id == about))
-    }
-
-    fn notification(&mut self, method: &str, params: &Value) {
-        if !self.is_about_this(params) {
             return;
         }
-        self.view.notification(method, params);
-        match method {
-            "turn/started" => {
-                let turn = params.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
-                self.begin_turn(turn.to_owned());
-            }
-            "item/completed" if params.pointer("/item/type").is_some_and(|kind| kind == "userMessage") => {
+        if !self.is_about_this(about(&event)) {
+            return;
+        }
+        self.view.event(&event);
+        match event {
+            Event::TurnStarted { turn, .. } => self.begin_turn(turn),
+            Event::ItemCompleted { item, .. } if item.get("type").is_some_and(|kind| kind == "userMessage") => {
                 if let Some(running) = &mut self.running {
                     running.waiting = running.waiting.saturating_sub(1);
                 }
             }
-            "turn/completed" => {
+            Event::TurnEnded { .. } => {
                 self.running = None;
-                self.asking.clear();
+                self.withdraw(|_| true);
             }
-            "serverRequest/resolved" => {
-                let id = params.get("requestId").and_then(Value::as_i64).map(RequestId::Integer);
-                self.withdraw(|question| Some(&question.id) == id.as_ref());
-            }
+            Event::Resolved { id, .. } => self.withdraw(|question| question.id == id),
             _ => {}
         }
     }
@@ -347,7 +333,7 @@ impl<W: Write> Chat<W> {
             return Ok(Flow::Stay);
         }
         if !self.asking.is_empty() {
-            self.answer(key, at).await?;
+            self.answer(key, at);
             return Ok(Flow::Stay);
         }
         if self.choosing.is_some() && !self.screen.capabilities().is_dumb && *key != Key::Ctrl('l') {
@@ -442,7 +428,7 @@ impl<W: Write> Chat<W> {
 
     /// Sends a request. An error response is not a failure of the chat.
     pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> Result<Result<Value, Refused>, ChatError> {
-        self.client.attempt(method, params).await
+        self.connection.attempt(method, params).await
     }
 }
 
@@ -459,4 +445,28 @@ impl Running {
 
 fn dim(text: &str) -> Row {
     vec![Span::new(Style::Dim, text)]
+}
+
+/// The thread that an event is about; empty if it is about none.
+fn about(event: &Event) -> &str {
+    match event {
+        Event::ThreadChanged { thread, .. }
+        | Event::TurnStarted { thread, .. }
+        | Event::TurnEnded { thread, .. }
+        | Event::ItemStarted { thread, .. }
+        | Event::ItemCompleted { thread, .. }
+        | Event::Plan { thread, .. }
+        | Event::Diff { thread, .. }
+        | Event::Usage { thread, .. }
+        | Event::Error { thread, .. }
+        | Event::Warning { thread, .. }
+        | Event::Asked { thread, .. }
+        | Event::Resolved { thread, .. } => thread,
+        Event::Delta(delta) => &delta.thread,
+        Event::Thread { id, .. } => id,
+        Event::Other { params, .. } | Event::Unknown { params, .. } => {
+            params.get("threadId").and_then(Value::as_str).unwrap_or_default()
+        }
+        Event::RateLimits { .. } | Event::Note { .. } => "",
+    }
 }

@@ -32,7 +32,7 @@ impl<W: Write> Chat<W> {
     /// Asks the model to describe the project, unless there is a description.
     pub(crate) async fn init(&mut self) -> Result<(), ChatError> {
         let file = self.context.project().join(AGENTS);
-        if file.symlink_metadata().is_ok() {
+        if !self.context.is_elsewhere() && file.symlink_metadata().is_ok() {
             let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
             self.view.remark(Style::Yellow, &text);
             return Ok(());
@@ -90,11 +90,20 @@ impl<W: Write> Chat<W> {
                 ("approvals", thread.approvals.clone()),
             ]);
         }
+        if self.context.is_elsewhere() {
+            rows.extend(self.view.usage());
+            self.rows(rows);
+            return;
+        }
         rows.push(("trust", self.context.trust().unwrap_or("not asked").to_owned()));
         rows.extend(self.view.usage());
         let file = self.context.config_file();
         let is_there = if file.exists() { "" } else { " (not there)" };
         rows.push(("config", format!("{}{is_there}", file.display())));
+        self.rows(rows);
+    }
+
+    fn rows(&mut self, rows: Vec<(&'static str, String)>) {
         for (what, value) in rows {
             self.view.line(&format!("{what:>11}  {value}"));
         }

@@ -1,4 +1,4 @@
-//! Renders app-server notifications as text: a projection, tested with recorded notifications.
+//! Renders events of a thread as text: a projection, tested with recorded notifications.
 //!
 //! An answer starts at the left edge; user input, commands, output and reasoning have a prefix, so that they can be
 //! told apart without colours.
@@ -10,14 +10,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use codex_client::Event;
+use codex_client::event::{Members, Part};
 use codex_protocol::v2::account::{RateLimitSnapshot, RateLimitWindow};
 use codex_protocol::v2::item::{
     CallStatus, CommandExecution, FileUpdateChange, InputItem, PatchChangeKind, ThreadItem,
 };
-use codex_protocol::v2::turn::{Turn, TurnError, TurnStatus};
 use codex_wire::plan::StepStatus;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::markdown::Markdown;
@@ -77,16 +77,12 @@ struct Usage {
     output: i64,
 }
 
-/// The members of notifications that are shown. Each kind of notification has some of them.
+/// A plan as it is shown.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct NotificationParams {
-    item_id: String,
-    delta: String,
-    message: String,
-    will_retry: bool,
+#[serde(default)]
+struct PlanShown {
     explanation: Option<String>,
-    plan: Vec<Step>,
+    steps: Vec<Step>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,9 +91,23 @@ struct Step {
     status: String,
 }
 
-/// Parses a member of a notification; `None` if it is missing or of an unknown kind.
-fn member<T: DeserializeOwned>(params: &Value, name: &str) -> Option<T> {
-    T::deserialize(params.get(name)?).ok()
+/// An item by its members; `None` if its kind is unknown.
+fn thread_item(members: &Members) -> Option<ThreadItem> {
+    ThreadItem::deserialize(members).ok()
+}
+
+/// Whether a turn goes on, so that earlier failures are over.
+fn event_is_progress(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::TurnStarted { .. }
+            | Event::TurnEnded { .. }
+            | Event::ItemStarted { .. }
+            | Event::ItemCompleted { .. }
+            | Event::Delta(_)
+            | Event::Plan { .. }
+            | Event::Diff { .. }
+    )
 }
 
 impl View {
@@ -182,45 +192,63 @@ impl View {
         });
     }
 
-    /// Shows a notification. Unknown ones are ignored.
-    pub(crate) fn notification(&mut self, method: &str, params: &Value) {
-        let told = || NotificationParams::deserialize(params).unwrap_or_default();
-        if method.starts_with("item/") || method.starts_with("turn/") {
+    /// Shows an event. Those that are not for people are ignored.
+    pub(crate) fn event(&mut self, event: &Event) {
+        if event_is_progress(event) {
             self.retries = Default::default();
         }
-        match method {
-            "turn/started" => self.used_before = self.used,
-            "item/started" => self.item_started(params),
-            "item/completed" => self.item_completed(params),
-            "item/agentMessage/delta" => self.more(TextKind::Message, &told().delta),
-            "item/reasoning/summaryPartAdded" => self.write(|transcript| transcript.enter(TextKind::Nothing)),
-            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
-                self.more(TextKind::Reasoning, &told().delta);
+        match event {
+            Event::TurnStarted { .. } => self.used_before = self.used,
+            Event::ItemStarted { item, .. } => {
+                if let Some(item) = thread_item(item) {
+                    self.started(&item);
+                }
             }
-            "item/commandExecution/outputDelta" => {
-                let NotificationParams { item_id, delta, .. } = told();
-                self.output(&item_id, &delta);
+            Event::ItemCompleted { item, .. } => {
+                if let Some(item) = thread_item(item) {
+                    self.completed(&item);
+                }
             }
-            "turn/plan/updated" => self.plan(&told()),
-            "thread/tokenUsage/updated" => {
-                self.used = params.get("tokenUsage").and_then(|usage| member(usage, "total")).unwrap_or(self.used);
-                let number = |at: &str| params.pointer(at).and_then(Value::as_i64);
-                let last = number("/tokenUsage/last/totalTokens");
-                self.window = last.zip(number("/tokenUsage/modelContextWindow")).or(self.window);
-                let cost = |at: &str| params.pointer(at).and_then(Value::as_f64);
-                self.costs = (cost("/tokenUsage/turnCost"), cost("/tokenUsage/threadCost"));
+            Event::Delta(delta) => match delta.part {
+                Part::Message => self.more(TextKind::Message, &delta.text),
+                Part::Summary(_) | Part::Reasoning(_) => self.more(TextKind::Reasoning, &delta.text),
+                Part::Output => self.output(&delta.item, &delta.text),
+                Part::Plan => {}
+            },
+            Event::Plan { plan, .. } => self.plan(&PlanShown::deserialize(plan).unwrap_or_default()),
+            Event::Usage { usage, .. } => self.take_usage(usage),
+            Event::RateLimits { limits } => {
+                self.limits = RateLimitSnapshot::deserialize(limits).ok().or_else(|| self.limits.take());
             }
-            "account/rateLimits/updated" => self.limits = member(params, "rateLimits").or_else(|| self.limits.take()),
-            "thread/compacted" => self.remark(Style::Dim, "Compacted: continuing from a summary"),
-            "error" if told().will_retry => self.retry(member(params, "error")),
-            "warning" | "configWarning" | "deprecationNotice" => {
-                let summary = params.get("summary").and_then(Value::as_str).unwrap_or_default();
-                let message = told().message + summary;
-                self.note(Style::Yellow, "warning", &message);
+            Event::Error { message, will_retry: true, .. } => self.retry(message),
+            Event::Warning { message, .. } | Event::Note { text: message } => {
+                self.note(Style::Yellow, "warning", message);
             }
-            "turn/completed" => self.turn_completed(params),
+            Event::TurnEnded { status, error, duration_ms, .. } => self.turn_ended(status, error, *duration_ms),
+            Event::Other { method, params } => self.other(method, params),
             _ => {}
         }
+    }
+
+    /// Shows a notification that changes nothing of the thread.
+    fn other(&mut self, method: &str, params: &Value) {
+        match method {
+            "item/reasoning/summaryPartAdded" => self.write(|transcript| transcript.enter(TextKind::Nothing)),
+            "thread/compacted" => self.remark(Style::Dim, "Compacted: continuing from a summary"),
+            "configWarning" | "deprecationNotice" => {
+                let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
+                self.note(Style::Yellow, "warning", &format!("{}{}", text("message"), text("summary")));
+            }
+            _ => {}
+        }
+    }
+
+    fn take_usage(&mut self, usage: &Value) {
+        self.used = usage.get("total").and_then(|total| Usage::deserialize(total).ok()).unwrap_or(self.used);
+        let number = |at: &str| usage.pointer(at).and_then(Value::as_i64);
+        self.window = number("/last/totalTokens").zip(number("/modelContextWindow")).or(self.window);
+        let cost = |name: &str| usage.get(name).and_then(Value::as_f64);
+        self.costs = (cost("turnCost"), cost("threadCost"));
     }
 
     /// Adds to an answer, reasoning or command output.
@@ -252,12 +280,6 @@ impl View {
         }
     }
 
-    fn item_started(&mut self, params: &Value) {
-        if let Some(item) = member(params, "item") {
-            self.started(&item);
-        }
-    }
-
     fn started(&mut self, item: &ThreadItem) {
         match item {
             ThreadItem::CommandExecution(command) => {
@@ -271,12 +293,6 @@ impl View {
                 self.note(Style::Green, "call", &format!("{}.{} {}", call.server, call.tool, call.arguments));
             }
             _ => {}
-        }
-    }
-
-    fn item_completed(&mut self, params: &Value) {
-        if let Some(item) = member(params, "item") {
-            self.completed(&item);
         }
     }
 
@@ -370,8 +386,8 @@ impl View {
         self.write(|transcript| transcript.command_end((&command.id, &line), ended, took, is_open));
     }
 
-    fn plan(&mut self, NotificationParams { explanation, plan, .. }: &NotificationParams) {
-        let steps = plan.iter().map(|Step { step, status }| {
+    fn plan(&mut self, PlanShown { explanation, steps }: &PlanShown) {
+        let steps = steps.iter().map(|Step { step, status }| {
             let status = match status.as_str() {
                 "completed" => StepStatus::Completed,
                 "inProgress" => StepStatus::InProgress,
@@ -382,22 +398,20 @@ impl View {
         self.write(|transcript| transcript.plan(explanation.as_deref(), steps));
     }
 
-    fn error(&mut self, what: &str, style: Style, error: Option<TurnError>) {
-        let message = error.map_or_else(|| "the turn failed".to_owned(), |error| error.message);
-        self.note(style, what, &in_brief(&message));
-        if self.is_verbose && in_brief(&message) != message {
-            self.line(&message);
+    fn error(&mut self, what: &str, style: Style, message: &str) {
+        self.note(style, what, &in_brief(message));
+        if self.is_verbose && in_brief(message) != message {
+            self.line(message);
         }
     }
 
     /// Shows the first of several consecutive failures, and counts further ones.
-    fn retry(&mut self, error: Option<TurnError>) {
-        let why = error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+    fn retry(&mut self, why: &str) {
         let (count, before) = std::mem::take(&mut self.retries);
         if count == 0 || before != why {
-            self.error("retry", Style::Yellow, error);
+            self.error("retry", Style::Yellow, why);
         }
-        self.retries = (count + 1, why);
+        self.retries = (count + 1, why.to_owned());
     }
 
     pub(crate) fn retries(&self) -> usize {
@@ -421,13 +435,15 @@ impl View {
         rows
     }
 
-    fn turn_completed(&mut self, params: &Value) {
-        let Some(turn) = member::<Turn>(params, "turn") else { return };
+    fn turn_ended(&mut self, status: &str, error: &Value, duration_ms: Option<i64>) {
         self.write(|transcript| transcript.enter(TextKind::Nothing));
-        match turn.status {
-            TurnStatus::Completed | TurnStatus::InProgress => {}
-            TurnStatus::Interrupted => self.remark(Style::Yellow, "Interrupted"),
-            TurnStatus::Failed => self.error("error", Style::Red, turn.error),
+        match status {
+            "interrupted" => self.remark(Style::Yellow, "Interrupted"),
+            "failed" => {
+                let message = error.get("message").and_then(Value::as_str);
+                self.error("error", Style::Red, message.unwrap_or("the turn failed"));
+            }
+            _ => {}
         }
         let spent = |now: i64, before: i64| (now - before).max(0);
         let (now, before) = (self.used, self.used_before);
@@ -436,12 +452,12 @@ impl View {
         let output = spent(now.output, before.output);
         if (input, output) == (0, 0) {
             // A user's shell command calls no model.
-            if turn.status != TurnStatus::Completed {
+            if status != "completed" {
                 self.line("");
             }
             return;
         }
-        let took = turn.duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();
+        let took = duration_ms.map(|ms| format!(", {:.1} s", seconds(ms))).unwrap_or_default();
         let cost = self.costs.0.map(|cost| format!(", cost {}", amount(cost))).unwrap_or_default();
         self.line(&format!("tokens: {input} in ({cached} cached), {output} out{cost}{took}\n"));
     }

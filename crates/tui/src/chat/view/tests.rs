@@ -5,13 +5,17 @@ use serde_json::json;
 
 use super::*;
 
+fn tell(view: &mut View, method: &str, params: &Value) {
+    view.event(&codex_client::router::notification(method, params.clone()));
+}
+
 /// Plays notifications, one method and its parameters per line, and compares the text. Styles are letters in braces.
 #[track_caller]
 fn check(notification: &[(&str, Value)], expected: Expect) {
     let mut view = View::new(true);
     view.cwd = "/w".into();
     for (method, params) in notification {
-        view.notification(method, params);
+        tell(&mut view, method, params);
     }
     let letter = |style| match style {
         Style::Plain => 'p',
@@ -100,11 +104,11 @@ fn a_command_has_a_status_and_a_duration() {
 fn of_much_output_the_beginning_and_the_end_are_shown() {
     let output = (1..=100).map(|number| format!("{number}\n")).collect::<Vec<_>>().concat();
     let mut view = View::new(true);
-    view.notification("item/started", &command("inProgress", None, None));
+    tell(&mut view, "item/started", &command("inProgress", None, None));
     for line in output.split_inclusive('\n') {
-        view.notification("item/commandExecution/outputDelta", &delta(line));
+        tell(&mut view, "item/commandExecution/outputDelta", &delta(line));
     }
-    view.notification("item/completed", &command("completed", Some(&output), Some(0)));
+    tell(&mut view, "item/completed", &command("completed", Some(&output), Some(0)));
     let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
     assert!(
         shown.contains("\n  │ 20\n  │ … 75 more lines …\n  │ 96\n  │ 97\n  │ 98\n  │ 99\n  │ 100\n  exit 0"),
@@ -190,8 +194,8 @@ fn a_change_too_long_to_be_shown_is_known_to_be() {
         let changes = json!([{"path": "/w/a", "kind": {"type": "add"}, "diff": "x".repeat(length)}]);
         json!({"item": {"type": "fileChange", "id": id, "changes": changes, "status": "inProgress"}})
     };
-    view.notification("item/started", &patch("short", CHANGE_BYTES));
-    view.notification("item/started", &patch("long", CHANGE_BYTES + 1));
+    tell(&mut view, "item/started", &patch("short", CHANGE_BYTES));
+    tell(&mut view, "item/started", &patch("long", CHANGE_BYTES + 1));
     assert!(view.is_whole("short"));
     assert!(!view.is_whole("long"));
 }
@@ -202,12 +206,12 @@ fn consecutive_failures_are_counted_and_shown_once() {
         |message: &str| json!({"error": {"message": message}, "willRetry": true, "threadId": "t", "turnId": "0"});
     let mut view = View::new(true);
     let unreachable = "could not get an answer from a.invalid:443: error sending request: dns error: no such name";
-    view.notification("error", &error(unreachable));
-    view.notification("error", &error(unreachable));
-    view.notification("error", &error("slow down"));
+    tell(&mut view, "error", &error(unreachable));
+    tell(&mut view, "error", &error(unreachable));
+    tell(&mut view, "error", &error("slow down"));
     assert_eq!(view.retries(), 3);
     let shown: String = view.take().iter().map(|span| span.text.as_str()).collect();
     assert_eq!(shown, "retry: cannot reach a.invalid: name not found\nretry: slow down\n");
-    view.notification("item/agentMessage/delta", &delta("at last"));
+    tell(&mut view, "item/agentMessage/delta", &delta("at last"));
     assert_eq!(view.retries(), 0);
 }
