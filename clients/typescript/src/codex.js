@@ -1,6 +1,13 @@
 // The conventions of the official SDK: `Codex`, `startThread`, `resumeThread`, `run`, `runStreamed`; and what its users
-// ask for: fork, list, delete, approvals.
+// ask for: fork, list, delete, goals, approvals. A server that dies is restarted, and its turns report the end that the
+// new server knows.
 
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+import { Events } from "./connection.js";
+import { TurnEvents, configArgs, defined, inputOf, threadParams } from "./conventions.js";
+import { Registry } from "./registry.js";
 import { Supervisor } from "./supervisor.js";
 
 /** A turn that has failed. */
@@ -11,107 +18,162 @@ export class TurnError extends Error {
   }
 }
 
-const inputOf = (input) => {
-  if (typeof input === "string") return [{ type: "text", text: input }];
-  return input.map((part) =>
-    part.type === "local_image" ? { type: "localImage", path: part.path } : part,
-  );
-};
-
-const defined = (members) => Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-
-/** Options of a thread in the words of the protocol. */
-const threadParams = (options) =>
-  defined({
-    model: options.model,
-    cwd: options.workingDirectory,
-    sandbox: options.sandboxMode,
-    approvalPolicy: options.approvalPolicy,
-    baseInstructions: options.baseInstructions,
-    developerInstructions: options.developerInstructions,
-    config: options.config,
-  });
-
-/** An item as the official SDK shows it. */
-export function sdkItem(item) {
-  const { id } = item;
-  const status = item.status === "inProgress" ? "in_progress" : item.status;
-  switch (item.type) {
-    case "agentMessage":
-      return { id, type: "agent_message", text: item.text ?? "" };
-    case "reasoning":
-      return { id, type: "reasoning", text: (item.summary ?? []).join("\n") };
-    case "commandExecution":
-      return {
-        id,
-        type: "command_execution",
-        command: item.command,
-        aggregated_output: item.aggregatedOutput ?? "",
-        exit_code: item.exitCode ?? undefined,
-        status: status === "declined" ? "failed" : status,
-      };
-    case "fileChange": {
-      const changes = (item.changes ?? []).map(({ path, kind }) => ({ path, kind: kind?.type ?? kind }));
-      return { id, type: "file_change", changes, status: status === "declined" ? "failed" : status };
-    }
-    case "mcpToolCall": {
-      const { server, tool, result, error } = item;
-      return { id, type: "mcp_tool_call", server, tool, arguments: item.arguments, result, error, status };
-    }
-    case "webSearch":
-      return { id, type: "web_search", query: item.query };
-    default:
-      return undefined;
-  }
+/** A promise, with the functions that settle it. */
+function deferred() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  // Nobody may be waiting for it.
+  made.promise.catch(() => {});
+  return made;
 }
 
-const sdkUsage = (last) => ({
-  input_tokens: last?.inputTokens ?? 0,
-  cached_input_tokens: last?.cachedInputTokens ?? 0,
-  output_tokens: last?.outputTokens ?? 0,
-});
+/** A program as this process finds it: the server may get another `PATH`. */
+function programPath(name) {
+  if (name.includes("/")) return name;
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    const path = join(folder || ".", name);
+    try {
+      accessSync(path, constants.X_OK);
+      return path;
+    } catch {
+      // It is not in this folder.
+    }
+  }
+  return name;
+}
 
 /** Starts threads on a server that it runs. */
 export class Codex {
   #options;
   #supervisor;
-  #client;
+  #ready = deferred();
+  #hasRun = false;
+  #registry = new Registry();
   #subscribers = new Set();
+  #turns = new Set();
+  #uses = 0;
 
-  /** @param {object} [options] `codexPathOverride`, `baseUrl`, `apiKey`, `env`, `config`, `approvals` */
+  /**
+   * @param {object} [options] `codexPathOverride`, `baseUrl`, `apiKey`, `env`, `config`, `configOverrides`, `approvals`,
+   *   `clientName`, `onStderr`
+   */
   constructor(options = {}) {
     this.#options = options;
   }
 
-  /** The client of the protocol, for everything that has no convention. */
+  /** The client of the protocol, for everything that has no convention. Waits while a server is restarted. */
   async client() {
-    this.#client ??= this.#start();
-    return this.#client;
+    // Its user may wait for events alone, so the program stays until `close`.
+    this.#use();
+    return this.connected();
   }
 
-  async #start() {
-    const { codexPathOverride, baseUrl, apiKey, env = {}, config = {}, approvals, clientName } = this.#options;
-    const args = Object.entries({ ...config, ...(baseUrl ? { openai_base_url: baseUrl } : {}) }).flatMap(
-      ([name, value]) => ["--config", `${name}=${JSON.stringify(value)}`],
-    );
-    const launch = {
-      program: codexPathOverride ?? "codex",
-      args: [...args, "app-server"],
-      env: { ...env, ...(apiKey ? { CODEX_API_KEY: apiKey } : {}) },
-    };
-    this.#supervisor = new Supervisor(launch, { approvals, name: clientName ?? "codex-embed" });
-    this.#supervisor.on("connection", (client) => {
-      this.#client = Promise.resolve(client);
-      this.#follow(client);
-    });
-    return this.#supervisor.start();
-  }
-
-  async #follow(client) {
-    for await (const event of client.events) {
-      for (const take of [...this.#subscribers]) take(event);
+  /** The connection that is up; one that has ended is replaced by the next. */
+  async connected() {
+    this.#start();
+    for (;;) {
+      const client = await this.#ready.promise;
+      if (!client.isClosed) return client;
+      await new Promise((resolve) => setImmediate(resolve));
     }
-    for (const take of [...this.#subscribers]) take({ type: "closed" });
+  }
+
+  /** Calls a method while the program waits for it. */
+  async call(method, params = {}, options = {}) {
+    const end = this.#use();
+    try {
+      return await (await this.connected()).call(method, params, options);
+    } finally {
+      end();
+    }
+  }
+
+  /** Keeps the program from ending, until the function that it returns is called. */
+  #use() {
+    this.#uses += 1;
+    this.#supervisor?.ref();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#uses -= 1;
+      if (this.#uses === 0) this.#supervisor?.unref();
+    };
+  }
+
+  #start() {
+    if (this.#supervisor) return;
+    const { codexPathOverride = "codex", baseUrl, apiKey, env = process.env } = this.#options;
+    const { config = {}, configOverrides = [], approvals, clientName, onStderr } = this.#options;
+    const raw = configOverrides.flatMap((override) => ["--config", override]);
+    const own = configArgs(defined({ openai_base_url: baseUrl }));
+    const launch = {
+      program: programPath(codexPathOverride),
+      args: [...configArgs(config), ...raw, ...own, "app-server"],
+      env: { ...env, ...defined({ CODEX_API_KEY: apiKey }) },
+      onStderr,
+    };
+    const saw = (thread, seq) => this.#registry.saw(thread, seq);
+    this.#supervisor = new Supervisor(launch, defined({ approvals, name: clientName, saw }));
+    this.#pump(this.#supervisor);
+  }
+
+  /** Passes on the events of each connection in turn. */
+  async #pump(supervisor) {
+    for (;;) {
+      let client;
+      try {
+        // Nobody waits for a program that is missing; one that has run before may come back.
+        client = await supervisor.connection({ isPatient: this.#hasRun });
+      } catch (error) {
+        this.#fail(error);
+        return supervisor.stop();
+      }
+      this.#hasRun = true;
+      this.#recover(client);
+      for await (const event of client.events) this.#dispatch(event);
+      this.#ready = deferred();
+    }
+  }
+
+  async #recover(client) {
+    const turnsOf = (thread) => [...this.#turns].filter((turn) => turn.thread === thread);
+    try {
+      const recovered = (thread, answer) => turnsOf(thread).forEach((turn) => turn.recover(answer));
+      const refused = await this.#registry.recover(client, recovered);
+      for (const [thread, reason] of refused) turnsOf(thread).forEach((turn) => turn.lose(reason));
+      this.#ready.resolve(client);
+    } catch (error) {
+      // A connection that is closed again is followed by another one.
+      if (!client.isClosed) this.#fail(error);
+    }
+  }
+
+  #fail(error) {
+    for (const turn of [...this.#turns]) turn.lose(error.message);
+    this.#ready.reject(error);
+  }
+
+  #dispatch(event) {
+    for (const turn of [...this.#turns]) turn.take(event);
+    for (const take of [...this.#subscribers]) {
+      try {
+        take(event);
+      } catch {
+        // A subscriber that fails misses the event; the others do not.
+      }
+    }
+  }
+
+  /** Gives a turn the events of its thread; returns a function that ends it. */
+  follow(turn) {
+    this.#turns.add(turn);
+    this.#registry.follow(turn.thread);
+    const end = this.#use();
+    return () => {
+      this.#turns.delete(turn);
+      end();
+    };
   }
 
   /** Has a function called with every event; returns one that ends it. */
@@ -128,28 +190,91 @@ export class Codex {
     return new Thread(this, options, id);
   }
 
-  /** A copy of a thread, which goes on by itself. */
+  /** A copy of a thread, which continues by itself. */
   async forkThread(id, options = {}) {
-    const { thread } = await (await this.client()).call("thread/fork", { threadId: id, ...threadParams(options) });
-    return new Thread(this, options, thread.id);
+    const { thread } = await this.call("thread/fork", { threadId: id, ...threadParams(options) });
+    return new Thread(this, options, thread.id, true);
   }
 
   /** A page of threads: `{data, nextCursor}`. */
-  async listThreads(params = {}) {
-    return (await this.client()).call("thread/list", params);
+  listThreads(params = {}) {
+    return this.call("thread/list", params);
+  }
+
+  async archiveThread(id) {
+    await this.call("thread/archive", { threadId: id });
+    this.#registry.forget(id);
   }
 
   async deleteThread(id) {
-    await (await this.client()).call("thread/delete", { threadId: id });
+    await this.call("thread/delete", { threadId: id });
+    this.#registry.forget(id);
   }
 
+  /** Gives a thread a goal, which it pursues in turns of its own. */
   async setGoal(id, goal) {
-    return (await this.client()).call("thread/goal/set", { threadId: id, ...goal });
+    return (await this.call("thread/goal/set", { threadId: id, ...goal })).goal;
   }
 
-  /** Ends the server. */
+  async getGoal(id) {
+    return (await this.call("thread/goal/get", { threadId: id })).goal ?? null;
+  }
+
+  async clearGoal(id) {
+    await this.call("thread/goal/clear", { threadId: id });
+  }
+
+  /** The process of the server, while there is one. */
+  get pid() {
+    return this.#supervisor?.pid;
+  }
+
+  /** Ends the server. A program that does not call it ends all the same, once no turn runs. */
   async close() {
     await this.#supervisor?.stop();
+  }
+}
+
+/** The end of a stored turn. One that began and has no end was interrupted by the end of its server. */
+function endOf({ status, startedAt, completedAt }) {
+  const isCut = status === "completed" && Number.isInteger(startedAt) && completedAt === null;
+  return isCut ? "interrupted" : status;
+}
+
+/** A turn that runs, with the events that it has not handed out yet. */
+class RunningTurn {
+  events = new Events();
+  id = "";
+
+  constructor(thread) {
+    this.thread = thread;
+  }
+
+  take(event) {
+    if ((event.thread ?? this.thread) === this.thread) this.events.push(event);
+  }
+
+  /** Ends the turn: its server is gone for good, or does not know it any more. */
+  lose(reason) {
+    const place = { thread: this.thread, turn: this.id };
+    this.events.push({ type: "turnEnded", ...place, status: "failed", error: { message: reason } });
+  }
+
+  /**
+   * After a break: the end of the turn, and items that were completed meanwhile, are in the thread if the server does not
+   * send them again.
+   */
+  recover(answer) {
+    if (answer?.reset !== true) return;
+    const known = (answer.thread?.turns ?? []).find((turn) => turn?.id === this.id);
+    if (known === undefined) return this.lose("the server does not know the turn any more");
+    const place = { thread: this.thread, turn: this.id };
+    const isOver = known.status !== "inProgress";
+    for (const item of known.items ?? []) {
+      const isComplete = isOver || ![undefined, null, "inProgress"].includes(item.status);
+      if (isComplete) this.events.push({ type: "itemCompleted", ...place, item });
+    }
+    if (isOver) this.events.push({ type: "turnEnded", ...place, status: endOf(known), error: known.error ?? null });
   }
 }
 
@@ -158,33 +283,33 @@ export class Thread {
   #codex;
   #options;
   #id;
-  #opened;
+  #isOpen;
   #last = Promise.resolve();
 
-  constructor(codex, options, id) {
-    [this.#codex, this.#options, this.#id] = [codex, options, id];
+  constructor(codex, options, id, isOpen = false) {
+    [this.#codex, this.#options, this.#id, this.#isOpen] = [codex, options, id, isOpen];
   }
 
   get id() {
     return this.#id ?? null;
   }
 
-  async #open(client) {
-    if (this.#opened === client) return;
+  async #open() {
+    if (this.#isOpen) return;
     const params = threadParams(this.#options);
     const { thread } = await (this.#id === undefined
-      ? client.call("thread/start", params)
-      : client.call("thread/resume", { threadId: this.#id, ...params }));
-    [this.#id, this.#opened] = [thread.id, client];
+      ? this.#codex.call("thread/start", params)
+      : this.#codex.call("thread/resume", { threadId: this.#id, ...params }));
+    [this.#id, this.#isOpen] = [thread.id, true];
   }
 
   /** Runs a turn to its end: `{items, finalResponse, usage}`. */
   async run(input, options = {}) {
     const { events } = await this.runStreamed(input, options);
-    const [items, result] = [[], { items: [], finalResponse: "", usage: null }];
+    const result = { items: [], finalResponse: "", usage: null };
     for await (const event of events) {
       if (event.type === "item.completed") {
-        items.push(event.item);
+        result.items.push(event.item);
         if (event.item.type === "agent_message") result.finalResponse = event.item.text;
       } else if (event.type === "turn.completed") {
         result.usage = event.usage;
@@ -192,92 +317,75 @@ export class Thread {
         throw new TurnError(event.error.message);
       }
     }
-    return { ...result, items };
+    return result;
   }
 
-  /** Runs a turn: `{events}`, as they come. */
+  /** Runs a turn: `{events}`, as they come. A loop over them that ends early interrupts the turn. */
   async runStreamed(input, options = {}) {
     return { events: this.#turn(input, options) };
   }
 
   /** Adds input to the turn that runs. */
-  async steer(turnId, input) {
-    const client = await this.#codex.client();
-    return client.call("turn/steer", { threadId: this.#id, expectedTurnId: turnId, input: inputOf(input) });
+  steer(turnId, input) {
+    return this.#codex.call("turn/steer", { threadId: this.#id, expectedTurnId: turnId, input: inputOf(input) });
   }
 
-  async interrupt(turnId) {
-    return (await this.#codex.client()).call("turn/interrupt", { threadId: this.#id, turnId });
+  interrupt(turnId) {
+    return this.#codex.call("turn/interrupt", { threadId: this.#id, turnId });
   }
 
   async *#turn(input, { outputSchema, signal } = {}) {
     signal?.throwIfAborted();
     // One turn at a time: the next begins when the one before has ended.
     const before = this.#last;
-    let done;
-    this.#last = new Promise((resolve) => (done = resolve));
+    const turnOver = deferred();
+    this.#last = turnOver.promise;
     await before;
-    const client = await this.#codex.client();
-    const isNew = this.#id === undefined;
-    const queue = new Queue();
-    let stop = () => {};
-    let turnId;
-    const abort = () => turnId && this.interrupt(turnId).catch(() => {});
     try {
-      await this.#open(client);
+      const isNew = this.#id === undefined;
+      await this.#open();
       if (isNew) yield { type: "thread.started", thread_id: this.#id };
-      stop = this.#codex.subscribe((event) => (event.thread ?? this.#id) === this.#id && queue.push(event));
-      const params = { threadId: this.#id, input: inputOf(input), ...defined({ outputSchema }) };
-      const { turn } = await client.call("turn/start", params, { signal });
-      turnId = turn.id;
-      signal?.addEventListener("abort", abort);
-      if (signal?.aborted) abort();
-      yield { type: "turn.started" };
-      yield* follow(queue, turnId);
-      signal?.throwIfAborted();
+      yield* this.#running(defined({ threadId: this.#id, input: inputOf(input), outputSchema }), signal);
     } finally {
-      stop();
-      signal?.removeEventListener("abort", abort);
-      done();
+      turnOver.resolve();
     }
   }
-}
 
-/** The events of one turn as the official SDK shows them. */
-async function* follow(queue, turnId) {
-  let usage;
-  let failure = "";
-  for (;;) {
-    const event = await queue.next();
-    if (event.type === "closed") {
-      yield { type: "turn.failed", error: { message: "the connection is closed" } };
-      return;
-    }
-    if (event.type === "usage") usage = event.usage.last;
-    if (event.turn !== turnId) continue;
-    if (event.type === "error" && !event.willRetry) failure = event.message;
-    if (event.type === "itemStarted" || event.type === "itemCompleted") {
-      const item = sdkItem(event.item);
-      if (item) yield { type: event.type === "itemStarted" ? "item.started" : "item.completed", item };
-    } else if (event.type === "turnEnded") {
-      if (event.status === "completed") yield { type: "turn.completed", usage: sdkUsage(usage) };
-      else yield { type: "turn.failed", error: { message: event.error?.message ?? (failure || `the turn was ${event.status}`) } };
-      return;
+  async *#running(params, signal) {
+    const turn = new RunningTurn(this.#id);
+    const unfollow = this.#codex.follow(turn);
+    const interrupt = () => turn.id && this.interrupt(turn.id).catch(() => {});
+    let events;
+    try {
+      turn.id = (await this.#started(params, signal)).turn.id;
+      events = new TurnEvents(turn.id);
+      signal?.addEventListener("abort", interrupt);
+      if (signal?.aborted) interrupt();
+      yield { type: "turn.started", turn_id: turn.id };
+      while (!events.isOver) {
+        const { value } = await turn.events.next();
+        // An aborted turn is told by its signal, not as a failure.
+        const told = events.take(value);
+        if (events.isOver) signal?.throwIfAborted();
+        yield* told;
+      }
+    } finally {
+      signal?.removeEventListener("abort", interrupt);
+      if (events && !events.isOver) interrupt();
+      unfollow();
     }
   }
-}
 
-class Queue {
-  #events = [];
-  #waiting;
-
-  push(event) {
-    this.#events.push(event);
-    this.#waiting?.();
-  }
-
-  async next() {
-    while (this.#events.length === 0) await new Promise((resolve) => (this.#waiting = resolve));
-    return this.#events.shift();
+  /** Starts a turn, again if the connection breaks: its name tells a new server whether it has the turn already. */
+  async #started(params, signal) {
+    const named = { ...params, clientUserMessageId: crypto.randomUUID() };
+    for (;;) {
+      const client = await this.#codex.connected();
+      try {
+        return await client.call("turn/start", named, { signal });
+      } catch (error) {
+        if (!client.isClosed) throw error;
+      }
+    }
   }
 }

@@ -1,9 +1,10 @@
 // JSON-RPC with one server over any pair of streams of bytes. There is no client before the handshake is complete, so
 // no call can come too early.
 
-import { answer } from "./approvals.js";
+import { answer, encode } from "./approvals.js";
 import { request, response } from "./router.js";
 import { Transcript, eventOf } from "./transcript.js";
+import { VERSION } from "./version.js";
 
 const NOISE_BYTES = 64 * 1024;
 const MOST_QUESTIONS = 256;
@@ -31,6 +32,13 @@ const isSamePiece = (one, other) =>
   one.teller === other.teller &&
   one.turn === other.turn &&
   one.thread === other.thread;
+
+/** Whether an event reports again everything that another one reported. */
+const replaces = (old, event) =>
+  old?.type === event.type &&
+  (event.type === "rateLimits" ||
+    (event.type === "usage" && old.thread === event.thread) ||
+    (["diff", "plan"].includes(event.type) && old.thread === event.thread && old.turn === event.turn));
 
 /**
  * Events that wait for a program to read them. Deltas that wait are merged, and beyond a bound left out; the end of
@@ -61,6 +69,8 @@ export class Events {
       this.#events.push({ ...event });
     } else if (["other", "unknown", "note"].includes(event.type) && this.#events.length - this.#head >= MOST_EVENTS) {
       this.#leftOut += 1;
+    } else if (this.#events.length > this.#head && replaces(this.#events.at(-1), event)) {
+      this.#events[this.#events.length - 1] = event;
     } else {
       this.#events.push(event);
     }
@@ -178,7 +188,11 @@ export class Client {
       signal?.addEventListener("abort", abort);
       const closed = () => end(reject, new CallError(method, "the connection is closed"));
       this.#pending.set(id, { answer: (message) => end(resolve, message), closed });
-      this.#send(JSON.stringify({ id, method, params }) + "\n");
+      try {
+        this.#send(JSON.stringify({ id, method, params }) + "\n");
+      } catch (error) {
+        end(reject, new CallError(method, `cannot be sent: ${error.message}`));
+      }
     });
   }
 
@@ -211,10 +225,16 @@ export class Client {
     } else if (message.type === "question") {
       this.#ask(message);
     } else {
-      if (message.type === "noise") this.#noise += message.bytes;
-      this.events.push(eventOf(message));
-      if (message.type === "noise" && this.#noise > NOISE_BYTES && message.bytes <= NOISE_BYTES) this.close();
+      // A line that is too long is one note; many lines that are no messages come from no server.
+      if (message.type === "noise" && message.bytes <= NOISE_BYTES) this.#noise += message.bytes;
+      this.events.push(this.#isRepeated(message) ? repeated(message) : eventOf(message));
+      if (this.#noise > NOISE_BYTES) this.close();
     }
+  }
+
+  #isRepeated({ event, seq }) {
+    const { saw } = this.#options;
+    return seq !== undefined && Boolean(event.thread) && saw !== undefined && !saw(event.thread, seq);
   }
 
   async #ask({ id, method, params }) {
@@ -226,10 +246,30 @@ export class Client {
     this.#questions -= 1;
     if (note) this.events.push({ type: "note", text: note });
     if (this.#closed) return;
-    this.#send(JSON.stringify({ id, ...told }) + "\n");
+    this.#reply(id, method, told);
     this.events.push({ type: "resolved", thread: asked.thread, id });
   }
+
+  #reply(id, method, told) {
+    let line;
+    try {
+      line = JSON.stringify({ id, ...told });
+    } catch (error) {
+      this.events.push({ type: "note", text: `${method}: the result of the handler is no JSON: ${error.message}` });
+      line = JSON.stringify({ id, ...encode(method, undefined) });
+    }
+    try {
+      this.#send(`${line}\n`);
+    } catch (error) {
+      this.events.push({ type: "note", text: `${method}: the answer cannot be sent: ${error.message}` });
+    }
+  }
 }
+
+const repeated = ({ event, seq }) => ({
+  type: "note",
+  text: `event ${seq} of thread ${event.thread} was reported already`,
+});
 
 /**
  * Speaks with a server: shakes hands, then hands out the client. `attach` is given the functions that take bytes and
@@ -248,10 +288,15 @@ export async function connect(attach, options = {}) {
   client = new Client(send, close, options);
   for (const bytes of early) client.receive(bytes);
   if (hasEnded) client.ended();
-  const { name = "codex-embed", version = "0.200.0", experimental = true } = options;
-  const clientInfo = { name, title: name, version };
-  client.server = await client.call("initialize", { clientInfo, capabilities: { experimentalApi: experimental } });
-  client.notify("initialized");
+  const { name = "codex-embed", title = name, version = VERSION, experimental = true } = options;
+  const params = { clientInfo: { name, title, version }, capabilities: { experimentalApi: experimental } };
+  try {
+    client.server = await client.call("initialize", params);
+    client.notify("initialized");
+  } catch (error) {
+    client.close();
+    throw error;
+  }
   return client;
 }
 

@@ -1,20 +1,30 @@
 import type { EventEmitter } from "node:events";
-import type { RequestId } from "./protocol.js";
+import type { ClientRequestMethods, RequestId } from "./protocol.js";
+import type { v2 } from "./protocol.js";
 
 export type * as protocol from "./protocol.js";
 
+export const VERSION: string;
+
 export type Decision = { kind: string; reason?: string; words?: string[]; value?: unknown };
 export type Question = { id: RequestId; method: string; params: any };
+/** Decides about a question of the server; it may wait without blocking anything else. */
 export type Handler = (question: Question) => Decision | Promise<Decision>;
 /** An event; `type` says which members it has. */
 export type Event = { type: string; thread?: string; turn?: string; [member: string]: any };
 
 export namespace approvals {
+  /** Yes, this once. */
   function allow(): Decision;
+  /** Yes, and the same is not asked again in this session. */
   function allowForSession(): Decision;
+  /** Yes, and commands that begin with these words are not asked about again. */
   function allowWithAmendment(words: string[]): Decision;
+  /** No; the turn continues without it. */
   function deny(reason?: string): Decision;
+  /** No, and the turn ends. */
   function cancel(): Decision;
+  /** The result of a question that is no approval, as its method defines it. */
   function result(value: unknown): Decision;
   const denyAll: Handler;
   const allowAll: Handler;
@@ -22,33 +32,48 @@ export namespace approvals {
 
 export interface ConnectOptions {
   name?: string;
+  title?: string;
   version?: string;
+  /** Whether the server may use parts of the protocol that may still change; true by default. */
   experimental?: boolean;
+  /** The time limit of a call; 60,000 by default. */
   deadlineMs?: number;
   approvals?: Handler;
   approvalDeadlineMs?: number;
+  /** Takes the number of an event; one that is refused was reported already, and is left out. */
+  saw?: (thread: string, seq: number) => boolean;
 }
 
 export class CallError extends Error {
   readonly method: string;
+  /** The code of the server; undefined if it did not answer. */
   readonly code?: number;
 }
 
 export class Events implements AsyncIterableIterator<Event> {
+  push(event: Event): void;
+  close(): void;
   next(): Promise<IteratorResult<Event>>;
   return(): Promise<IteratorResult<Event>>;
   [Symbol.asyncIterator](): this;
 }
 
+export interface CallOptions {
+  signal?: AbortSignal;
+  deadlineMs?: number;
+}
+
 export class Client {
   readonly events: Events;
-  readonly server: unknown;
+  /** The server's answer to `initialize`. */
+  readonly server: any;
   readonly isClosed: boolean;
-  call<Result = any>(
-    method: string,
-    params?: unknown,
-    options?: { signal?: AbortSignal; deadlineMs?: number },
-  ): Promise<Result>;
+  call<Name extends keyof ClientRequestMethods>(
+    method: Name,
+    params?: ClientRequestMethods[Name]["params"],
+    options?: CallOptions,
+  ): Promise<ClientRequestMethods[Name]["response"]>;
+  call<Result = any>(method: string, params?: unknown, options?: CallOptions): Promise<Result>;
   close(): void;
 }
 
@@ -70,13 +95,52 @@ export function notification(method: string, params?: unknown): Event;
 export function request(id: RequestId, method: string, params?: unknown): Event;
 export function response(result: unknown): Event | undefined;
 
+export interface ItemState {
+  readonly id: string;
+  readonly kind: string;
+  readonly members: Record<string, any>;
+  readonly isComplete: boolean;
+}
+export interface TurnState {
+  readonly id: string;
+  readonly status: string;
+  readonly error: any;
+  readonly items: ItemState[];
+}
+export interface ThreadState {
+  readonly members: Record<string, any>;
+  readonly turns: TurnState[];
+  readonly plan: any;
+  readonly diff: string;
+  readonly usage: any;
+  readonly errors: string[];
+  readonly questions: Question[];
+}
 export class State {
-  readonly threads: Map<string, any>;
-  readonly rateLimits: unknown;
+  readonly threads: Map<string, ThreadState>;
+  readonly rateLimits: any;
   readonly unknown: string[];
   readonly notes: number;
   apply(event: Event): void;
-  toValue(): unknown;
+  toValue(): any;
+}
+
+export type Life = "created" | "configured" | "active" | "completed" | "interrupted" | "archived";
+export const LIVES: readonly Life[];
+export function mayBecome(from: Life, to: Life): boolean;
+export class Registry {
+  follow(thread: string): void;
+  forget(thread: string): void;
+  life(thread: string): Life | undefined;
+  step(thread: string, to: Life): void;
+  subscribed(thread: string, answer: any): void;
+  saw(thread: string, seq: number): boolean;
+  sending(thread: string, params: Record<string, any>): string;
+  answered(thread: string, name: string): void;
+  recover(
+    client: Pick<Client, "call">,
+    recovered?: (thread: string, answer: any) => void,
+  ): Promise<Map<string, string>>;
 }
 
 export const METHODS: readonly string[];
@@ -86,58 +150,133 @@ export const SERVER_REQUESTS: readonly string[];
 export interface Launch {
   program?: string;
   args?: string[];
-  env?: Record<string, string>;
+  /** The whole environment; that of this program if it is left out. */
+  env?: Record<string, string | undefined>;
   cwd?: string;
   onStderr?: (line: string) => void;
 }
+export type ServerState =
+  | { state: "stopped" | "starting" | "running" }
+  | { state: "restarting"; attempt: number; delayMs: number }
+  | { state: "failed"; error: string; restartInMs?: number };
+/** Emits `state` with a `ServerState`, and `connection` with a `Client`. */
 export class Supervisor extends EventEmitter {
   constructor(launch?: Launch, options?: ConnectOptions);
-  readonly state: { state: string; attempt?: number; delayMs?: number; error?: string; restartInMs?: number };
+  readonly state: ServerState;
+  readonly pid: number | undefined;
   start(): Promise<Client>;
+  connection(options?: { isPatient?: boolean }): Promise<Client>;
   stop(): Promise<void>;
+  ref(): void;
+  unref(): void;
 }
 
+export type ConfigValue = string | number | boolean | ConfigValue[] | { [key: string]: ConfigValue };
 export interface CodexOptions {
   codexPathOverride?: string;
   baseUrl?: string;
   apiKey?: string;
-  env?: Record<string, string>;
-  config?: Record<string, unknown>;
+  /** The whole environment of the server; that of this program if it is left out. */
+  env?: Record<string, string | undefined>;
+  config?: { [key: string]: ConfigValue };
+  configOverrides?: string[];
   approvals?: Handler;
   clientName?: string;
+  onStderr?: (line: string) => void;
 }
 export interface ThreadOptions {
   model?: string;
   workingDirectory?: string;
-  sandboxMode?: string;
-  approvalPolicy?: string;
+  sandboxMode?: "read-only" | "workspace-write" | "danger-full-access";
+  approvalPolicy?: "never" | "on-request" | "on-failure" | "untrusted";
+  modelReasoningEffort?: string;
+  networkAccessEnabled?: boolean;
+  webSearchMode?: "disabled" | "cached" | "live";
+  webSearchEnabled?: boolean;
+  additionalDirectories?: string[];
+  threadSource?: string;
+  /** Accepted for compatibility; the app-server does not need a repository. */
+  skipGitRepoCheck?: boolean;
   baseInstructions?: string;
   developerInstructions?: string;
   config?: Record<string, unknown>;
 }
-export type Input = string | ({ type: "text"; text: string } | { type: "local_image"; path: string })[];
+export type UserInput = { type: "text"; text: string } | { type: "local_image"; path: string };
+export type Input = string | UserInput[];
 export interface TurnOptions {
   outputSchema?: unknown;
   signal?: AbortSignal;
 }
-export type Usage = { input_tokens: number; cached_input_tokens: number; output_tokens: number };
+export type Usage = {
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_input_tokens: number;
+  output_tokens: number;
+  reasoning_output_tokens: number;
+};
+export type ThreadItem =
+  | { id: string; type: "agent_message"; text: string }
+  | { id: string; type: "reasoning"; text: string }
+  | {
+      id: string;
+      type: "command_execution";
+      command: string;
+      aggregated_output: string;
+      exit_code?: number;
+      status: "in_progress" | "completed" | "failed";
+    }
+  | {
+      id: string;
+      type: "file_change";
+      changes: { path: string; kind: "add" | "delete" | "update" }[];
+      status: "completed" | "failed";
+    }
+  | {
+      id: string;
+      type: "mcp_tool_call";
+      server: string;
+      tool: string;
+      arguments: unknown;
+      result?: { content: any[]; structured_content: unknown };
+      error?: { message: string };
+      status: "in_progress" | "completed" | "failed";
+    }
+  | { id: string; type: "web_search"; query: string }
+  | { id: string; type: "todo_list"; items: { text: string; completed: boolean }[] };
+export type ThreadEvent =
+  | { type: "thread.started"; thread_id: string }
+  | { type: "turn.started"; turn_id: string }
+  | { type: "turn.completed"; usage: Usage }
+  | { type: "turn.failed"; error: { message: string } }
+  | { type: "item.started" | "item.updated" | "item.completed"; item: ThreadItem };
+export interface Turn {
+  items: ThreadItem[];
+  finalResponse: string;
+  usage: Usage | null;
+}
 export class TurnError extends Error {}
 export class Thread {
+  /** The id, once the first turn has started. */
   readonly id: string | null;
-  run(input: Input, options?: TurnOptions): Promise<{ items: any[]; finalResponse: string; usage: Usage | null }>;
-  runStreamed(input: Input, options?: TurnOptions): Promise<{ events: AsyncGenerator<any> }>;
+  run(input: Input, options?: TurnOptions): Promise<Turn>;
+  runStreamed(input: Input, options?: TurnOptions): Promise<{ events: AsyncGenerator<ThreadEvent> }>;
   steer(turnId: string, input: Input): Promise<any>;
   interrupt(turnId: string): Promise<any>;
 }
 export class Codex {
   constructor(options?: CodexOptions);
+  readonly pid: number | undefined;
   client(): Promise<Client>;
+  call: Client["call"];
   subscribe(take: (event: Event) => void): () => void;
   startThread(options?: ThreadOptions): Thread;
   resumeThread(id: string, options?: ThreadOptions): Thread;
   forkThread(id: string, options?: ThreadOptions): Promise<Thread>;
-  listThreads(params?: object): Promise<any>;
+  listThreads(params?: v2.ThreadListParams): Promise<v2.ThreadListResponse>;
+  archiveThread(id: string): Promise<void>;
   deleteThread(id: string): Promise<void>;
-  setGoal(id: string, goal: object): Promise<any>;
+  setGoal(id: string, goal: { objective?: string; status?: string; tokenBudget?: number | null }): Promise<any>;
+  getGoal(id: string): Promise<any>;
+  clearGoal(id: string): Promise<void>;
   close(): Promise<void>;
 }

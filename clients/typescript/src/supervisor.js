@@ -1,5 +1,5 @@
-// Runs a server as a child process (Node), and starts it again when it ends on its own. No child outlives it: a child
-// that does not end with its input is killed with all that it has started.
+// Runs a server as a child process (Node), and restarts it when it ends by itself. No child outlives it: a child that
+// does not end with its input is killed with all that it has started.
 
 import { spawn } from "node:child_process";
 import { EventEmitter } from "node:events";
@@ -7,15 +7,40 @@ import { EventEmitter } from "node:events";
 import { Backoff } from "./backoff.js";
 import { connect } from "./connection.js";
 
+/** The time limit for a server to end after its input has ended, in milliseconds. */
 const GRACE_MS = 5000;
+/** The longest line of standard error that is passed on as one. */
 const STDERR_CHARACTERS = 64 * 1024;
+/** The most bytes that wait for a server that does not read. */
+const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 
-/** Kills the process group of a child; it may have ended already. */
+/** The children that are to be killed if the program ends without stopping them. */
+const alive = new Set();
+process.on("exit", () => alive.forEach(killTree));
+/** The supervisors that do not keep the program from ending. Their servers are stopped when it has nothing left to do. */
+const idle = new Set();
+process.on("beforeExit", () => idle.forEach((supervisor) => supervisor.stop()));
+
+/** Kills the process group of a child, whether it has ended or not. Only once: later its number may belong to others. */
 function killTree(child) {
+  if (!alive.delete(child)) return;
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
     child.kill("SIGKILL");
+  }
+}
+
+/** Waits for one of several promises, for some time; without a time, until one is there. */
+async function first(promises, milliseconds) {
+  let timer;
+  const late = new Promise((resolve) => {
+    if (milliseconds !== undefined) timer = setTimeout(resolve, milliseconds);
+  });
+  try {
+    await Promise.race([...promises, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -26,113 +51,193 @@ function killTree(child) {
 export class Supervisor extends EventEmitter {
   #launch;
   #options;
-  #backoff = new Backoff();
   #child;
-  #timer;
-  #stopping = false;
-  #exited = Promise.resolve();
-  #onExit = () => this.#child && killTree(this.#child);
+  #client;
+  #running;
+  #waiting = new Set();
+  #isStopping = false;
+  #isIdle = false;
+  #stop;
+  #stopped = new Promise((resolve) => (this.#stop = resolve));
   state = { state: "stopped" };
 
   /**
    * @param {{program?: string, args?: string[], env?: Record<string, string>, cwd?: string, onStderr?: (line: string) => void}} [launch]
+   *   `env` is the whole environment; that of this program if it is left out
    * @param {object} [options] those of `connect`
    */
   constructor(launch = {}, options = {}) {
     super();
     [this.#launch, this.#options] = [launch, options];
-    process.on("exit", this.#onExit);
   }
 
-  /** Starts the server, and returns the first client. */
-  async start() {
-    const started = Date.now();
-    this.#set({ state: "starting" });
-    let client;
-    try {
-      client = await this.#connected(started);
-    } catch (error) {
-      this.#killed();
-      this.#again(started, error.message);
-      throw error;
-    }
-    this.#set({ state: "running" });
-    this.emit("connection", client);
-    return client;
+  /** The process of the server, while there is one. */
+  get pid() {
+    return this.#child?.pid;
+  }
+
+  /** Starts the server, and returns its first client. A start that fails is an error at once, and tried again. */
+  start() {
+    return this.connection({ isPatient: false });
+  }
+
+  /** Waits until the server is up, and takes its connection; each is given out once. */
+  connection({ isPatient = true } = {}) {
+    this.#running ??= this.#run();
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const { state, error, restartInMs } = this.state;
+        const isOver = (state === "stopped" && this.#isStopping) || (state === "failed" && restartInMs === undefined);
+        if (this.#client === undefined && !isOver && (state !== "failed" || isPatient)) return;
+        this.#waiting.delete(look);
+        const client = this.#client;
+        this.#client = undefined;
+        if (client) resolve(client);
+        else reject(new Error(error ?? "the server is stopped"));
+      };
+      this.#waiting.add(look);
+      look();
+    });
   }
 
   /** Stops the server: ends its input, waits a little, then kills it with all that it has started. */
   async stop() {
-    this.#stopping = true;
-    clearTimeout(this.#timer);
-    const child = this.#child;
-    if (child) {
-      child.stdin.end();
-      const timer = setTimeout(() => killTree(child), GRACE_MS);
-      await this.#exited;
-      clearTimeout(timer);
-    }
-    process.off("exit", this.#onExit);
+    this.#isStopping = true;
+    this.ref();
+    this.#stop();
+    await this.#running;
     this.#set({ state: "stopped" });
+  }
+
+  /** Lets the program end while the server runs; it is stopped then. */
+  unref() {
+    this.#isIdle = true;
+    if (!this.#isStopping) idle.add(this);
+    this.#keep();
+  }
+
+  /** Keeps the program from ending while the server runs, which is the default. */
+  ref() {
+    this.#isIdle = false;
+    idle.delete(this);
+    this.#keep();
+  }
+
+  #keep() {
+    const child = this.#child;
+    const handles = child ? [child, child.stdin, child.stdout, child.stderr] : [];
+    for (const handle of handles) this.#isIdle ? handle.unref?.() : handle.ref?.();
   }
 
   #set(state) {
     this.state = state;
-    this.emit("state", state);
+    for (const look of [...this.#waiting]) look();
+    this.#tell("state", state);
   }
 
-  #killed() {
-    if (this.#child) killTree(this.#child);
+  #tell(name, value) {
+    try {
+      this.emit(name, value);
+    } catch {
+      // A listener that throws must not end the server.
+    }
   }
 
-  async #connected(started) {
-    const { program = "codex", args = ["app-server"], env = {}, cwd, onStderr = () => {} } = this.#launch;
-    const stdio = ["pipe", "pipe", "pipe"];
-    const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, stdio, detached: true });
+  async #run() {
+    const backoff = new Backoff();
+    while (!this.#isStopping) {
+      this.#set({ state: "starting" });
+      const started = performance.now();
+      const error = await this.#once();
+      if (this.#isStopping) return;
+      const next = backoff.next(performance.now() - started);
+      if (next === undefined) {
+        this.#set({ state: "failed", error: error ?? "the server has ended too often" });
+        return;
+      }
+      const { delayMs } = next;
+      this.#set(error === undefined ? { state: "restarting", ...next } : { state: "failed", error, restartInMs: delayMs });
+      await first([this.#stopped], delayMs);
+    }
+  }
+
+  /** Runs the server once, to its end; returns the reason if it could not be started. */
+  async #once() {
+    const { program = "codex", args = ["app-server"], env, cwd, onStderr = () => {} } = this.#launch;
+    let child;
+    try {
+      child = spawn(program, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    } catch (error) {
+      return `cannot start ${program}: ${error.message}`;
+    }
     this.#child = child;
-    let isUp = false;
-    // A server that goes away while it is written to is reported by its end.
+    this.#keep();
+    const exited = new Promise((resolve) => child.once("exit", resolve));
+    const closed = new Promise((resolve) => child.once("close", resolve));
+    const failed = new Promise((resolve) => child.once("error", resolve));
+    if (child.pid !== undefined) alive.add(child);
+    // A server that is gone while it is written to is reported by its end.
     child.stdin.on("error", () => {});
     passOn(child.stderr, onStderr);
-    const failure = new Promise((_, reject) => {
-      child.once("error", (error) => reject(new Error(`cannot start ${program}: ${error.message}`)));
-    });
-    this.#exited = new Promise((resolve) => {
-      child.once("close", resolve);
-      child.once("error", resolve);
-    }).then(() => {
-      if (this.#child === child) this.#child = undefined;
-      if (child.pid !== undefined) killTree(child);
-      if (isUp && !this.#stopping) this.#again(started, undefined);
-    });
-    const connecting = connect((receive, ended) => {
-      child.stdout.on("data", receive);
-      child.stdout.on("end", ended);
-      child.once("error", ended);
-      return { send: (line) => child.stdin.write(line), close: () => child.stdin.end() };
-    }, this.#options);
-    const client = await Promise.race([connecting, failure]);
-    isUp = true;
-    return client;
+    try {
+      return await this.#connected(child, program, exited, failed);
+    } finally {
+      this.#client = undefined;
+      this.#child = undefined;
+      killTree(child);
+      // All that it has written is read before the next one starts.
+      if (child.pid !== undefined) await first([closed], GRACE_MS);
+    }
   }
 
-  #again(started, error) {
-    const next = this.#stopping ? undefined : this.#backoff.next(Date.now() - started);
-    if (next === undefined) {
-      if (!this.#stopping) this.#set({ state: "failed", error: error ?? "the server has ended too often" });
-      return;
+  async #connected(child, program, exited, failed) {
+    const connecting = connect((receive, ended) => attach(child, receive, ended), this.#options);
+    const outcome = connecting.then(
+      (client) => ({ client }),
+      (error) => ({ error: `the handshake with ${program} has failed: ${error.message}` }),
+    );
+    const missing = failed.then((error) => ({ error: `cannot start ${program}: ${error.message}` }));
+    const stopped = this.#stopped.then(() => ({}));
+    const { client, error } = await Promise.race([missing, outcome, stopped]);
+    if (client) {
+      this.#client = client;
+      this.#set({ state: "running" });
+      this.#tell("connection", client);
+      await first([exited, this.#stopped]);
     }
-    this.#set(error === undefined ? { state: "restarting", ...next } : { state: "failed", error, restartInMs: next.delayMs });
-    this.#timer = setTimeout(() => this.start().catch(() => {}), next.delayMs);
+    child.stdin.end();
+    if (this.#isStopping) await first([exited, failed], GRACE_MS);
+    return error;
   }
 }
 
+function attach(child, receive, ended) {
+  child.stdout.on("data", receive);
+  child.stdout.on("end", ended);
+  child.once("error", ended);
+  const send = (line) => {
+    if (child.stdin.writableLength > MOST_WAITING_BYTES) throw new Error("the server does not read");
+    child.stdin.write(line);
+  };
+  return { send, close: () => child.stdin.end() };
+}
+
+/** Passes on lines, within a bound; a sink that throws loses its line. */
 function passOn(stream, take) {
   let rest = "";
+  const give = (line) => {
+    try {
+      take(line);
+    } catch {
+      // The server goes on without it.
+    }
+  };
   stream.setEncoding("utf8");
   stream.on("data", (text) => {
     const lines = (rest + text).split("\n");
-    rest = lines.pop().slice(-STDERR_CHARACTERS);
-    lines.forEach(take);
+    rest = lines.pop();
+    if (rest.length >= STDERR_CHARACTERS) [lines[lines.length], rest] = [rest, ""];
+    lines.forEach(give);
   });
+  stream.on("end", () => rest && give(rest));
 }

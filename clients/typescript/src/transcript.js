@@ -72,23 +72,35 @@ function joined(pieces, length) {
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** Refuses half a character, which cannot be written anywhere. */
+const wellFormed = (_, value) => {
+  if (typeof value === "string" && !value.isWellFormed()) throw new SyntaxError("half a character");
+  return value;
+};
+
 /** Reads a line; an empty one is nothing. */
 export function readLine(bytes) {
   const noise = (why) => ({ type: "noise", bytes: bytes.length, why });
-  let value;
   try {
-    const line = decoder.decode(bytes).trim();
+    const line = decoder.decode(bytes).replace(/^[ \t\r\n\f]+|[ \t\r\n\f]+$/g, "");
     if (line === "") return undefined;
-    value = JSON.parse(line);
+    const value = JSON.parse(line, /\\u[dD]/.test(line) ? wellFormed : undefined);
+    return messageOf(value, noise);
   } catch {
+    // Also one that is nested so deep that it cannot be read.
     return noise("a line is not a message");
   }
+}
+
+function messageOf(value, noise) {
   const { id = null, method = null, params = null, result = null, error = null } = isObject(value) ? value : {};
   const isMessage = isObject(value) && (method === null || typeof method === "string");
   if (!isMessage || (error !== null && !isObject(error))) return noise("a line is not a message");
   if (id !== null && !isId(id)) return noise("an id is neither a number nor a text");
   if (method !== null) {
-    return id === null ? { type: "event", event: notification(method, params) } : { type: "question", id, method, params };
+    if (id !== null) return { type: "question", id, method, params };
+    const seq = Number.isInteger(value.seq) ? value.seq : undefined;
+    return { type: "event", event: notification(method, params), seq };
   }
   return id === null
     ? noise("a message has neither an id nor a method")

@@ -6,6 +6,7 @@ import test from "node:test";
 import { allow, allowAll, deny, encode } from "../src/approvals.js";
 import { Backoff } from "../src/backoff.js";
 import { Events, connect } from "../src/connection.js";
+import { Registry } from "../src/registry.js";
 import { durationMs } from "../src/shapes.js";
 
 /** A server's side, which answers the handshake by itself. */
@@ -16,6 +17,7 @@ class Server {
   async connected(options = {}) {
     const connecting = connect((receive, ended) => {
       this.write = (message) => receive(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+      this.bytes = receive;
       this.raw = (text) => receive(new TextEncoder().encode(text));
       this.ended = ended;
       return { send: (line) => this.take(JSON.parse(line)), close: ended };
@@ -135,6 +137,42 @@ test("noise is tolerated up to a bound", async () => {
   assert.equal(client.isClosed, false);
   for (let count = 0; count < 70; count += 1) server.raw(`${"x".repeat(1024)}\n`);
   assert.equal(client.isClosed, true);
+});
+
+test("half a character, a line of 40 MB, a second answer and a number that goes back cost a note each", async () => {
+  const registry = new Registry();
+  registry.subscribed("t", { logId: "log", seq: 3, reset: true });
+  const server = new Server();
+  const client = await server.connected({ saw: (thread, seq) => registry.saw(thread, seq) });
+  const warning = new TextEncoder().encode(`{"method":"warning","params":{"message":"ä€😀"}}\n`);
+  for (const byte of warning) server.bytes(Uint8Array.of(byte));
+  assert.equal((await next(client)).message, "ä€😀");
+  server.raw('{"method":"warning","params":{"message":"\\ud800"}}\n');
+  assert.equal((await next(client)).type, "note");
+  server.raw(`{"method":"item/created","params":{"item":{"content":${"[".repeat(200_000)}${"]".repeat(200_000)}}}}\n`);
+  assert.equal((await next(client)).type, "note");
+  for (let count = 0; count < 40; count += 1) server.bytes(new Uint8Array(1 << 20).fill(120));
+  server.raw("\n");
+  assert.equal((await next(client)).text, `a line is too long (${40 << 20} bytes)`);
+  const calling = client.call("once");
+  const { id } = await server.read();
+  for (const result of [1, 2]) server.write({ id, result });
+  assert.equal(await calling, 1);
+  assert.match((await next(client)).text, /nobody/);
+  for (const seq of [4, 4, 5]) {
+    server.write({ method: "turn/started", params: { threadId: "t", turn: { id: String(seq) } }, seq });
+  }
+  const types = [await next(client), await next(client), await next(client)].map(({ type }) => type);
+  assert.deepEqual(types, ["turnStarted", "note", "turnStarted"]);
+  assert.equal(client.isClosed, false);
+});
+
+test("a result that is no JSON is a denial, parameters that are none an error", async () => {
+  const server = new Server();
+  const client = await server.connected({ approvals: () => ({ kind: "result", value: 1n }) });
+  server.write({ id: 1, method: COMMAND, params: {} });
+  assert.deepEqual(await server.read(), { id: 1, result: { decision: "decline" } });
+  await assert.rejects(client.call("wrong", { x: 1n }), /wrong: cannot be sent/);
 });
 
 test("a program that sleeps costs little and misses no end", async () => {

@@ -33,6 +33,12 @@ class TurnResult:
     usage: v2.ThreadTokenUsage | None = None
 
 
+def _end_of(turn: dict[str, Any]) -> str:
+    """The end of a stored turn. One that began and has no end was interrupted by the end of its server."""
+    is_cut = turn.get("status") == "completed" and type(turn.get("startedAt")) is int and turn.get("completedAt", 0) is None
+    return "interrupted" if is_cut else str(turn.get("status"))
+
+
 class AsyncTurn:
     """A turn that was started. Its events can be read once, by `stream` or by `run`."""
 
@@ -71,8 +77,7 @@ class AsyncTurn:
             if isinstance(item, dict) and (is_over or item.get("status") not in (None, "inProgress")):
                 self._events.push(ItemCompleted(self.thread_id, self.id, item, Teller.ITEMS))
         if is_over:
-            status, error = known[0].get("status"), known[0].get("error")
-            self._events.push(TurnEnded(self.thread_id, self.id, str(status), error))
+            self._events.push(TurnEnded(self.thread_id, self.id, _end_of(known[0]), known[0].get("error")))
 
     async def stream(self) -> AsyncIterator[Event]:
         """The events of the turn, up to its end."""

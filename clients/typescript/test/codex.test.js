@@ -1,0 +1,180 @@
+// The conventions of the SDK with the real program and a scripted model.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { Codex, TurnError, approvals } from "../src/index.js";
+import { TurnEvents, configArgs, threadParams } from "../src/conventions.js";
+import { needsProgram, runs, says, scripted } from "./server.js";
+
+const HANGS = { items: [{ text: "Hal", done: false }, { hang: true }] };
+const collect = async (events) => {
+  const all = [];
+  for await (const event of events) all.push(event);
+  return all;
+};
+
+async function with_(context, answers, use, more) {
+  const { options, ...rest } = scripted(context, answers, more);
+  const codex = new Codex(options);
+  try {
+    return await use(codex, rest);
+  } finally {
+    await codex.close();
+  }
+}
+
+test("a thread runs turns", needsProgram, (context) =>
+  with_(context, [says("One."), says("Two.")], async (codex, { work }) => {
+    const thread = codex.startThread({ workingDirectory: work, skipGitRepoCheck: true });
+    assert.equal(thread.id, null);
+    const turn = await thread.run("Count.");
+    assert.equal(turn.finalResponse, "One.");
+    assert.deepEqual(turn.items.map(({ type }) => type), ["agent_message"]);
+    assert.ok(turn.usage.input_tokens > 0 && turn.usage.reasoning_output_tokens >= 0);
+    assert.equal((await thread.run([{ type: "text", text: "More." }])).finalResponse, "Two.");
+    assert.equal(typeof thread.id, "string");
+  }),
+);
+
+test("events are those of the official SDK", needsProgram, (context) => {
+  const plan = { items: [{ call: "update_plan", args: { plan: [{ step: "Look", status: "completed" }] } }] };
+  return with_(context, [plan, runs("echo hi"), says("Done.")], async (codex, { work }) => {
+    const { events } = await codex.startThread({ workingDirectory: work }).runStreamed("Go.");
+    const told = (await collect(events)).map(({ type, item }) => (item ? `${type} ${item.type}` : type));
+    assert.deepEqual(told, [
+      "thread.started",
+      "turn.started",
+      "item.started todo_list",
+      "item.started command_execution",
+      "item.completed command_execution",
+      "item.completed agent_message",
+      "item.completed todo_list",
+      "turn.completed",
+    ]);
+  });
+});
+
+test("a signal interrupts a turn, and the next one runs", needsProgram, (context) =>
+  with_(context, [HANGS, says("Next.")], async (codex) => {
+    const thread = codex.startThread();
+    const controller = new AbortController();
+    const { events } = await thread.runStreamed("Wait.", { signal: controller.signal });
+    await assert.rejects(async () => {
+      for await (const event of events) if (event.type === "turn.started") controller.abort(new Error("enough"));
+    }, /enough/);
+    assert.equal((await thread.run("And now?")).finalResponse, "Next.");
+    await assert.rejects(thread.run("No.", { signal: AbortSignal.abort(new Error("before")) }), /before/);
+  }),
+);
+
+test("a loop that ends early interrupts its turn", needsProgram, (context) =>
+  with_(context, [HANGS, says("Next.")], async (codex) => {
+    const thread = codex.startThread();
+    const { events } = await thread.runStreamed("Wait.");
+    for await (const event of events) if (event.type === "turn.started") break;
+    assert.equal((await thread.run("And now?")).finalResponse, "Next.");
+  }),
+);
+
+test("a turn that fails says why", needsProgram, (context) => {
+  const failing = { items: [], end: { failed: { code: "invalid_prompt", message: "not like this" } } };
+  return with_(context, [failing], (codex) =>
+    assert.rejects(codex.startThread().run("Fail."), (error) => error instanceof TurnError && /not like/.test(error.message)),
+  );
+});
+
+test("threads are listed, forked, resumed, given goals and deleted", needsProgram, (context) =>
+  with_(context, [says("Yes.", { repeat: true })], async (codex) => {
+    const thread = codex.startThread();
+    await thread.run("First.");
+    const fork = await codex.forkThread(thread.id);
+    assert.notEqual(fork.id, thread.id);
+    assert.equal((await fork.run("Here?")).finalResponse, "Yes.");
+    assert.equal((await codex.resumeThread(thread.id).run("Again.")).finalResponse, "Yes.");
+    const list = async () => (await codex.listThreads({ modelProviders: [] })).data.map(({ id }) => id);
+    assert.deepEqual(new Set(await list()), new Set([thread.id, fork.id]));
+    await codex.deleteThread(fork.id);
+    assert.deepEqual(await list(), [thread.id]);
+    assert.equal((await codex.setGoal(thread.id, { objective: "tidy up", tokenBudget: 1 })).objective, "tidy up");
+    assert.equal((await codex.getGoal(thread.id)).tokenBudget, 1);
+    await codex.clearGoal(thread.id);
+    assert.equal(await codex.getGoal(thread.id), null);
+  }),
+);
+
+test("an approval waits while the connection goes on", needsProgram, async (context) => {
+  let decide;
+  const asked = new Promise((resolve) => {
+    decide = async () => {
+      await new Promise((answered) => resolve(answered));
+      return approvals.allow();
+    };
+  });
+  const more = { approvals: () => decide() };
+  await with_(context, [runs("touch made"), says("Made.")], async (codex, { work }) => {
+    const options = { workingDirectory: work, approvalPolicy: "untrusted", sandboxMode: "workspace-write" };
+    const running = codex.startThread(options).run("Make it.");
+    const answer = await asked;
+    assert.ok(Array.isArray((await codex.listThreads()).data));
+    answer();
+    assert.equal((await running).finalResponse, "Made.");
+    assert.ok(existsSync(join(work, "made")));
+  }, more);
+});
+
+test("a turn survives the death of its server", needsProgram, (context) =>
+  with_(context, [says("Again.", { when: "Once more" }), HANGS], async (codex) => {
+    const thread = codex.startThread();
+    const { events } = await thread.runStreamed("Wait.");
+    const told = [];
+    for await (const { type } of events) {
+      told.push(type);
+      if (type === "turn.started") process.kill(codex.pid, "SIGKILL");
+    }
+    assert.deepEqual(told.slice(0, 2), ["thread.started", "turn.started"]);
+    assert.equal(told.at(-1), "turn.failed");
+    assert.equal((await thread.run("Once more.")).finalResponse, "Again.");
+  }),
+);
+
+test("a program that forgets to close ends, and leaves no server", needsProgram, (context) => {
+  const { options, folder } = scripted(context, [says("Fine.")]);
+  const source = `
+    import { Codex } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    import { writeFileSync } from "node:fs";
+    const codex = new Codex(${JSON.stringify(options)});
+    console.log((await codex.startThread().run("Hello.")).finalResponse);
+    writeFileSync(${JSON.stringify(join(folder, "pid"))}, String(codex.pid));`;
+  const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], { timeout: 30_000 });
+  assert.deepEqual([String(stdout), status], ["Fine.\n", 0]);
+  assert.equal(existsSync(`/proc/${readFileSync(join(folder, "pid"), "utf8")}/exe`), false);
+});
+
+test("a program that is missing is an error at once", async () => {
+  const codex = new Codex({ codexPathOverride: "/nowhere/codex" });
+  await assert.rejects(codex.startThread().run("Hello."), /cannot start \/nowhere\/codex/);
+  await codex.close();
+});
+
+test("options are those of the command line and of the protocol", () => {
+  const config = { a: true, b: { c: [1, "x\n"], "d e": { f: {} } }, g: undefined };
+  const args = ["--config", "a=true", "--config", 'b.c=[1, "x\\n"]', "--config", 'b."d e".f={}'];
+  assert.deepEqual(configArgs(config), args);
+  assert.throws(() => configArgs({ a: null }), /null cannot be a value/);
+  assert.deepEqual(threadParams({ model: "m", modelReasoningEffort: "high", networkAccessEnabled: true }), {
+    model: "m",
+    config: { model_reasoning_effort: "high", "sandbox_workspace_write.network_access": true },
+  });
+});
+
+test("the tokens of a turn are counted without those before it", () => {
+  const events = new TurnEvents("u");
+  const usage = (total, last) => ({ type: "usage", usage: { total: { inputTokens: total }, last: { inputTokens: last } } });
+  [usage(110, 10), usage(130, 20)].forEach((event) => events.take(event));
+  const [{ usage: told }] = events.take({ type: "turnEnded", turn: "u", status: "completed" });
+  assert.equal(told.input_tokens, 30);
+});

@@ -1,0 +1,69 @@
+// Threads across breaks of the connection.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { CallError } from "../src/connection.js";
+import { LIVES, Registry, mayBecome } from "../src/registry.js";
+
+/** A server that answers from a list. */
+class Calls {
+  calls = [];
+
+  constructor(...answers) {
+    this.answers = answers;
+  }
+
+  async call(method, params) {
+    this.calls.push([method, { ...params }]);
+    const answer = this.answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  }
+}
+
+test("only known steps are taken", () => {
+  const steps = LIVES.flatMap((from) => LIVES.filter((to) => mayBecome(from, to)).map((to) => `${from} ${to}`));
+  assert.equal(
+    steps.join(", "),
+    "created configured, configured active, configured archived, active completed, active interrupted, " +
+      "completed active, completed archived, interrupted active, interrupted archived",
+  );
+  const registry = new Registry();
+  registry.follow("t");
+  assert.throws(() => registry.step("t", "active"), /thread t is created and cannot become active/);
+  assert.equal(registry.life("t"), "created");
+  assert.throws(() => registry.step("nobody", "configured"));
+});
+
+test("a break is recovered from the last number", async () => {
+  const registry = new Registry();
+  registry.subscribed("t", { logId: "one", seq: 5, reset: true });
+  assert.deepEqual([6, 6, 2, 7].map((seq) => registry.saw("t", seq)), [true, false, false, true]);
+  const params = { threadId: "t", input: [] };
+  const name = registry.sending("t", params);
+  assert.equal(registry.sending("t", params), name, "a name that it has stays");
+  // The thread was loaded anew: its numbers count in another log, and earlier ones come again.
+  const server = new Calls({ logId: "two", seq: 9, reset: false }, { turn: {} });
+  await registry.recover(server);
+  assert.deepEqual(server.calls, [
+    ["thread/subscribe", { threadId: "t", after: 7, logId: "one" }],
+    ["turn/start", params],
+  ]);
+  assert.deepEqual([3, 4, 4].map((seq) => registry.saw("t", seq)), [true, true, false]);
+  const again = new Calls({ logId: "two", seq: 9, reset: false });
+  await registry.recover(again);
+  assert.deepEqual(again.calls, [["thread/subscribe", { threadId: "t", after: 4, logId: "two" }]]);
+});
+
+test("a server of another release sends the whole thread; a thread that is gone is named", async () => {
+  const registry = new Registry();
+  registry.follow("t");
+  registry.follow("u");
+  const refusal = () => new CallError("thread/subscribe", "unknown variant", -32600);
+  const server = new Calls(refusal(), { thread: {} }, refusal(), new CallError("thread/resume", "not found", -32600));
+  const refused = await registry.recover(server);
+  assert.deepEqual(server.calls.map(([method]) => method).join(" "), "thread/subscribe thread/resume thread/subscribe thread/resume");
+  assert.deepEqual([...refused.keys()], ["u"]);
+  await assert.rejects(registry.recover(new Calls(new CallError("thread/subscribe", "the connection is closed"))));
+});
