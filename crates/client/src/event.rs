@@ -17,10 +17,10 @@ pub enum Event {
     TurnStarted { thread: String, turn: String },
     /// A turn is over: `completed`, `interrupted` or `failed`.
     TurnEnded { thread: String, turn: String, status: String, error: Value, duration_ms: Option<i64> },
-    /// An item has started, or is known better.
-    ItemStarted { thread: String, turn: String, item: Members, teller: Teller },
+    /// An item has started, or is known better; and when, in milliseconds of Unix time, if the server tells.
+    ItemStarted { thread: String, turn: String, item: Members, teller: Teller, at_ms: Option<i64> },
     /// An item is complete.
-    ItemCompleted { thread: String, turn: String, item: Members, teller: Teller },
+    ItemCompleted { thread: String, turn: String, item: Members, teller: Teller, at_ms: Option<i64> },
     /// More of an item.
     Delta(Box<Delta>),
     /// The plan of a turn, with its explanation.

@@ -12,14 +12,20 @@
 pub mod approvals;
 pub mod backoff;
 pub mod connection;
+pub mod diff;
 mod error;
 pub mod event;
 mod feed;
+pub mod handlers;
+pub mod markdown;
 pub mod registry;
+pub mod replay;
 pub mod router;
 pub mod state;
 pub mod supervisor;
+pub mod timeline;
 pub mod transcript;
+pub mod usage;
 
 pub use connection::{Client, Options, connect};
 pub use error::{CallError, ConnectError};

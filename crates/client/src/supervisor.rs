@@ -215,13 +215,13 @@ impl Running {
 }
 
 /// A child and all that it has started in its process group.
-struct Tree {
-    child: Child,
+pub(crate) struct Tree {
+    pub(crate) child: Child,
     group: Option<Pid>,
 }
 
 impl Tree {
-    fn new(child: Child) -> Self {
+    pub(crate) fn new(child: Child) -> Self {
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Self { child, group }
     }

@@ -21,9 +21,7 @@ mod rollout_file;
 mod thread_metadata;
 mod threads;
 
-pub use export::{
-    BundleReader, BundleWriter, ExportError, ImportError, MarkdownReader, export_bundle, export_markdown,
-};
+pub use export::{BundleReader, BundleWriter, ExportError, ImportError, export_bundle};
 pub use file_store::FileStore;
 pub use holder::Holder;
 pub use index::{IndexError, StoredThreadError, TextReader, ThreadIndex};

@@ -1,4 +1,4 @@
-//! Threads for people and for other homes.
+//! Threads for other homes.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::fs;
@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use codex_log::state::{Interrupted, ThreadState};
 use codex_log::store::Imported;
-use codex_store::{ImportError, RolloutLines, ThreadIndex, export_bundle, export_markdown};
-use expect_test::{Expect, expect, expect_file};
+use codex_store::{ImportError, ThreadIndex, export_bundle};
 use serde_json::{Value, json};
 
 fn read(path: &Path) -> ThreadState {
@@ -16,12 +15,6 @@ fn read(path: &Path) -> ThreadState {
 
 fn sample(release: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../wire/tests/samples/rollout-{release}.jsonl"))
-}
-
-fn as_markdown(path: &Path) -> String {
-    let mut text = Vec::new();
-    export_markdown(&mut RolloutLines::open(path).unwrap(), &mut text).unwrap();
-    String::from_utf8(text).unwrap()
 }
 
 /// A home with a recorded thread in it.
@@ -40,33 +33,6 @@ fn bundle(path: &Path, name: Option<&str>) -> Vec<u8> {
     let mut bytes = Vec::new();
     export_bundle(path, name, &mut bytes).unwrap();
     bytes
-}
-
-#[test]
-fn a_recorded_thread_can_be_read_by_people() {
-    expect_file!["./markdown/rollout-0.77.md"].assert_eq(&as_markdown(&sample("0.77")));
-    let newer = as_markdown(&sample("0.166"));
-    for text in ["## User\n\nhi #reason", "**Call of `exec_command`**\n\n```\nls -la\n```", "> **Thinking** hard"] {
-        assert!(newer.contains(text), "{text}\n\n{newer}");
-    }
-    assert!(!newer.contains("environment_context"), "{newer}");
-}
-
-#[test]
-fn nothing_in_an_output_ends_its_block() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("r.jsonl");
-    let output = json!({"type": "function_call_output", "call_id": "c", "output": "```\n# not a title\n````\n"});
-    fs::write(&path, json!({"timestamp": "t", "type": "response_item", "payload": output}).to_string()).unwrap();
-    let check = |expected: Expect| expected.assert_eq(&as_markdown(&path));
-    check(expect![[r"
-        `````
-        ```
-        # not a title
-        ````
-        `````
-
-    "]]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 pub(crate) mod locate;
+mod markdown;
 pub(crate) mod table;
 
 use std::io::{BufReader, BufWriter, IsTerminal, Write};
@@ -11,9 +12,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
-use codex_log::store::Entry;
-use codex_log::store::{ListQuery, SortKey};
-use codex_store::{MarkdownReader, RolloutFile, RolloutLines, ThreadIndex, export_bundle, export_markdown};
+use codex_log::store::{Entry, ListQuery, SortKey, ThreadSummary};
+use codex_store::{RolloutFile, RolloutLines, ThreadIndex, export_bundle};
 use serde_json::json;
 
 use self::args::{
@@ -106,23 +106,15 @@ fn show(index: &ThreadIndex, args: &ShowArgs, out: &mut impl Write) -> anyhow::R
         writeln!(console::json(), "{}", table::summary(&thread))?;
         return Ok(());
     }
-    let mut lines = RolloutLines::open(&thread.path)?;
-    let mut reader = MarkdownReader::default();
-    while let Some(entry) = lines.next_entry()? {
-        if let Entry::Line(line) = entry {
-            out.write_all(reader.take(&line).as_bytes())?;
-        }
-    }
-    Ok(())
+    Ok(out.write_all(markdown::of(thread)?.as_bytes())?)
 }
 
 fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
     let thread = locate::thread(index, &args.word.thread)?;
-    let (path, name) = (&thread.path, thread.name.as_deref());
     match &args.output {
         None => {
             let mut out = BufWriter::new(console::document());
-            write_export(path, name, args.format, &mut out)?;
+            write_export(thread, args.format, &mut out)?;
             Ok(out.flush()?)
         }
         Some(file) => {
@@ -132,16 +124,16 @@ fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
                 .and_then(|mut file| file.emptied())
                 .with_context(failed)?;
             let mut out = BufWriter::new(TimedWriter(file));
-            write_export(path, name, args.format, &mut out)?;
+            write_export(thread, args.format, &mut out)?;
             out.flush().with_context(failed)
         }
     }
 }
 
-fn write_export(path: &Path, name: Option<&str>, format: ExportFormat, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_export(thread: ThreadSummary, format: ExportFormat, out: &mut impl Write) -> anyhow::Result<()> {
     match format {
-        ExportFormat::Markdown => export_markdown(&mut RolloutLines::open(path)?, out)?,
-        ExportFormat::Bundle => export_bundle(path, name, out)?,
+        ExportFormat::Markdown => out.write_all(markdown::of(thread)?.as_bytes())?,
+        ExportFormat::Bundle => export_bundle(&thread.path, thread.name.as_deref(), out)?,
     }
     Ok(())
 }

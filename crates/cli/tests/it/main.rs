@@ -8,6 +8,7 @@ mod canaries;
 mod chat;
 mod chat_keys;
 mod chat_trust;
+mod client_library;
 mod commands;
 mod config_warnings;
 mod crashes;

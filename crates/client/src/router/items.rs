@@ -13,10 +13,11 @@ pub(super) fn told(params: &Value, is_complete: bool) -> Option<Event> {
     let item = params.get("item")?.as_object()?.clone();
     item.get("type")?.as_str()?;
     let (thread, turn, teller) = (thread_id(params).to_owned(), turn_id(params).to_owned(), Teller::Items);
+    let at_ms = params.get(if is_complete { "completedAtMs" } else { "startedAtMs" }).and_then(Value::as_i64);
     Some(if is_complete {
-        Event::ItemCompleted { thread, turn, item, teller }
+        Event::ItemCompleted { thread, turn, item, teller, at_ms }
     } else {
-        Event::ItemStarted { thread, turn, item, teller }
+        Event::ItemStarted { thread, turn, item, teller, at_ms }
     })
 }
 
@@ -78,9 +79,9 @@ pub(super) fn created(params: &Value) -> Option<Event> {
     let is_complete = item.get("text").is_some() || kind == "imageView";
     let teller = Teller::Created;
     Some(if is_complete {
-        Event::ItemCompleted { thread, turn, item: members, teller }
+        Event::ItemCompleted { thread, turn, item: members, teller, at_ms: None }
     } else {
-        Event::ItemStarted { thread, turn, item: members, teller }
+        Event::ItemStarted { thread, turn, item: members, teller, at_ms: None }
     })
 }
 

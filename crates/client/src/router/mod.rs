@@ -11,6 +11,7 @@ use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 
+pub(crate) use self::queue::changes;
 use self::shapes::{any_text, text, thread_id, turn_id};
 use crate::event::{Delta, Event, Part, Teller};
 

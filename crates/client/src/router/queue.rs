@@ -100,15 +100,15 @@ fn words(kind: &str, (thread, turn): Place, message: &Value) -> Option<Event> {
     let whole = |members: Value| {
         let item = members.as_object()?.clone();
         let teller = Teller::OldQueue;
-        Some(Event::ItemCompleted { thread: thread.clone(), turn: turn.clone(), item, teller })
+        Some(Event::ItemCompleted { thread: thread.clone(), turn: turn.clone(), item, teller, at_ms: None })
     };
     match kind {
         "item_started" | "item_completed" => {
             let (item, teller) = (camel_item(message.get("item")?)?, Teller::Queue);
             Some(if kind == "item_started" {
-                Event::ItemStarted { thread, turn, item, teller }
+                Event::ItemStarted { thread, turn, item, teller, at_ms: None }
             } else {
-                Event::ItemCompleted { thread, turn, item, teller }
+                Event::ItemCompleted { thread, turn, item, teller, at_ms: None }
             })
         }
         "agent_message_content_delta" => named(Part::Message),
@@ -159,11 +159,11 @@ fn call(kind: &str, (thread, turn): Place, message: &Value) -> Option<Event> {
     let id = text(message, CALL)?.to_owned();
     let begun = |members: Value| {
         let item = members.as_object()?.clone();
-        Some(Event::ItemStarted { thread: thread.clone(), turn: turn.clone(), item, teller })
+        Some(Event::ItemStarted { thread: thread.clone(), turn: turn.clone(), item, teller, at_ms: None })
     };
     let ended = |members: Value| {
         let item = members.as_object()?.clone();
-        Some(Event::ItemCompleted { thread: thread.clone(), turn: turn.clone(), item, teller })
+        Some(Event::ItemCompleted { thread: thread.clone(), turn: turn.clone(), item, teller, at_ms: None })
     };
     match kind {
         "exec_command_begin" => begun(command(&id, message)),
@@ -244,7 +244,7 @@ fn command_end(id: &str, message: &Value) -> Value {
 }
 
 /// The changes of a patch as a list in the order of paths.
-fn changes(message: &Value) -> Value {
+pub(crate) fn changes(message: &Value) -> Value {
     let changes = ["changes", "fileChanges", "file_changes"].iter().find_map(|name| message.get(name)?.as_object());
     let mut list: Vec<(&String, Value)> = changes
         .into_iter()

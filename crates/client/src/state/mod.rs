@@ -54,6 +54,8 @@ pub struct Item {
     teller: Teller,
     /// The dialect that tells its deltas.
     deltas: Option<Teller>,
+    /// The time of its beginning, in milliseconds of Unix time.
+    began_ms: Option<i64>,
 }
 
 /// A question that waits for an answer.
@@ -80,6 +82,12 @@ impl State {
     #[must_use]
     pub fn unknown(&self) -> &[String] {
         &self.unknown
+    }
+
+    /// The limits of the account, as the server tells them.
+    #[must_use]
+    pub fn rate_limits(&self) -> &Value {
+        &self.rate_limits
     }
 
     /// The state as JSON, the same in every language.
@@ -118,6 +126,12 @@ impl Thread {
         &self.questions
     }
 
+    /// The changes of its latest turn so far, as a diff.
+    #[must_use]
+    pub fn diff(&self) -> &str {
+        &self.diff
+    }
+
     /// The tokens it has used, as the server tells them.
     #[must_use]
     pub fn usage(&self) -> &Value {
@@ -145,6 +159,12 @@ impl Turn {
     #[must_use]
     pub fn status(&self) -> &str {
         &self.status
+    }
+
+    /// The error of a turn that failed, as the server told it.
+    #[must_use]
+    pub fn error(&self) -> &Value {
+        &self.error
     }
 
     /// Its items, oldest first.
@@ -175,6 +195,12 @@ impl Item {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_complete
+    }
+
+    /// The time of its beginning, in milliseconds of Unix time, if the server told it.
+    #[must_use]
+    pub fn began_ms(&self) -> Option<i64> {
+        self.began_ms
     }
 
     /// Its kind.

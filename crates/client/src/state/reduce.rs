@@ -23,8 +23,12 @@ impl State {
                 self.at(thread).start_turn(turn);
             }
             Event::TurnEnded { thread, turn, status, error, .. } => self.at(thread).end_turn(turn, status, error),
-            Event::ItemStarted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, false),
-            Event::ItemCompleted { thread, turn, item, teller } => self.at(thread).tell(turn, item, *teller, true),
+            Event::ItemStarted { thread, turn, item, teller, at_ms } => {
+                self.at(thread).tell(turn, item, *teller, false, *at_ms);
+            }
+            Event::ItemCompleted { thread, turn, item, teller, at_ms } => {
+                self.at(thread).tell(turn, item, *teller, true, *at_ms);
+            }
             Event::Delta(delta) => self.at(&delta.thread).grow(delta),
             Event::Plan { thread, plan, .. } => self.at(thread).plan = plan.clone(),
             Event::Diff { thread, diff, .. } => self.at(thread).diff.clone_from(diff),
@@ -115,7 +119,7 @@ impl Thread {
         }
     }
 
-    fn tell(&mut self, turn: &str, members: &Members, teller: Teller, is_complete: bool) {
+    fn tell(&mut self, turn: &str, members: &Members, teller: Teller, is_complete: bool, at_ms: Option<i64>) {
         let kind = members.get("type").and_then(Value::as_str).unwrap_or_default();
         let id = members.get("id").and_then(Value::as_str).unwrap_or_default();
         let unnamed = UNNAMED_KINDS.into_iter().find(|unnamed| *unnamed == kind);
@@ -130,7 +134,11 @@ impl Thread {
             let items = &mut self.turn(turn).items;
             items.retain(|item| item.teller != Teller::OldQueue || item.kind() != unnamed);
         }
-        self.turn(turn).tell(id, members, teller, is_complete);
+        let turn = self.turn(turn);
+        turn.tell(id, members, teller, is_complete);
+        if let (Some(at_ms), Some(place)) = (at_ms, turn.position(id)) {
+            turn.items[place].began_ms.get_or_insert(at_ms);
+        }
     }
 
     fn grow(&mut self, delta: &Delta) {
@@ -160,7 +168,7 @@ impl Turn {
             let mut members = members.clone();
             let id = if id.is_empty() { format!("{}-{}", kind, self.items.len() + 1) } else { id.to_owned() };
             members.insert("id".to_owned(), json!(id));
-            self.items.push(Item { id, members, is_complete, teller, deltas: None });
+            self.items.push(Item { id, members, is_complete, teller, deltas: None, began_ms: None });
             return;
         };
         let item = &mut self.items[place];
@@ -193,7 +201,14 @@ impl Turn {
             let mut members = Members::new();
             members.insert("type".to_owned(), json!(kind));
             members.insert("id".to_owned(), json!(id));
-            self.items.push(Item { id, members, is_complete: false, teller: delta.teller, deltas: None });
+            self.items.push(Item {
+                id,
+                members,
+                is_complete: false,
+                teller: delta.teller,
+                deltas: None,
+                began_ms: None,
+            });
             self.items.len() - 1
         });
         let item = &mut self.items[place];
@@ -250,6 +265,7 @@ fn stored_turn(turn: &Value) -> Turn {
         members: members.clone(),
         teller: Teller::Items,
         deltas: None,
+        began_ms: members.get("startedAtMs").and_then(Value::as_i64),
     });
     Turn {
         id: text("id"),

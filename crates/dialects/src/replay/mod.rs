@@ -14,12 +14,15 @@ use codex_log::settings::Settings;
 use codex_log::store::{Entry, LineSource, StoreError};
 use codex_log::{Body, Event, TurnId};
 use codex_protocol::rpc::Notification;
+use codex_protocol::v2::notification::{ServerNotification, ThreadStarted};
+use codex_protocol::v2::thread::ThreadStatus;
 use serde::Serialize;
 use serde_json::json;
 
 pub use self::player::Player;
 use crate::eq::{self, Vocabulary};
 use crate::v2::project::{ProjectionOptions, Projector};
+use crate::v2::thread;
 use crate::{ProtocolRelease, exec};
 
 /// The dialect of a replay.
@@ -132,6 +135,11 @@ impl Projection {
                     Projector::new(event.thread.to_string(), ProtocolRelease::V0166, ProjectionOptions::default())
                 });
                 let mut notifications = Vec::new();
+                // A server tells the client that started the thread, whose log says it to all.
+                if let Body::ThreadStarted(started) = &event.body {
+                    let thread = thread::loaded(started, &started.settings, ThreadStatus::Idle);
+                    notifications.push(ServerNotification::ThreadStarted(Box::new(ThreadStarted { thread })));
+                }
                 projector.project(event, &mut notifications);
                 out.extend(notifications.iter().filter_map(|params| {
                     due(at_ms, &Notification { method: params.method(), params, emitted_at_ms: at_ms })

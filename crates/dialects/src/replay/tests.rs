@@ -94,13 +94,14 @@ fn in_notifications() {
         &thread()[..3],
         Dialect::V2,
         expect![[r"
-         1 s thread/status/changed
-         1 s turn/started
-         2 s item/started
-         2 s item/completed
-         2 s thread/status/changed
-         2 s turn/completed
-    "]],
+            1 s thread/started
+            1 s thread/status/changed
+            1 s turn/started
+            2 s item/started
+            2 s item/completed
+            2 s thread/status/changed
+            2 s turn/completed
+        "]],
     );
 }
 
@@ -135,6 +136,7 @@ fn goals_are_reported_again() {
         &lines,
         Dialect::V2,
         expect![[r"
+            1 s thread/started
             1 s thread/goal/updated
             2 s thread/goal/cleared
             3 s thread/goal/cleared
@@ -155,6 +157,7 @@ fn a_broken_off_answer_is_replayed_as_it_was_sent() {
         &lines,
         Dialect::V2,
         expect![[r"
+            1 s thread/started
             1 s thread/status/changed
             1 s turn/started
             2 s item/started

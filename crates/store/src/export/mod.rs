@@ -1,15 +1,13 @@
-//! Exports threads for people and for other homes.
+//! Exports threads for other homes.
 
 mod bundle;
 mod import;
-mod markdown;
 
 use std::io;
 use std::path::PathBuf;
 
 pub use bundle::{BundleWriter, export_bundle};
 pub use import::{BundleReader, ImportError};
-pub use markdown::{MarkdownReader, export_markdown};
 
 use crate::rollout::ReadError;
 
