@@ -100,6 +100,8 @@ export interface ItemState {
   readonly kind: string;
   readonly members: Record<string, any>;
   readonly isComplete: boolean;
+  /** The time of its beginning, in milliseconds of Unix time, if the server reported it. */
+  readonly beganMs?: number;
 }
 export interface TurnState {
   readonly id: string;
@@ -124,6 +126,94 @@ export class State {
   apply(event: Event): void;
   toValue(): any;
 }
+
+/** The items that are wanted; what is left out does not matter. */
+export interface Filter {
+  kinds?: string[];
+  turn?: string;
+  statuses?: string[];
+  /** The time from which on they began, in milliseconds of Unix time. */
+  sinceMs?: number;
+  /** The time before which they began. */
+  untilMs?: number;
+  /** A text that they contain, in any case. */
+  text?: string;
+}
+export interface Entry {
+  turn: TurnState;
+  item: ItemState;
+  atMs?: number;
+  status: string;
+  /** The first place with the text of the filter: `text.slice(start, end)`. */
+  found?: { text: string; start: number; end: number };
+}
+export function timeline(thread: ThreadState, filter?: Filter): Generator<Entry>;
+/** A thread as readable text. */
+export function markdown(thread: ThreadState): string;
+
+export namespace diff {
+  interface Line {
+    side: "both" | "old" | "new";
+    old: number | null;
+    new: number | null;
+    text: string;
+    /** The places that differ from the line that it replaces, or that replaces it; empty if all of it does. */
+    changed: [start: number, end: number][];
+  }
+  interface FileDiff {
+    path: string;
+    kind: "add" | "delete" | "update";
+    movedTo: string | null;
+    hunks: { heading: string; lines: Line[] }[];
+    added: number;
+    removed: number;
+    /** Whether further lines were left out. */
+    isCut: boolean;
+  }
+  /** The changes of an item of the kind `fileChange`. */
+  function ofItem(members: Record<string, any>): FileDiff[];
+  /** The changes that a question is about. */
+  function ofQuestion(question: Question, thread: ThreadState): FileDiff[];
+  /** The changes of a diff of several files, such as that of a turn. */
+  function ofText(diff: string): FileDiff[];
+}
+
+export interface Tokens {
+  total: number;
+  input: number;
+  cached: number;
+  cacheWrite: number;
+  output: number;
+  reasoning: number;
+}
+export interface ThreadUsage {
+  total: Tokens;
+  last: Tokens;
+  window: number | null;
+  /** The part of the model's window that is free, from 0 to 1. */
+  windowLeft: number | null;
+  turnCost: number | null;
+  threadCost: number | null;
+}
+export interface LimitWindow {
+  usedPercent: number;
+  lengthSeconds: number | null;
+  /** The time of the reset, in seconds of Unix time. */
+  resetsAt: number | null;
+}
+export interface Limits {
+  primary: LimitWindow | null;
+  secondary: LimitWindow | null;
+  plan: string | null;
+  credits: string | null;
+}
+export function usageOf(usage: unknown): ThreadUsage | null;
+export function costOf(
+  tokens: Tokens,
+  prices: { input: number; cached: number; cacheWrite: number; output: number },
+): number;
+export function limitsOf(limits: unknown, now: number): Limits;
+export function waitOf(limits: Limits, now: number): number | null;
 
 export type Life = "created" | "configured" | "active" | "completed" | "interrupted" | "archived";
 export const LIVES: readonly Life[];

@@ -222,7 +222,7 @@ function commandEnd(id, message) {
 }
 
 /** The changes of a patch as a list in the order of paths. */
-function changes(message) {
+export function changes(message) {
   const told = ["changes", "fileChanges", "file_changes"].map((name) => get(message, name)).find(isObject) ?? {};
   const read = ([path, change]) => {
     let kind = text(change, ["type"]);

@@ -59,8 +59,8 @@ const READERS = {
   "thread/goal/cleared": (params) => changed(params, "goal", null),
   "turn/started": (params) => ({ type: "turnStarted", ...place(params) }),
   "turn/completed": turnEnded,
-  "item/started": (params) => told(params, "itemStarted"),
-  "item/completed": (params) => told(params, "itemCompleted"),
+  "item/started": (params) => told(params, "itemStarted", "startedAtMs"),
+  "item/completed": (params) => told(params, "itemCompleted", "completedAtMs"),
   "item/created": created,
   "item/delta": createdDelta,
   "item/agentMessage/delta": (params) => delta(params, "message", 0),
@@ -115,10 +115,11 @@ export function turnEnded(params) {
   return { type: "turnEnded", ...place(params), status, error: error ?? null };
 }
 
-function told(params, type) {
+function told(params, type, time) {
   const item = get(params, "item");
   if (!isObject(item) || typeof get(item, "type") !== "string") return undefined;
-  return { type, ...place(params), item, teller: Teller.ITEMS };
+  const atMs = get(params, time);
+  return { type, ...place(params), item, teller: Teller.ITEMS, atMs: Number.isInteger(atMs) ? atMs : undefined };
 }
 
 /** More of an item. */

@@ -15,7 +15,7 @@ const copied = (members) => ({ ...members });
 /** An item, with the dialect that told it best so far and the one that tells its deltas. */
 class Item {
   constructor(id, members, isComplete, teller) {
-    Object.assign(this, { id, members, isComplete, teller, deltas: undefined });
+    Object.assign(this, { id, members, isComplete, teller, deltas: undefined, beganMs: undefined });
   }
 
   get kind() {
@@ -62,7 +62,13 @@ class Turn {
     return id === "" ? `${kind}-${this.items.length + 1}` : id;
   }
 
-  tell(id, members, teller, isComplete) {
+  tell(id, members, teller, isComplete, atMs) {
+    this.#tell(id, members, teller, isComplete);
+    const at = atMs === undefined ? -1 : this.#position(id);
+    if (at >= 0) this.items[at].beganMs ??= atMs;
+  }
+
+  #tell(id, members, teller, isComplete) {
     const kind = textOf(members, "type");
     const at = id === "" ? this.#open(kind, teller) : this.#position(id);
     if (at < 0) {
@@ -155,7 +161,7 @@ class Thread {
     if (this.errors.length < MOST_NOTED && this.errors.at(-1) !== message) this.errors.push(message);
   }
 
-  tell(turnId, members, teller, isComplete) {
+  tell(turnId, members, teller, isComplete, atMs) {
     const kind = textOf(members, "type");
     if (teller === Teller.OLD_QUEUE) {
       if (this.#named.has(kind)) return;
@@ -164,7 +170,7 @@ class Thread {
       const turn = this.turn(turnId);
       turn.items = turn.items.filter((item) => item.teller !== Teller.OLD_QUEUE || item.kind !== kind);
     }
-    this.turn(turnId).tell(textOf(members, "id"), members, teller, isComplete);
+    this.turn(turnId).tell(textOf(members, "id"), members, teller, isComplete, atMs);
   }
 
   grow(delta) {
@@ -179,11 +185,16 @@ class Thread {
   }
 }
 
+function storedItem(members) {
+  const isComplete = members.status !== "inProgress";
+  const item = new Item(textOf(members, "id"), copied(members), isComplete, Teller.ITEMS);
+  if (Number.isInteger(members.startedAtMs)) item.beganMs = members.startedAtMs;
+  return item;
+}
+
 function storedTurn(turn) {
   const told = get(turn, "items");
-  const items = (Array.isArray(told) ? told : [])
-    .filter(isObject)
-    .map((members) => new Item(textOf(members, "id"), copied(members), members.status !== "inProgress", Teller.ITEMS));
+  const items = (Array.isArray(told) ? told : []).filter(isObject).map(storedItem);
   return new Turn(textOf(turn, "id"), textOf(turn, "status"), get(turn, "error") ?? null, items);
 }
 
@@ -216,7 +227,13 @@ export class State {
         return this.#at(event.thread).endTurn(event.turn, event.status, event.error);
       case "itemStarted":
       case "itemCompleted":
-        return this.#at(event.thread).tell(event.turn, event.item, event.teller, event.type === "itemCompleted");
+        return this.#at(event.thread).tell(
+          event.turn,
+          event.item,
+          event.teller,
+          event.type === "itemCompleted",
+          event.atMs,
+        );
       case "delta":
         return this.#at(event.thread).grow(event);
       case "plan":

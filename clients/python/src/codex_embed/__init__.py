@@ -1,6 +1,6 @@
 """A client of the Codex app-server: supervisor, JSON-RPC, events of every release, and the state of threads."""
 
-from . import approvals, events
+from . import approvals, diff, events, markdown
 from .aio import AsyncCodex, AsyncLogin, AsyncThread, LoginResult
 from .blocking import Codex, Login, Thread, Turn
 from .connection import Client, Options, connect
@@ -23,8 +23,10 @@ from .router import notification, request, response
 from .state import State
 from .supervisor import Launch, ServerState, Supervisor
 from .tables import METHODS, NOTIFICATIONS, SERVER_REQUESTS
+from .timeline import Entry, Filter, timeline
 from .transcript import Question, Transcript, event_of, read_line
 from .turns import AsyncTurn, TurnResult
+from .usage import Limits, Prices, ThreadUsage, Tokens
 from .version import VERSION
 
 __version__ = VERSION
@@ -44,17 +46,21 @@ __all__ = [
     "Codex",
     "CodexConfig",
     "CodexError",
+    "Entry",
     "Events",
+    "Filter",
     "ImageInput",
     "InputItem",
     "LateError",
     "Launch",
     "Life",
+    "Limits",
     "LocalImageInput",
     "Login",
     "LoginResult",
     "MentionInput",
     "Options",
+    "Prices",
     "Question",
     "RefusedError",
     "Registry",
@@ -67,16 +73,21 @@ __all__ = [
     "Supervisor",
     "TextInput",
     "Thread",
+    "ThreadUsage",
+    "Tokens",
     "Transcript",
     "Turn",
     "TurnError",
     "TurnResult",
     "approvals",
     "connect",
+    "diff",
     "event_of",
     "events",
+    "markdown",
     "notification",
     "read_line",
     "request",
     "response",
+    "timeline",
 ]

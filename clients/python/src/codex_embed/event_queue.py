@@ -182,11 +182,11 @@ def _call(kind: str, where: tuple[str, str], message: Any) -> Event | None:
         case "exec_command_end":
             return ItemCompleted(*where, _command_end(id, message), Teller.QUEUE)
         case "patch_apply_begin":
-            patch = {"type": "fileChange", "id": id, "status": "inProgress", "changes": _changes(message)}
+            patch = {"type": "fileChange", "id": id, "status": "inProgress", "changes": changes_of(message)}
             return ItemStarted(*where, patch, Teller.QUEUE)
         case "patch_apply_end":
             status = "completed" if get(message, "success") is True else "failed"
-            patch = {"type": "fileChange", "id": id, "status": status, "changes": _changes(message)}
+            patch = {"type": "fileChange", "id": id, "status": status, "changes": changes_of(message)}
             return ItemCompleted(*where, patch, Teller.QUEUE)
         case "mcp_tool_call_begin":
             return ItemStarted(*where, _tool(id, message, "inProgress"), Teller.QUEUE)
@@ -253,7 +253,7 @@ def _command_end(id: str, message: Any) -> dict[str, Any]:
     return members if output is None else {**members, "aggregatedOutput": output}
 
 
-def _changes(message: Any) -> list[dict[str, Any]]:
+def changes_of(message: Any) -> list[dict[str, Any]]:
     """The changes of a patch as a list in the order of paths."""
     told = (get(message, name) for name in ("changes", "fileChanges", "file_changes"))
     changes = next((change for change in told if isinstance(change, dict)), {})

@@ -69,12 +69,13 @@ class TurnEnded:
 
 @dataclass(slots=True)
 class ItemStarted:
-    """An item has started, or more of it is known."""
+    """An item has started, or more of it is known; and when, in milliseconds of Unix time, if the server reports it."""
 
     thread: str
     turn: str
     item: Members
     teller: Teller
+    at_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class ItemCompleted:
     turn: str
     item: Members
     teller: Teller
+    at_ms: int | None = None
 
 
 @dataclass(slots=True)

@@ -134,12 +134,21 @@ def _told(params: Any) -> dict[str, Any] | None:
 
 def _started(params: Any) -> Event | None:
     item = _told(params)
-    return None if item is None else ItemStarted(thread_id(params), turn_id(params), item, Teller.ITEMS)
+    if item is None:
+        return None
+    return ItemStarted(thread_id(params), turn_id(params), item, Teller.ITEMS, _time(params, "startedAtMs"))
 
 
 def _completed(params: Any) -> Event | None:
     item = _told(params)
-    return None if item is None else ItemCompleted(thread_id(params), turn_id(params), item, Teller.ITEMS)
+    if item is None:
+        return None
+    return ItemCompleted(thread_id(params), turn_id(params), item, Teller.ITEMS, _time(params, "completedAtMs"))
+
+
+def _time(params: Any, name: str) -> int | None:
+    time = get(params, name)
+    return time if is_integer(time) else None
 
 
 def _delta(part: Part, index_name: str = "") -> Callable[[Any], Event | None]:

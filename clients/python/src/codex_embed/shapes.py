@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 THREAD = ("threadId", "thread_id", "conversationId", "conversation_id")
 SESSION = ("sessionId", "session_id")
@@ -27,16 +27,16 @@ def text(value: Any, names: Iterable[str]) -> str | None:
     return None
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether a value is a whole number; Python counts truth values among them."""
     return type(value) is int
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     return type(value) is int or type(value) is float
 
 
-def is_id(value: Any) -> bool:
+def is_id(value: Any) -> TypeGuard[int | str]:
     """Whether a value is an id of JSON-RPC."""
     return isinstance(value, str) or is_integer(value)
 

@@ -23,7 +23,7 @@ def _text_of(value: Any, name: str) -> str:
 class Item:
     """An item, with the dialect that reported it best so far and the one that sends its deltas."""
 
-    __slots__ = ("id", "_members", "is_complete", "teller", "deltas", "_pieces")
+    __slots__ = ("id", "_members", "is_complete", "teller", "deltas", "began_ms", "_pieces")
 
     def __init__(self, id: str, members: Members, is_complete: bool, teller: Teller) -> None:
         self.id = id
@@ -31,6 +31,8 @@ class Item:
         self.is_complete = is_complete
         self.teller = teller
         self.deltas: Teller | None = None
+        #: The time of its beginning, in milliseconds of Unix time, if the server reported it.
+        self.began_ms: int | None = None
         # Text that is not part of a member yet. Joining it for each delta would take quadratic time.
         self._pieces: dict[tuple[str, int], list[str]] = {}
 
@@ -105,7 +107,13 @@ class Turn:
         self.items.append(item)
         return item
 
-    def tell(self, id: str, members: Members, teller: Teller, is_complete: bool) -> None:
+    def tell(self, id: str, members: Members, teller: Teller, is_complete: bool, at_ms: int | None) -> None:
+        self._tell(id, members, teller, is_complete)
+        item = self._named(id)
+        if item is not None and item.began_ms is None:
+            item.began_ms = at_ms
+
+    def _tell(self, id: str, members: Members, teller: Teller, is_complete: bool) -> None:
         kind = _text_of(members, "type")
         item = self._named(id) if id else self._open(kind, teller)
         if item is None:
@@ -200,7 +208,7 @@ class Thread:
         if len(self.errors) < MOST_NOTED and (not self.errors or self.errors[-1] != message):
             self.errors.append(message)
 
-    def tell(self, turn: str, members: Members, teller: Teller, is_complete: bool) -> None:
+    def tell(self, turn: str, members: Members, teller: Teller, is_complete: bool, at_ms: int | None) -> None:
         kind = _text_of(members, "type")
         if teller == Teller.OLD_QUEUE:
             if kind in self._named:
@@ -208,7 +216,7 @@ class Thread:
         elif kind in UNNAMED_KINDS and kind not in self._named:
             self._named.add(kind)
             self.turn(turn).forget(kind)
-        self.turn(turn).tell(_text_of(members, "id"), members, teller, is_complete)
+        self.turn(turn).tell(_text_of(members, "id"), members, teller, is_complete, at_ms)
 
     def grow(self, delta: Delta) -> None:
         if delta.teller == Teller.OLD_QUEUE and KIND_OF_PART[delta.part] in self._named:
@@ -234,13 +242,16 @@ def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
+def _stored_item(members: Members) -> Item:
+    item = Item(_text_of(members, "id"), dict(members), members.get("status") != "inProgress", Teller.ITEMS)
+    began = members.get("startedAtMs")
+    item.began_ms = began if type(began) is int else None
+    return item
+
+
 def _stored_turn(turn: Any) -> Turn:
     told = _member(turn, "items")
-    items = [
-        Item(_text_of(members, "id"), dict(members), members.get("status") != "inProgress", Teller.ITEMS)
-        for members in (told if isinstance(told, list) else [])
-        if isinstance(members, dict)
-    ]
+    items = [_stored_item(members) for members in (told if isinstance(told, list) else []) if isinstance(members, dict)]
     return Turn(_text_of(turn, "id"), _text_of(turn, "status"), _member(turn, "error"), items)
 
 
@@ -267,9 +278,9 @@ class State:
             case Delta():
                 self.thread(event.thread).grow(event)
             case events.ItemStarted():
-                self.thread(event.thread).tell(event.turn, event.item, event.teller, False)
+                self.thread(event.thread).tell(event.turn, event.item, event.teller, False, event.at_ms)
             case events.ItemCompleted():
-                self.thread(event.thread).tell(event.turn, event.item, event.teller, True)
+                self.thread(event.thread).tell(event.turn, event.item, event.teller, True, event.at_ms)
             case events.ThreadKnown():
                 self.thread(event.id).open(event.value, event.whole)
             case events.ThreadChanged():
