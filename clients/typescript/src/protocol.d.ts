@@ -628,6 +628,18 @@ export type ClientRequest =
     method: "mcpServer/oauth/login";
     params: v2.McpServerOauthLoginParams;
   }
+  /** Restarts an MCP server in all threads that use it. Calls that it has not answered fail. */
+  | {
+    id: RequestId;
+    method: "mcpServer/restart";
+    params: v2.McpServerRestartParams;
+  }
+  /** Lists the prompts of the user and of the MCP servers of a thread. */
+  | {
+    id: RequestId;
+    method: "customPrompt/list";
+    params?: v2.CustomPromptListParams;
+  }
   /** Calls a tool of an MCP server of a thread. The model does not see it. */
   | {
     id: RequestId;
@@ -927,6 +939,8 @@ export type ClientRequestMethods = {
   "mcpServerStatus/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServers/list": { params: v2.ListMcpServerStatusParams; response: v2.ListMcpServerStatusResponse };
   "mcpServer/oauth/login": { params: v2.McpServerOauthLoginParams; response: v2.McpServerOauthLoginResponse };
+  "mcpServer/restart": { params: v2.McpServerRestartParams; response: v2.McpServerRestartResponse };
+  "customPrompt/list": { params: v2.CustomPromptListParams; response: v2.CustomPromptListResponse };
   "mcpServer/tool/call": { params: v2.McpServerToolCallParams; response: v2.McpServerToolCallResponse };
   "mcpServer/resource/read": { params: v2.McpResourceReadParams; response: v2.McpResourceReadResponse };
   "skills/list": { params: v2.SkillsListParams; response: v2.SkillsListResponse };
@@ -4646,6 +4660,17 @@ export namespace v2 {
     balance: string | null;
   };
 
+  /** The parameters of `customPrompt/list`. */
+  export type CustomPromptListParams = {
+    /** The thread whose MCP servers are asked; without one, only the prompts of the user are listed. */
+    threadId?: string | null;
+  };
+
+  /** The answer of `customPrompt/list`. */
+  export type CustomPromptListResponse = {
+    data: Array<v2.ListedPrompt>;
+  };
+
   /** `deprecationNotice`. */
   export type DeprecationNoticeNotification = {
     summary: string;
@@ -5255,6 +5280,16 @@ export namespace v2 {
     nextCursor: string | null;
   };
 
+  /** A prompt that a user can call by name. */
+  export type ListedPrompt = {
+    name: string;
+    description: string | null;
+    /** The arguments that it takes, for people. */
+    argumentHint: string | null;
+    /** The text, with `$NAME` where an argument belongs. */
+    content: string;
+  };
+
   /** The response of `thread/loaded/list`. */
   export type LoadedListResponse = {
     /** The names of the threads. */
@@ -5402,6 +5437,13 @@ export namespace v2 {
     authorizationUrl: string;
     loginId: string | null;
   };
+
+  /** The parameters of `mcpServer/restart`. */
+  export type McpServerRestartParams = {
+    name: string;
+  };
+
+  export type McpServerRestartResponse = Empty;
 
   /** The startup status of an MCP server. */
   export type McpServerStartupState =

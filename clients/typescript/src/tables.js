@@ -70,6 +70,8 @@ export const METHODS = Object.freeze([
   "mcpServerStatus/list",
   "mcpServers/list",
   "mcpServer/oauth/login",
+  "mcpServer/restart",
+  "customPrompt/list",
   "mcpServer/tool/call",
   "mcpServer/resource/read",
   "skills/list",

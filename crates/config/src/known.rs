@@ -161,6 +161,8 @@ pub(crate) const KEYS: &[Known] = &[
     own("mcp_servers.*.oauth.client_secret_env_var"),
     own("mcp_servers.*.oauth.callback_port"),
     own("mcp_servers.*.oauth_resource"),
+    own("mcp_servers.*.sampling"),
+    own("mcp_servers.*.sampling_max_tokens"),
     own("mcp_oauth_credentials_store"),
     own("mcp_oauth_callback_port"),
     own("notify"),

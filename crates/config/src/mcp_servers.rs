@@ -12,6 +12,8 @@ use crate::{Config, Origin, Reader, Secret, ValueError, words::words};
 const STARTUP: Duration = Duration::from_secs(10);
 /// The default time limit of a call.
 const CALL: Duration = Duration::from_secs(60);
+/// The default limit of tokens that the model answers a server with during one call.
+const SAMPLING_TOKENS: u32 = 4_096;
 /// The longest time that can be set without overflowing a timer.
 const LONGEST_SECONDS: f64 = 86_400.0 * 365.0;
 
@@ -52,6 +54,9 @@ pub struct McpServer {
     /// `tools.<name>.approval_mode`.
     pub tool_approvals: BTreeMap<String, McpApprovalMode>,
     pub oauth: McpOauth,
+    /// `sampling` and `sampling_max_tokens`: the most tokens of the model's answers during one call, if the server may ask
+    /// the model.
+    pub sampling: Option<u32>,
 }
 
 /// The transport of a server.
@@ -165,6 +170,7 @@ fn server(name: &str, entry: &Reader<'_>, servers: &Reader<'_>) -> Result<McpSer
         return Err(conflict(entry, main, key));
     }
     let oauth = entry.section("oauth")?;
+    let sampling_tokens = entry.integer("sampling_max_tokens", 1..)?.unwrap_or(SAMPLING_TOKENS);
     Ok(McpServer {
         name: name.to_owned(),
         transport,
@@ -187,6 +193,7 @@ fn server(name: &str, entry: &Reader<'_>, servers: &Reader<'_>) -> Result<McpSer
             callback_port: oauth.integer("callback_port", 1..)?,
             resource: entry.str("oauth_resource")?,
         },
+        sampling: entry.bool("sampling")?.unwrap_or(false).then_some(sampling_tokens),
     })
 }
 
@@ -246,11 +253,11 @@ mod tests {
              startup_timeout_sec = 2.5\ntool_timeout_sec = 7\nrequired = true\nenabled_tools = ['p', 'q']\n\
              disabled_tools = ['q']\nsupports_parallel_tool_calls = true\ndefault_tools_approval_mode = 'prompt'\n\
              tools.p.approval_mode = 'approve'\nscopes = ['s']\noauth = { client_id = 'c', client_secret_env_var = 'S', callback_port = 80 }\n\
-             oauth_resource = 'r'\n",
+             oauth_resource = 'r'\nsampling = true\nsampling_max_tokens = 100\n",
         )
         .unwrap();
         expect![[r#"
-            [McpServer { name: "a", transport: Stdio(McpProgram { command: "x", args: ["1"], env: {"K": ***}, env_vars: ["V"], cwd: Some("/w") }), is_enabled: true, is_required: true, startup_timeout: 2.5s, tool_timeout: 7s, enabled_tools: Some(["p", "q"]), disabled_tools: ["q"], runs_in_parallel: true, approval: Prompt, tool_approvals: {"p": Approve}, oauth: McpOauth { scopes: Some(["s"]), client_id: Some("c"), client_secret_env_var: Some("S"), callback_port: Some(80), resource: Some("r") } }]"#]]
+            [McpServer { name: "a", transport: Stdio(McpProgram { command: "x", args: ["1"], env: {"K": ***}, env_vars: ["V"], cwd: Some("/w") }), is_enabled: true, is_required: true, startup_timeout: 2.5s, tool_timeout: 7s, enabled_tools: Some(["p", "q"]), disabled_tools: ["q"], runs_in_parallel: true, approval: Prompt, tool_approvals: {"p": Approve}, oauth: McpOauth { scopes: Some(["s"]), client_id: Some("c"), client_secret_env_var: Some("S"), callback_port: Some(80), resource: Some("r") }, sampling: Some(100) }]"#]]
         .assert_eq(&format!("{read:?}"));
         let server = &read[0];
         assert!(server.offers("p") && !server.offers("q") && !server.offers("r"));
@@ -271,6 +278,7 @@ mod tests {
         assert!(!read[1].is_enabled && read[0].is_enabled && !read[0].is_required);
         assert_eq!((read[0].startup_timeout, read[0].tool_timeout), (STARTUP, CALL));
         assert_eq!(read[1].startup_timeout, Duration::from_millis(300));
+        assert_eq!(read[0].sampling, None);
         assert_eq!(servers("").unwrap(), []);
     }
 

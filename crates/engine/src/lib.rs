@@ -19,6 +19,7 @@ pub mod preview;
 mod provider;
 mod resume;
 mod review;
+mod sampling;
 mod session;
 mod setup;
 mod skills;

@@ -190,6 +190,7 @@ impl Client {
             is_verbatim: false,
             settings: Arc::new(settings),
             thread: Arc::clone(lifecycle.thread()),
+            sampler: None,
         }))
     }
 

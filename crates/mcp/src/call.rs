@@ -1,6 +1,8 @@
 //! One call of a tool of a server: it requests an approval if one is needed, waits for the server, and passes on its
 //! messages.
 
+mod sampling;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +19,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use self::sampling::Sampling;
 use crate::approval::{Claims, Judgement, judge};
-use crate::connection::{RequestError, ServerQuestion, Told};
+use crate::connection::{Asks, RequestError, ServerQuestion, Told};
 use crate::form_defaults::with_defaults;
 use crate::in_flight::{InFlight, Step};
 use crate::names;
@@ -87,6 +90,8 @@ pub(crate) struct RunningCall {
     question: QuestionId,
     phase: Phase,
     began: Instant,
+    /// The tokens of the model's answers to the server so far.
+    sampled_tokens: u32,
 }
 
 enum Phase {
@@ -97,6 +102,8 @@ enum Phase {
     Running(Box<Exchange>),
     /// It waits for the answer to a question of the server.
     Questioned(Box<Exchange>, ServerQuestion),
+    /// It waits for the model to answer a question of the server.
+    Sampling(Box<Exchange>, ServerQuestion, Sampling),
     Over,
 }
 
@@ -148,6 +155,7 @@ impl RunningCall {
             is_granted,
             phase: Phase::Over,
             began: Instant::now(),
+            sampled_tokens: 0,
         }
     }
 
@@ -252,15 +260,16 @@ impl RunningCall {
         exchange.rounds += 1;
         let first = answer["inputRequests"].as_object().and_then(|requests| requests.iter().next());
         match first {
-            Some((name, request)) if exchange.rounds <= MOST_ROUNDS && request["method"] == "elicitation/create" => {
-                // The answer is sent with the call, which is repeated; see `reply`.
-                let id = json!({"input": name, "state": answer["requestState"]});
-                let params = request["params"].clone();
-                self.questioned(ServerQuestion { id, params })
-            }
-            Some((_, request)) if exchange.rounds <= MOST_ROUNDS => {
+            Some((name, request)) if exchange.rounds <= MOST_ROUNDS => {
                 let method = request["method"].as_str().unwrap_or_default().to_owned();
-                self.fail(&format!("the server asks for `{method}`, which is not supported"))
+                let asks = match &*method {
+                    "elicitation/create" => Asks::User,
+                    "sampling/createMessage" if self.target.config.sampling.is_some() => Asks::Model,
+                    _ => return self.fail(&format!("the server asks for `{method}`, which is not supported")),
+                };
+                // The answer is sent with the call, which is repeated; see `reply_with`.
+                let id = json!({"input": name, "state": answer["requestState"]});
+                self.questioned(ServerQuestion { id, asks, params: request["params"].clone() })
             }
             _ => self.fail("the server asks for input again and again"),
         }
@@ -278,37 +287,70 @@ impl RunningCall {
         if let Some(why) = nobody {
             let message = format!("a question of the MCP server `{server}` was declined: {why}");
             let mut effects = vec![Effect::Emit(Body::Warning { message })];
-            effects.extend(self.reply(ElicitationDecision::Decline, None));
+            effects.extend(self.decline_question());
             return effects;
         }
         let Phase::Questioned(_, question) = &self.phase else { return Vec::new() };
         let text = |key: &str| question.params[key].as_str().unwrap_or_default().to_owned();
-        let form = if question.params["mode"] == "url" {
+        let form = if question.asks == Asks::Model {
+            ElicitationForm::Schema(json!({"type": "object", "properties": {}}))
+        } else if question.params["mode"] == "url" {
             ElicitationForm::Url { url: text("url"), id: text("elicitationId") }
         } else {
             ElicitationForm::Schema(question.params["requestedSchema"].clone())
         };
         let (id, server) = (question.request_id(), server.clone());
-        let asked = Elicitation { server, id, message: text("message"), form };
+        let message = match question.asks {
+            Asks::User => text("message"),
+            Asks::Model => sampling::shown(&server, question),
+        };
+        let asked = Elicitation { server, id, message, form };
         let deadline = self.cx.answer_within().unwrap_or(ANSWER_WITHIN);
         vec![self.ask(QuestionKind::Elicitation(asked), Some(deadline))]
     }
 
-    /// Answers the server, which then continues with the call.
+    /// Handles the decision of a person about a question of the server.
     fn reply(&mut self, action: ElicitationDecision, content: Option<Value>) -> Vec<Effect> {
-        let Phase::Questioned(mut exchange, question) = std::mem::replace(&mut self.phase, Phase::Over) else {
-            return Vec::new();
-        };
-        let answer = match action {
-            ElicitationDecision::Accept => {
+        let Phase::Questioned(_, question) = &self.phase else { return Vec::new() };
+        match (action, question.asks) {
+            (ElicitationDecision::Accept, Asks::Model) => self.sample(),
+            (ElicitationDecision::Accept, Asks::User) => {
                 let content = with_defaults(content, &question.params["requestedSchema"]);
-                json!({"action": "accept", "content": content})
+                self.reply_with(json!({"action": "accept", "content": content}))
             }
-            ElicitationDecision::Decline => json!({"action": "decline"}),
-            ElicitationDecision::Cancel => json!({"action": "cancel"}),
-        };
+            (ElicitationDecision::Cancel, Asks::User) => self.reply_with(json!({"action": "cancel"})),
+            (ElicitationDecision::Decline | ElicitationDecision::Cancel, _) => self.decline_question(),
+        }
+    }
+
+    /// Declines a question of the server, which then continues with the call.
+    fn decline_question(&mut self) -> Vec<Effect> {
+        let Phase::Questioned(exchange, question) = &mut self.phase else { return Vec::new() };
+        match (question.asks, exchange.ready.introduction.is_stateless()) {
+            (Asks::User, _) => self.reply_with(json!({"action": "decline"})),
+            // Such a server expects an answer of the model with the repeated call, and nothing else.
+            (Asks::Model, true) => self.fail("its request to the model was declined"),
+            (Asks::Model, false) => {
+                exchange.in_flight.decline(question);
+                self.resume()
+            }
+        }
+    }
+
+    /// Continues with the call after a question of the server.
+    fn resume(&mut self) -> Vec<Effect> {
+        if let Phase::Questioned(mut exchange, _) = std::mem::replace(&mut self.phase, Phase::Over) {
+            exchange.silent_at = Instant::now() + exchange.patience;
+            self.phase = Phase::Running(exchange);
+        }
+        Vec::new()
+    }
+
+    /// Answers the server, which then continues with the call.
+    fn reply_with(&mut self, answer: Value) -> Vec<Effect> {
+        let Phase::Questioned(exchange, question) = &mut self.phase else { return Vec::new() };
         match question.id["input"].as_str().filter(|_| exchange.ready.introduction.is_stateless()) {
-            None => exchange.in_flight.reply(&question, answer),
+            None => exchange.in_flight.reply(question, answer),
             Some(input) => {
                 let params = json!({
                     "name": self.target.tool,
@@ -322,9 +364,7 @@ impl RunningCall {
                 }
             }
         }
-        exchange.silent_at = Instant::now() + exchange.patience;
-        self.phase = Phase::Running(exchange);
-        Vec::new()
+        self.resume()
     }
 
     /// Handles the decision about the call itself.
@@ -400,7 +440,7 @@ impl Call for RunningCall {
                 effects.extend(self.reply(action, content));
                 effects
             }
-            Phase::Waiting | Phase::Running(_) | Phase::Over => Vec::new(),
+            Phase::Waiting | Phase::Running(_) | Phase::Sampling(..) | Phase::Over => Vec::new(),
         }
     }
 
@@ -424,6 +464,10 @@ impl Call for RunningCall {
                         if !effects.is_empty() {
                             return effects;
                         }
+                    }
+                    Phase::Sampling(_, _, answer) => {
+                        let answer = answer.await;
+                        return self.sampled(answer);
                     }
                     Phase::Asking | Phase::Questioned(..) | Phase::Over => return std::future::pending().await,
                 }

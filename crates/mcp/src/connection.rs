@@ -4,7 +4,7 @@
 //! are kept for each open request.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::in_flight::InFlight;
-use crate::rpc::{self, Incoming, METHOD_NOT_FOUND, RpcError};
+use crate::rpc::{self, Incoming, METHOD_NOT_FOUND, REJECTED, RpcError};
 
 /// The maximum number of messages about one request that wait for its reader.
 const TOLD: usize = 16;
@@ -43,14 +43,22 @@ pub(crate) enum RequestError {
 pub(crate) enum Told {
     /// Progress.
     Progress(String),
-    /// A question to the user.
+    /// A question to the user or to the model.
     Asked(ServerQuestion),
 }
 
-/// A question of the server to the user.
+/// The receiver of a question of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    User,
+    Model,
+}
+
+/// A question of the server.
 #[derive(Debug)]
 pub(crate) struct ServerQuestion {
     pub(crate) id: Value,
+    pub(crate) asks: Asks,
     pub(crate) params: Value,
 }
 
@@ -93,6 +101,8 @@ pub(crate) struct Shared {
     meta: Mutex<Option<Value>>,
     /// The folder that a server is told of when it asks; none for one that runs elsewhere.
     root: Option<Value>,
+    /// Whether the server may ask the model.
+    samples: AtomicBool,
 }
 
 /// A connection to a server.
@@ -111,6 +121,7 @@ impl Connection {
             end: watch::Sender::new(None),
             meta: Mutex::default(),
             root,
+            samples: AtomicBool::new(false),
         };
         (Self(Arc::new(shared)), changes)
     }
@@ -127,6 +138,15 @@ impl Connection {
     /// Adds this to the `_meta` of every request from here on.
     pub(crate) fn set_meta(&self, meta: Option<Value>) {
         *lock(&self.0.meta) = meta;
+    }
+
+    /// From here on the server may ask the model, and is told so.
+    pub(crate) fn allow_sampling(&self) {
+        self.0.samples.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn allows_sampling(&self) -> bool {
+        self.0.samples.load(Ordering::Relaxed)
     }
 
     /// Sends a request and waits for its result.
@@ -160,6 +180,15 @@ impl Connection {
     /// Answers a question of the server.
     pub(crate) fn answer(&self, question: &ServerQuestion, result: Value) {
         let _: bool = self.0.outgoing.send(rpc::answer(&question.id, result));
+    }
+
+    /// Declines a question of the server.
+    pub(crate) fn decline(&self, question: &ServerQuestion) {
+        let reply = match question.asks {
+            Asks::User => rpc::answer(&question.id, json!({"action": "decline"})),
+            Asks::Model => rpc::refusal(&question.id, REJECTED, "the user rejected the request to the model"),
+        };
+        let _: bool = self.0.outgoing.send(reply);
     }
 
     /// Waits for the end of the connection.
@@ -231,7 +260,10 @@ impl Connection {
         let reply = match method {
             "ping" => rpc::answer(&id, json!({})),
             "roots/list" => rpc::answer(&id, json!({"roots": self.0.root.as_slice()})),
-            "elicitation/create" => return self.ask(ServerQuestion { id, params }),
+            "elicitation/create" => return self.ask(ServerQuestion { id, asks: Asks::User, params }),
+            "sampling/createMessage" if self.allows_sampling() => {
+                return self.ask(ServerQuestion { id, asks: Asks::Model, params });
+            }
             "sampling/createMessage" => rpc::refusal(&id, METHOD_NOT_FOUND, "sampling is not supported"),
             _ => rpc::refusal(&id, METHOD_NOT_FOUND, "method not found"),
         };
@@ -250,7 +282,7 @@ impl Connection {
             },
             None => question,
         };
-        self.answer(&declined, json!({"action": "decline"}));
+        self.decline(&declined);
     }
 
     fn with_meta(&self, mut params: Value, id: u64) -> Value {

@@ -56,6 +56,11 @@ impl InFlight {
     pub(crate) fn reply(&self, question: &ServerQuestion, result: Value) {
         self.connection.answer(question, result);
     }
+
+    /// Declines a question of the server that came with it.
+    pub(crate) fn decline(&self, question: &ServerQuestion) {
+        self.connection.decline(question);
+    }
 }
 
 impl Drop for InFlight {

@@ -65,6 +65,15 @@ impl ToolServers for McpServers {
         sets.iter().try_for_each(|set| set.reload())
     }
 
+    fn restart(&self, name: &str) -> bool {
+        let servers = self.pool.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let named: Vec<_> = servers.values().filter(|server| server.is_named(name)).collect();
+        for server in &named {
+            server.restart();
+        }
+        !named.is_empty()
+    }
+
     fn log_in(
         &self,
         scope: ServerScope,

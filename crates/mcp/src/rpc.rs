@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 
 /// The code for a method that the receiver does not know.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// The code for a request that the user has rejected.
+pub(crate) const REJECTED: i64 = -1;
 
 /// A message of a server.
 #[derive(Debug, PartialEq)]

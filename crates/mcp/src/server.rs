@@ -62,7 +62,8 @@ pub(crate) struct Recipe {
 impl Recipe {
     /// A digest of everything that defines the process or the URL: equal ones can share a server.
     pub(crate) fn digest(&self) -> String {
-        let mut parts: Vec<String> = Vec::new();
+        // A server is told at the start whether it may ask the model.
+        let mut parts: Vec<String> = vec![self.config.sampling.is_some().to_string()];
         match &self.config.transport {
             McpTransport::Stdio(program) => {
                 let cwd = program.cwd.as_ref().unwrap_or(&self.cwd);
@@ -128,6 +129,8 @@ pub(crate) struct Server {
     version: AtomicU64,
     /// Signals that a failed server should be started again.
     again: Notify,
+    /// Signals that a running server should be started again.
+    restart: Notify,
 }
 
 /// The use of a server by one thread.
@@ -143,6 +146,14 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.0.threads.send_modify(|threads| *threads = threads.saturating_sub(1));
     }
+}
+
+/// The end of a server that was running.
+enum End {
+    /// It has ended by itself, with the reason.
+    Ended(String),
+    /// Somebody wants it to start again.
+    Restart,
 }
 
 /// The transport to a server. Dropping it ends a process, and all requests to a URL.
@@ -188,6 +199,7 @@ impl Server {
             threads: watch::Sender::new(0),
             version: AtomicU64::new(0),
             again: Notify::new(),
+            restart: Notify::new(),
         }
     }
 
@@ -205,7 +217,20 @@ impl Server {
 
     /// Somebody has logged in to the server of this name, so one that has failed may start now.
     pub(crate) fn logged_in(&self, name: &str) {
-        if self.recipe.config.name == name {
+        if self.is_named(name) {
+            self.try_again();
+        }
+    }
+
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.recipe.config.name == name
+    }
+
+    /// Starts it again, whether it runs or has failed. Calls that it has not answered fail.
+    pub(crate) fn restart(&self) {
+        if matches!(*self.phase.borrow(), Phase::Ready(_)) {
+            self.restart.notify_one();
+        } else {
             self.try_again();
         }
     }
@@ -286,7 +311,14 @@ impl Server {
         loop {
             let begun = Instant::now();
             let why = match self.start().await {
-                Ok(started) => self.serve(started).await,
+                Ok(started) => match self.serve(started).await {
+                    End::Ended(why) => why,
+                    End::Restart => {
+                        restarts = 0;
+                        self.set(Phase::Starting);
+                        continue;
+                    }
+                },
                 Err(why) => {
                     // A server that cannot start will not start a moment later either.
                     restarts = MOST_RESTARTS;
@@ -353,17 +385,24 @@ impl Server {
             McpTransport::Http(address) => http::start(address, env, login.clone())
                 .map(|(session, connection, notices)| (Transport::Http(session), connection, notices)),
         };
+        if let (Ok((_, connection, _)), Some(_)) = (&connected, config.sampling) {
+            connection.allow_sampling();
+        }
         connected.map_err(|why| format!("MCP client for `{}` failed to start: {why}", config.name))
     }
 
-    /// Updates the list of tools until the server ends, and returns the reason.
-    async fn serve(&self, started: Started) -> String {
+    /// Updates the list of tools until the server ends.
+    async fn serve(&self, started: Started) -> End {
         let Started { transport, mut notices, mut ready } = started;
         let (connection, introduction) = (ready.connection.clone(), ready.introduction.clone());
         let mut subscription = std::pin::pin!(subscribe(&connection, &introduction));
         let why = loop {
             tokio::select! {
-                why = connection.ended() => break why,
+                why = connection.ended() => break Some(why),
+                () = self.restart.notified() => {
+                    connection.end(": it is restarted");
+                    break None;
+                }
                 () = &mut subscription => {}
                 Some(Notice::ToolsChanged) = notices.recv() => {
                     // Servers often report several changes at once.
@@ -379,7 +418,10 @@ impl Server {
             }
         };
         transport.stop().await;
-        format!("MCP server `{}` has ended{why}", self.recipe.config.name)
+        match why {
+            Some(why) => End::Ended(format!("MCP server `{}` has ended{why}", self.recipe.config.name)),
+            None => End::Restart,
+        }
     }
 }
 

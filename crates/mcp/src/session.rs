@@ -59,8 +59,12 @@ fn client() -> Value {
     json!({"name": "codex-mcp-client", "title": "Codex", "version": env!("CARGO_PKG_VERSION")})
 }
 
-fn client_capabilities() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
+fn client_capabilities(connection: &Connection) -> Value {
+    let mut capabilities = json!({"elicitation": {"form": {}, "url": {}}, "roots": {}});
+    if connection.allows_sampling() {
+        capabilities["sampling"] = json!({});
+    }
+    capabilities
 }
 
 /// Greets a server, which may be known to have no handshake.
@@ -78,7 +82,7 @@ pub(crate) async fn introduce(
     }
     let params = json!({
         "protocolVersion": WITH_HANDSHAKE,
-        "capabilities": client_capabilities(),
+        "capabilities": client_capabilities(connection),
         "clientInfo": client(),
     });
     match connection.request("initialize", params, within).await {
@@ -99,7 +103,7 @@ pub(crate) async fn introduce(
 async fn discover(connection: &Connection) -> Option<Introduction> {
     connection.set_meta(Some(json!({
         "io.modelcontextprotocol/protocolVersion": STATELESS,
-        "io.modelcontextprotocol/clientCapabilities": client_capabilities(),
+        "io.modelcontextprotocol/clientCapabilities": client_capabilities(connection),
         "io.modelcontextprotocol/clientInfo": client(),
     })));
     let said = connection.request("server/discover", json!({}), DISCOVERY).await.ok()?;

@@ -60,8 +60,9 @@ use crate::v2::goal::{
 use crate::v2::hooks::{HooksListParams, HooksListResponse};
 use crate::v2::initialize::{InitializeParams, InitializeResponse};
 use crate::v2::mcp_status::{
-    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpResourceReadParams, McpResourceReadResponse,
-    McpServerOauthLoginParams, McpServerOauthLoginResponse, McpServerToolCallParams, McpServerToolCallResponse,
+    CustomPromptListParams, CustomPromptListResponse, ListMcpServerStatusParams, ListMcpServerStatusResponse,
+    McpResourceReadParams, McpResourceReadResponse, McpServerOauthLoginParams, McpServerOauthLoginResponse,
+    McpServerRestartParams, McpServerToolCallParams, McpServerToolCallResponse,
 };
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
@@ -340,6 +341,10 @@ methods! { $
     McpServerStatusList = "mcpServerStatus/list" | "mcpServers/list" (ListMcpServerStatusParams) -> ListMcpServerStatusResponse, Process, "0.65";
     /// Begins a login to an MCP server. `mcpServer/oauthLogin/completed` tells how it ends.
     McpServerOauthLogin = "mcpServer/oauth/login" (McpServerOauthLoginParams) -> McpServerOauthLoginResponse, Process, "0.65";
+    /// Restarts an MCP server in all threads that use it. Calls that it has not answered fail.
+    McpServerRestart = "mcpServer/restart" (McpServerRestartParams) -> Empty, Process, "0.200";
+    /// Lists the prompts of the user and of the MCP servers of a thread.
+    CustomPromptList = "customPrompt/list" (CustomPromptListParams) -> CustomPromptListResponse, Process, "0.200";
     /// Calls a tool of an MCP server of a thread. The model does not see it.
     McpServerToolCall = "mcpServer/tool/call" (McpServerToolCallParams) -> McpServerToolCallResponse, Process, "0.105";
     /// Reads a resource of an MCP server.

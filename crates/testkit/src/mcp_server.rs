@@ -99,9 +99,10 @@ impl Server {
                 self.requested(id, method, &message["params"]);
             }
             None => {
-                // The answer to the question of the tool `ask`.
+                // The answer to the question of a tool.
                 if let Some(call) = self.asked.take() {
-                    let result = text(&message["result"].to_string());
+                    let answer = message.get("result").or_else(|| message.get("error"));
+                    let result = text(&answer.map(ToString::to_string).unwrap_or_default());
                     self.out.push(json!({"jsonrpc": "2.0", "id": call, "result": result}));
                 }
             }
@@ -173,6 +174,7 @@ impl Server {
             "flood",
             "long",
             "roots",
+            "sample",
         ];
         let mut tools: Vec<Value> = names.map(|name| tool(name, reads.clone())).to_vec();
         let described = if self.extra { "writes more" } else { "writes" };
@@ -190,6 +192,24 @@ impl Server {
             tools.push(json!({"name": "round", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}}));
         }
         tools
+    }
+
+    /// Asks the model of the client, and answers with its answer.
+    fn sample(&mut self, id: &Value, params: &Value, text_for_model: &str) -> Option<Value> {
+        let request = request_to_model(text_for_model);
+        match params.get("inputResponses") {
+            Some(given) => Some(text(&given.to_string())),
+            None if self.mode == "stateless" => Some(json!({
+                "resultType": "input_required", "requestState": "sealed",
+                "inputRequests": {"said": {"method": "sampling/createMessage", "params": request}},
+            })),
+            None => {
+                self.asked = Some(id.clone());
+                self.out
+                    .push(json!({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": request}));
+                None
+            }
+        }
     }
 
     fn call(&mut self, id: &Value, params: &Value) -> Option<Value> {
@@ -257,6 +277,7 @@ impl Server {
                 self.out.push(json!({"jsonrpc": "2.0", "id": "r1", "method": "roots/list"}));
                 None
             }
+            "sample" => self.sample(id, params, argument),
             "write" => Some(text("written")),
             "extra" => Some(text("extra")),
             other => {
@@ -264,6 +285,11 @@ impl Server {
             }
         }
     }
+}
+
+fn request_to_model(text: &str) -> Value {
+    json!({"systemPrompt": "Be short.", "maxTokens": 50,
+           "messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
 }
 
 fn question() -> Value {

@@ -17,6 +17,7 @@ use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
 
 use crate::command::{CallLimits, LaunchContext, variables};
+use crate::sampling::Sampler;
 
 /// The default number of output bytes of a command for the model.
 const OUTPUT_BYTES: usize = 10_000;
@@ -92,6 +93,8 @@ pub struct ToolSetup<'a> {
     pub is_verbatim: bool,
     pub settings: Arc<Settings>,
     pub thread: Arc<ThreadTools>,
+    /// The model of the turn, for servers that may ask it.
+    pub sampler: Option<Arc<dyn Sampler>>,
 }
 
 /// The environment of the calls of a turn, from the session and never from the model.
@@ -108,6 +111,7 @@ pub struct ToolContext {
     /// The variables of the user's own commands.
     pub(crate) users_env: Vec<(OsString, OsString)>,
     pub(crate) thread: Arc<ThreadTools>,
+    pub sampler: Option<Arc<dyn Sampler>>,
     /// The changes of the turn's patches.
     diff: Mutex<Option<TurnDiff>>,
 }
@@ -116,7 +120,7 @@ impl ToolContext {
     /// Determines the environment of a turn's calls.
     #[must_use]
     pub fn new(setup: ToolSetup<'_>) -> Self {
-        let ToolSetup { config, home, programs, shell, is_verbatim, settings, thread } = setup;
+        let ToolSetup { config, home, programs, shell, is_verbatim, settings, thread, sampler } = setup;
         let tokens = config.tool_output_token_limit;
         let output_bytes = tokens.map_or(OUTPUT_BYTES, |tokens| {
             usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
@@ -142,6 +146,7 @@ impl ToolContext {
             users_env: variables(config, programs, Runner::User),
             settings,
             thread,
+            sampler,
             diff: Mutex::new(None),
         }
     }

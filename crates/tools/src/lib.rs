@@ -15,6 +15,7 @@ mod patching;
 mod plain;
 pub mod registry;
 pub mod rules;
+pub mod sampling;
 pub mod servers;
 mod specs;
 pub mod trusted_git;

@@ -62,6 +62,8 @@ pub trait ToolServers: Send + Sync + fmt::Debug {
     fn open(&self, scope: ServerScope) -> Arc<dyn ThreadServers>;
     /// Reads the configuration of all threads again. Servers that are no longer configured end, new ones start.
     fn reload(&self) -> Result<(), String>;
+    /// Restarts the servers of this name, in all threads. Returns whether there was one.
+    fn restart(&self, name: &str) -> bool;
     /// Begins a login to a server, which goes on by itself. Another one to the same server is given up.
     fn log_in(
         &self,

@@ -23,6 +23,8 @@ use tokio::sync::oneshot;
 
 use super::profile::Profile;
 use super::running::RunningTurn;
+
+use crate::sampling;
 use crate::setup::Setup;
 
 /// The default time limit of a shell command of the user.
@@ -98,6 +100,7 @@ impl Calls {
             return Arc::clone(cx);
         }
         let settings = Arc::clone(turn.as_ref().map_or(&profile.settings, |turn| &turn.settings));
+        let sampler = self.servers.is_some().then(|| sampling::turn_model(setup, &settings));
         let cx = Arc::new(ToolContext::new(ToolSetup {
             config: &setup.config,
             home: &setup.home,
@@ -106,6 +109,7 @@ impl Calls {
             is_verbatim: profile.model_info(setup, &settings).has_terminals(),
             settings,
             thread: Arc::clone(self.lifecycle.thread()),
+            sampler,
         }));
         if let Some(turn) = turn {
             turn.tool_context = Some(Arc::clone(&cx));

@@ -6,6 +6,7 @@ mod calls;
 mod http;
 mod oauth;
 mod real_servers;
+mod sampling;
 mod servers;
 mod world;
 

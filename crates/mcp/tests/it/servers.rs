@@ -217,6 +217,25 @@ async fn a_reload_starts_servers_again_that_have_failed() {
 }
 
 #[tokio::test]
+async fn a_running_server_is_restarted_at_once_and_fails_its_open_calls() {
+    let world = World::new(&config("s", "good", ""));
+    let (mut thread, mut other) = (world.thread(), world.thread());
+    let before = pid(&thread.call("mcp__s__pid", &json!({})).await.output);
+    thread.until("ready").await;
+    let nothing = json!({});
+    let (hung, ()) = tokio::join!(thread.call("mcp__s__hang", &nothing), async {
+        tokio::task::yield_now().await;
+        assert!(world.all.restart("s") && !world.all.restart("t"));
+    });
+    assert!(hung.output.contains("it is restarted"), "{}", hung.output);
+    thread.until("starting").await;
+    thread.until("ready").await;
+    let after = pid(&thread.call("mcp__s__pid", &json!({})).await.output);
+    assert_ne!(before, after);
+    assert_eq!(pid(&other.call("mcp__s__pid", &json!({})).await.output), after, "all threads use the new one");
+}
+
+#[tokio::test]
 async fn a_server_is_disabled_and_enabled_while_a_thread_runs() {
     let world = World::new(&config("s", "good", ""));
     let mut thread = world.thread();

@@ -15,13 +15,32 @@ use codex_tools::grants::Grants;
 use codex_tools::lifecycle::{CallEvent, Lifecycle, OpenGate, ToolOutput};
 use codex_tools::registry::{BuiltIn, Offer, Registry, ToolSource};
 use codex_tools::rules::Rules;
+use codex_tools::sampling::{Sample, SampleRequest, Sampler};
 use codex_tools::servers::{Reload, ServerScope, ServerStatus, ThreadServers, ToolServers};
 use codex_wire::mcp::McpStartupStatus;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::provider_traits::{PatchForm, ShellForm};
+use codex_wire::response::Message;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::timeout;
+
+/// A model that repeats the last message, and takes a token for each of its bytes.
+#[derive(Debug)]
+struct Echo;
+
+impl Sampler for Echo {
+    fn sample(&self, request: SampleRequest) -> BoxFuture<'static, Result<Sample, String>> {
+        let said = request.messages.last().map(Message::text).unwrap_or_default();
+        let text = format!("{} of {}: {said}", request.instructions, request.max_tokens);
+        let output_tokens = text.len() as u64;
+        Box::pin(std::future::ready(match &*said {
+            "fail" => Err("it is busy".to_owned()),
+            _ => Ok(Sample { model: "echo".to_owned(), text, input_tokens: 3, output_tokens, is_cut: false }),
+        }))
+    }
+}
 
 /// The longest that a test waits, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -141,6 +160,7 @@ impl World {
             is_verbatim: false,
             settings: Arc::new(settings),
             thread: Arc::clone(lifecycle.thread()),
+            sampler: Some(Arc::new(Echo)),
         }));
         ThreadOf { servers, lifecycle, cx }
     }

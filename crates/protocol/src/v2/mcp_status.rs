@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use codex_wire::mcp::{Resource, ResourceTemplate, Tool};
+use codex_wire::prompt::CustomPrompt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -99,6 +100,54 @@ spelled! {
         "failed" => Failed,
         "cancelled" => Cancelled,
         "disabled" => Disabled,
+    }
+}
+
+/// The parameters of `mcpServer/restart`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerRestartParams {
+    pub name: String,
+}
+
+/// The parameters of `customPrompt/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CustomPromptListParams {
+    /// The thread whose MCP servers are asked; without one, only the prompts of the user are listed.
+    #[serde(default)]
+    pub thread_id: Option<String>,
+}
+
+/// The answer of `customPrompt/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CustomPromptListResponse {
+    pub data: Vec<ListedPrompt>,
+}
+
+/// A prompt that a user can call by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ListedPrompt {
+    pub name: String,
+    #[serde(default)]
+    pub description: Option<String>,
+    /// The arguments that it takes, for people.
+    #[serde(default)]
+    pub argument_hint: Option<String>,
+    /// The text, with `$NAME` where an argument belongs.
+    pub content: String,
+}
+
+impl From<CustomPrompt> for ListedPrompt {
+    fn from(prompt: CustomPrompt) -> Self {
+        let CustomPrompt { name, description, argument_hint, content, .. } = prompt;
+        Self { name, description, argument_hint, content }
     }
 }
 

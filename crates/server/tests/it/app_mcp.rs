@@ -64,6 +64,28 @@ async fn servers_of_a_thread_are_listed_called_and_read() {
 }
 
 #[tokio::test]
+async fn prompts_are_listed_and_a_server_is_restarted_for_a_client() {
+    let mut client = with_servers(&config("s", "good", ""), &json!([])).await;
+    let thread = start(&mut client).await;
+    assert_eq!(client.ok("customPrompt/list", json!({})).await["data"], json!([]));
+    let listed = client.ok("customPrompt/list", json!({"threadId": thread})).await;
+    assert_eq!(
+        listed["data"],
+        json!([{"name": "mcp__s__weather", "description": "Asks.", "argumentHint": "CITY=",
+                "content": "The weather in $CITY?"}])
+    );
+    let call = json!({"threadId": thread, "server": "s", "tool": "pid", "arguments": {}});
+    let before = client.ok("mcpServer/tool/call", call.clone()).await["content"].clone();
+    client.ok("mcpServer/restart", json!({"name": "s"})).await;
+    while client.next_notification("mcpServer/startupStatus/updated").await["status"] != "starting" {}
+    while client.next_notification("mcpServer/startupStatus/updated").await["status"] != "ready" {}
+    assert_ne!(client.ok("mcpServer/tool/call", call).await["content"], before, "it is another process");
+    let (_, message) = client.refused("mcpServer/restart", json!({"name": "t"})).await;
+    assert_eq!(message, "no MCP server named `t` is in use");
+    client.end_unread().await;
+}
+
+#[tokio::test]
 async fn an_approval_for_good_is_not_asked_for_again() {
     let call = json!({"items": [{"call": "mcp__s__write", "args": {"text": "x"}}]});
     let script = json!([call, text("One."), call, text("Two.")]);

@@ -115,8 +115,16 @@ fn context(calls: &Lifecycle) -> (tempfile::TempDir, Arc<ToolContext>) {
         mode: codex_log::settings::Mode::default(),
     });
     let thread = Arc::clone(calls.thread());
-    let setup =
-        ToolSetup { config: &config, home: &home, programs: None, shell: None, is_verbatim: false, settings, thread };
+    let setup = ToolSetup {
+        config: &config,
+        home: &home,
+        programs: None,
+        shell: None,
+        is_verbatim: false,
+        settings,
+        thread,
+        sampler: None,
+    };
     let cx = Arc::new(ToolContext::new(setup));
     (folder, cx)
 }

@@ -1,15 +1,17 @@
 //! MCP servers: their state and their tools and resources, and calls and reads for clients.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use codex_protocol::rpc::ErrorObject;
+use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::mcp_status::{
-    ListMcpServerStatusParams, ListMcpServerStatusResponse, McpAuthStatus, McpResourceReadParams,
-    McpResourceReadResponse, McpServerConnectionStatus, McpServerOauthLoginCompletedNotification,
-    McpServerOauthLoginParams, McpServerOauthLoginResponse, McpServerStatus, McpServerStatusDetail,
-    McpServerToolCallParams, McpServerToolCallResponse,
+    CustomPromptListParams, CustomPromptListResponse, ListMcpServerStatusParams, ListMcpServerStatusResponse,
+    ListedPrompt, McpAuthStatus, McpResourceReadParams, McpResourceReadResponse, McpServerConnectionStatus,
+    McpServerOauthLoginCompletedNotification, McpServerOauthLoginParams, McpServerOauthLoginResponse,
+    McpServerRestartParams, McpServerStatus, McpServerStatusDetail, McpServerToolCallParams, McpServerToolCallResponse,
 };
 use codex_protocol::v2::notification::ServerNotification;
 use codex_thread::Thread;
@@ -23,9 +25,13 @@ use crate::app::dispatch::serve;
 use crate::app::stored_threads::{parse_name, tell_all};
 
 serve! {
+    plain {
+        McpServerRestart => restart,
+    }
     waits {
         McpServerStatusList => list,
         McpServerOauthLogin => log_in,
+        CustomPromptList => prompts,
         McpServerToolCall => call,
         McpResourceRead => read,
     }
@@ -122,6 +128,30 @@ async fn log_in(
         tell_all(&connection, &ServerNotification::McpServerOauthLoginCompleted(ended)).await;
     });
     Ok(McpServerOauthLoginResponse { authorization_url: begun.url, login_id: Some(begun.id) })
+}
+
+fn restart(
+    connection: &Arc<Connection>,
+    McpServerRestartParams { name }: McpServerRestartParams,
+) -> Result<Empty, ErrorObject> {
+    let is_used = connection.host.start.servers.as_ref().is_some_and(|servers| servers.restart(&name));
+    is_used.then_some(Empty {}).ok_or_else(|| ErrorObject::invalid(format!("no MCP server named `{name}` is in use")))
+}
+
+/// The prompts of the user come first, and hide those of servers with the same name.
+async fn prompts(
+    connection: &Arc<Connection>,
+    params: CustomPromptListParams,
+) -> Result<CustomPromptListResponse, ErrorObject> {
+    let folder = connection.host.start.config.home().prompts();
+    let read = tokio::task::spawn_blocking(move || codex_config::custom_prompts(&folder));
+    let mut data = read.await.map_err(failed)?.map_err(failed)?;
+    if let Some(name) = &params.thread_id {
+        let of_servers = thread(connection, name)?.list_server_prompts().await.map_err(failed)?;
+        let mut known: BTreeSet<String> = data.iter().map(|prompt| prompt.name.clone()).collect();
+        data.extend(of_servers.into_iter().filter(|prompt| known.insert(prompt.name.clone())));
+    }
+    Ok(CustomPromptListResponse { data: data.into_iter().map(ListedPrompt::from).collect() })
 }
 
 async fn call(
