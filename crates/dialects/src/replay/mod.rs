@@ -3,6 +3,7 @@
 //! The file is decoded to the log, and the log goes through the same projections as that of a running thread. Data that
 //! no file stores, such as the deltas of a text, is replayed as one piece.
 
+pub mod missed;
 mod player;
 
 use std::collections::VecDeque;

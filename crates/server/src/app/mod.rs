@@ -18,7 +18,6 @@ mod goals;
 mod host;
 mod initialize;
 mod lane;
-mod missed;
 mod open_thread;
 mod outbox;
 mod outgoing;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use codex_dialects::replay::missed::{self, Missed};
 use codex_log::{LogId, Seq};
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
@@ -20,7 +21,7 @@ use super::connection::Connection;
 use super::dispatch::{Request, ServeThread, not_found};
 use super::event_filter::Subscriptions;
 use super::lane::Lane;
-use super::missed::{self, Missed};
+
 use super::open_thread::{self, Opened};
 use super::questions::Repeat;
 use super::stored_threads::Turns;

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use codex_dialects::replay::Player;
 use codex_log::open_items::OpenItems;
 use codex_log::store::{Entry, ReadFrom, ThreadStore};
 use codex_log::{Body, Event, Item, Seq};
 use codex_wire::ids::ThreadId;
+
+use super::Player;
 
 /// The approximate number of bytes of missed events that are sent. A client that missed more should reload the whole
 /// thread.
@@ -15,10 +16,10 @@ const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The events that a client missed.
 #[derive(Debug)]
-pub(crate) struct Missed {
+pub struct Missed {
     /// The items that were open where the client stopped.
-    pub(crate) open_items: Vec<Arc<Event>>,
-    pub(crate) events: Vec<Arc<Event>>,
+    pub open_items: Vec<Arc<Event>>,
+    pub events: Vec<Arc<Event>>,
 }
 
 /// Reads the events after one number, up to another. `None` if no line ends where the client stopped, which means that
@@ -26,12 +27,8 @@ pub(crate) struct Missed {
 ///
 /// An unfinished turn counts as ended if none is running. Deltas are not repeated: the client may have received some of
 /// them, and a completed item contains its whole text.
-pub(crate) fn read(
-    thread: ThreadId,
-    store: &dyn ThreadStore,
-    (after, upto): (Seq, Seq),
-    is_running: bool,
-) -> Option<Missed> {
+#[must_use]
+pub fn read(thread: ThreadId, store: &dyn ThreadStore, (after, upto): (Seq, Seq), is_running: bool) -> Option<Missed> {
     let mut lines = store.read(thread, ReadFrom::Start).ok()?;
     // The client has already received the position of the thread.
     let mut reader = Player::new(Path::new(""), None);
