@@ -423,6 +423,9 @@ pub(crate) struct DemoArgs {
     /// Keep the temporary folder and print its path
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Show an agent that starts three others
+    #[arg(long)]
+    pub(crate) agents: bool,
 }
 
 #[cfg(test)]

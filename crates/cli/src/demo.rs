@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
+use codex_agents::LocalTrees;
 use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
@@ -16,12 +18,14 @@ use codex_wire::tokens::TokenUsageInfo;
 use serde_json::Value;
 
 use crate::args::DemoArgs;
-use crate::console;
 use crate::single_thread::{self, FrontEnd};
 use crate::terminal::{Terminal, wants_colour};
+use crate::{console, threads};
 
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
+const AGENTS_SCRIPT: &str = include_str!("../demo/agents.json");
+const AGENTS_TASK: &str = "Have three agents look at this project.";
 
 const FILES: &[(&str, &str)] =
     &[("greeting.sh", include_str!("../demo/greeting.sh")), ("test.sh", include_str!("../demo/test.sh"))];
@@ -34,7 +38,10 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let flow = console::out_columns().map(Flow::new);
     let terminal = Terminal::new(WordWrap { output: console::painted_out(), flow }, wants_colour(&env));
-    let shown = runtime.block_on(async { show(prepare(folder.path(), home.path(), args.fast, &env)?, terminal).await });
+    let shown = runtime.block_on(async {
+        let setup = prepare(folder.path(), home.path(), args, &env)?;
+        show(setup, args.agents, terminal).await
+    });
     if args.keep {
         let kept = folder.keep();
         console::note(format_args!("kept {}", kept.display()));
@@ -62,14 +69,22 @@ impl<W: Write> Write for WordWrap<W> {
     }
 }
 
-async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Result<()> {
+async fn show<W: Write>(mut setup: Setup, has_agents: bool, mut terminal: Terminal<W>) -> anyhow::Result<()> {
     terminal.line("A real turn of the engine with a scripted model: no API key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
+    let store = Arc::clone(&setup.store);
+    setup.offer_agents(&LocalTrees);
     let (thread, feed) = setup.start().await?;
-    let task = UserInput::text(TASK);
+    let task = UserInput::text(if has_agents { AGENTS_TASK } else { TASK });
     thread.say(TurnId::new("demo"), vec![task], SettingsChange::default()).await?;
     let usage = follow(feed, &mut terminal).await?;
     thread.close().await;
+    if has_agents {
+        terminal.line("The tree of agents:")?;
+        for line in threads::tree_lines(&*store, thread.id()) {
+            terminal.line(&line)?;
+        }
+    }
     if let Some(TokenUsageInfo { total_token_usage: used, .. }) = usage {
         terminal.line(&format!(
             "Tokens: {} in ({} cached), {} out ({} reasoning)",
@@ -81,16 +96,17 @@ async fn show<W: Write>(setup: Setup, mut terminal: Terminal<W>) -> anyhow::Resu
 }
 
 /// Creates the project and a separate home, so that the user's home is unchanged.
-fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<Setup> {
+fn prepare(folder: &Path, home: &Path, args: &DemoArgs, env: &Env) -> anyhow::Result<Setup> {
     let project = folder.join("project");
     for (name, text) in FILES {
         std::fs::create_dir_all(&project).and_then(|()| std::fs::write(project.join(name), text))?;
     }
     let script = home.join("script.json");
-    std::fs::write(&script, script_text(fast)?)?;
+    std::fs::write(&script, script_text(args)?)?;
     let home = Home::at(home);
     let script = format!("model_providers.scripted.script={}", Value::from(script.to_string_lossy()));
-    let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write", &script];
+    let agents = format!("features.subagent_tools={}", args.agents);
+    let values = ["model_provider=scripted", "approval_policy=never", "sandbox_mode=workspace-write", &script, &agents];
     let overrides = Overrides { values: values.map(str::to_owned).to_vec(), ..Overrides::default() };
     let config = Config::load(&home, env, &overrides)?;
     let front_end = FrontEnd { originator: "codex_demo", source: SessionSource::Cli, profile: ClientProfile::EXEC };
@@ -99,9 +115,10 @@ fn prepare(folder: &Path, home: &Path, fast: bool, env: &Env) -> anyhow::Result<
 }
 
 /// The model's script, at a model's pace or without pauses.
-fn script_text(fast: bool) -> anyhow::Result<String> {
-    let mut script: Value = serde_json::from_str(SCRIPT).context("the demo's own script is broken")?;
-    if fast {
+fn script_text(args: &DemoArgs) -> anyhow::Result<String> {
+    let text = if args.agents { AGENTS_SCRIPT } else { SCRIPT };
+    let mut script: Value = serde_json::from_str(text).context("the demo's own script is broken")?;
+    if args.fast {
         leave_out_pauses(&mut script);
     }
     Ok(script.to_string())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use codex_agents::LocalTrees;
 use codex_config::{Config, ConfigSource, Env, Home};
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
 use codex_log::store::ThreadStore;
@@ -25,6 +26,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
     let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(config.env().clone()));
     let accounts = Accounts::of(store_of(&config), config.env());
     let threads = LocalHost::new(HostOptions {
+        agents: Some(Arc::new(LocalTrees)),
         config: Arc::clone(&config),
         cwd: cwd.clone(),
         programs: programs.clone(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use codex_agents::LocalTrees;
 use codex_config::{Config, Env, HistoryPersistence, Home};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
@@ -22,11 +23,12 @@ pub(crate) const ORIGINATOR: &str = "codex_cli_rs";
 pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     let output = console::take()?;
     let env = Env::process();
-    let setup = setup(shared, &env)?;
+    let mut setup = setup(shared, &env)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(runtime.spawn(async move {
         let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
         let user = user(&setup);
+        setup.offer_agents(&LocalTrees);
         let (thread, feed) = setup.start().await?;
         let served = Served { thread: thread.clone(), feed, vocabulary, user };
         let mut stop = signals::stop()?;

@@ -38,5 +38,7 @@ pub(crate) fn setup(front_end: FrontEnd, home: Home, config: Config, cwd: PathBu
         initial_history: InitialHistory::New,
         recent_bytes: 0,
         servers: Some(host::servers(env)),
+        agents: None,
+        child: None,
     })
 }

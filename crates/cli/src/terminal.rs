@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use codex_config::Env;
+use codex_log::agents::AgentEvent;
 use codex_log::{
     Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
 };
 use codex_tui::in_brief;
+use codex_wire::agent::SubagentLifecycleEvent;
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
@@ -75,6 +77,11 @@ impl<W: Write> Terminal<W> {
                 transcript.note(Style::Yellow, "limit", &limit_words(failure, *until_ms))?;
             }
             Body::Warning { message } => transcript.note(Style::Yellow, "warning", message)?,
+            Body::Agent(told) => {
+                if let Some(text) = agent_words(told) {
+                    transcript.note(Style::Dim, "agent", &text)?;
+                }
+            }
             Body::TurnEnded(outcome) => self.outcome(outcome)?,
             Body::Asked(question) => self.question(&question.kind)?,
             Body::Answered { .. }
@@ -251,6 +258,21 @@ fn piece(input: &UserInput) -> (Style, Cow<'_, str>) {
         UserInput::LocalImage { path } => (Style::Dim, format!("[{}]", path.display()).into()),
         UserInput::Skill { name, .. } | UserInput::Mention { name, .. } => (Style::Dim, name.into()),
     }
+}
+
+/// A line about a child agent.
+fn agent_words(told: &AgentEvent) -> Option<String> {
+    let AgentEvent::Lifecycle(event) = told else { return None };
+    Some(match event {
+        SubagentLifecycleEvent::Created(created) => {
+            let agent = &created.subagent;
+            let name = agent.label.as_deref().or(agent.summary.as_deref()).unwrap_or("unnamed");
+            format!("{} created: {name}", agent.agent_id)
+        }
+        SubagentLifecycleEvent::Status(change) => format!("{} {}", change.agent_id, change.status.as_str()),
+        SubagentLifecycleEvent::ReasoningHeader(change) => format!("{} {}", change.agent_id, change.reasoning_header),
+        SubagentLifecycleEvent::Deleted(_) | SubagentLifecycleEvent::Other(_) => return None,
+    })
 }
 
 #[cfg(test)]

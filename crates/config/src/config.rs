@@ -13,10 +13,10 @@ use std::{
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
-    Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig, ModelConfig,
-    Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig, ShellEnvironmentPolicy,
-    SkillsConfig, Tree, TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning, layers::Layers,
-    mcp_servers::read_mcp_servers, provider::read_providers,
+    AgentsConfig, Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
+    ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
+    ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning,
+    layers::Layers, mcp_servers::read_mcp_servers, provider::read_providers,
 };
 
 /// The default provider.
@@ -158,6 +158,7 @@ impl Config {
         // Errors in them are reported now; the code that uses them reads them again.
         LoginConfig::read(root)?;
         McpLoginConfig::read(root)?;
+        AgentsConfig::read(root)?;
         read_mcp_servers(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
@@ -200,6 +201,12 @@ impl Config {
     pub fn login(&self) -> LoginConfig {
         // It was read without an error before.
         LoginConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
+    }
+
+    /// The limits of child agents.
+    #[must_use]
+    pub fn agents(&self) -> AgentsConfig {
+        AgentsConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
     }
 
     /// The approval policy; `on-request` by default.

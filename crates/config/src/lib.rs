@@ -19,6 +19,7 @@
 
 mod account;
 mod account_host;
+mod agents;
 mod audit;
 mod auth;
 mod claims;
@@ -66,6 +67,7 @@ mod words;
 
 pub use account::Account;
 pub use account_host::{AccountError, AccountHost, BegunLogin, LoginKind};
+pub use agents::AgentsConfig;
 pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};
 pub use claims::Claims;

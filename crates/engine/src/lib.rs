@@ -3,6 +3,7 @@
 //! Invariant: no JSON-RPC, no terminal. One task owns one thread's state; others send it messages.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
+mod children;
 mod compaction;
 mod credentials;
 mod drafting;

@@ -12,12 +12,13 @@ use codex_log::store::ThreadStore;
 use codex_thread::{
     BoxFuture, Fault, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread, ThreadHost,
 };
+use codex_tools::agents::AgentTrees;
 use codex_tools::servers::{Reload, ServerAccess, ToolServers};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 use tokio::time::timeout;
 
-use self::loaded::Loaded;
+pub(crate) use self::loaded::Loaded;
 use self::models::SharedModels;
 use crate::credentials::CredentialsSource;
 use crate::setup::Setup;
@@ -46,6 +47,8 @@ pub struct HostOptions {
     pub store: Arc<dyn ThreadStore>,
     /// The MCP servers of threads.
     pub servers: Option<Arc<dyn ToolServers>>,
+    /// The trees of agents that threads may start.
+    pub agents: Option<Arc<dyn AgentTrees>>,
 }
 
 /// Runs threads in this process.
@@ -58,14 +61,14 @@ pub struct LocalHost {
 struct Shared {
     options: HostOptions,
     models: SharedModels,
-    loaded: Loaded,
+    loaded: Arc<Loaded>,
 }
 
 impl LocalHost {
     /// Creates a host without threads. Nothing is read from disk before a thread is requested.
     #[must_use]
     pub fn new(options: HostOptions) -> Self {
-        Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Loaded::default() }) }
+        Self { shared: Arc::new(Shared { options, models: SharedModels::default(), loaded: Arc::default() }) }
     }
 
     /// The setup of a thread, built on a thread that may block.
@@ -85,7 +88,10 @@ impl LocalHost {
 impl ThreadHost for LocalHost {
     fn start(&self, request: StartThread) -> BoxFuture<'_, Result<StartedThread, StartError>> {
         Box::pin(async move {
-            let setup = self.setup(request).await?;
+            let mut setup = self.setup(request).await?;
+            if let Some(trees) = &self.shared.options.agents {
+                setup.offer_agents_in(&**trees, &self.shared.loaded);
+            }
             let shows_raw_reasoning = setup.config.reasoning.raw;
             let (thread, feed) = setup.start().await?;
             self.shared.loaded.add(thread.clone());
@@ -166,6 +172,8 @@ impl Shared {
             profile,
             cwd,
             servers,
+            agents: None,
+            child: None,
         })
     }
 }

@@ -11,8 +11,8 @@ use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
-use codex_wire::response::{Message, ResponseItem};
-use codex_wire::rollout::{SessionLineage, SessionMeta};
+use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
+use codex_wire::rollout::{SessionLineage, SessionMeta, SessionSource, SubAgentSource};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -28,6 +28,7 @@ use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
 use codex_log::state::{HistoryStart, Interrupted, ThreadState};
 use codex_log::{Failure, Record, ThreadStarted, TurnId};
+use codex_tools::agents::{ChildHistory, ChildStart};
 use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
@@ -160,7 +161,7 @@ impl PreparedThread {
         if !waits_again(setup) {
             state.limit_wait = None;
         }
-        let continued = is_resumed.then(|| Box::new(continued(&mut state, before, &preface, asks_again)));
+        let continued = is_resumed.then(|| for_fork(continued(&mut state, before, &preface, asks_again), setup));
         let mut warnings: Vec<String> =
             warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
         Ok(Self {
@@ -188,7 +189,12 @@ impl OpenedLog {
             }
             InitialHistory::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
             InitialHistory::Forked { thread, point, explicit } => {
-                let lineage = lineage_of_fork(&store.meta(*thread)?);
+                let forked = lineage_of_fork(&store.meta(*thread)?);
+                let lineage = SessionLineage {
+                    forked_from_id: forked.forked_from_id,
+                    imported_at: forked.imported_at,
+                    ..meta.lineage.clone()
+                };
                 let meta = SessionMeta { lineage, ..meta.clone() };
                 let opened = store.fork(*thread, *point, &meta)?;
                 let history = store.history(meta.id, interrupted(setup))?;
@@ -249,6 +255,17 @@ fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
     SessionLineage { forked_from_id: Some(of.id), imported_at, ..SessionLineage::default() }
 }
 
+/// The lineage of a child.
+fn lineage_of_child(child: &ChildStart) -> SessionLineage {
+    SessionLineage {
+        session_id: Some(child.root),
+        parent_thread_id: Some(child.spawn.parent_thread_id),
+        thread_source: Some("subagent".to_owned()),
+        agent_nickname: child.spawn.agent_nickname.clone(),
+        ..SessionLineage::default()
+    }
+}
+
 /// The instructions and skills for the model, and warnings about them.
 struct Preamble {
     /// The instructions of the user and the project.
@@ -284,9 +301,21 @@ impl Preamble {
 
     fn preface(&self, setup: &Setup, cwd: &Path) -> Vec<Message> {
         let developer = setup.config.instructions.developer.as_deref().map(Message::developer);
+        let role = role_instructions(setup).map(Message::developer);
         let user = self.user.as_ref().map(|text| Message::user(project_doc::instructions_message(cwd, text)));
-        developer.into_iter().chain(user).collect()
+        role.into_iter().chain(developer).chain(user).collect()
     }
+}
+
+/// The instructions of an agent for its role: the file of the user, or our own.
+fn role_instructions(setup: &Setup) -> Option<String> {
+    let (file, text) = setup.agents.as_ref()?.role();
+    // A file that is missing or cannot be read is as good as none.
+    let own = codex_files::read_text(&setup.home.path().join(file), MOST_INSTRUCTIONS).ok();
+    let text = own.filter(|own| !own.trim().is_empty()).unwrap_or_else(|| text.to_owned());
+    let role = setup.child.as_ref().and_then(|child| child.instructions.clone());
+    let all: Vec<String> = [Some(text), role].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
 /// The built-in instructions, which all threads share.
@@ -321,6 +350,9 @@ pub(crate) fn told_under(stored: &Settings, now: &Settings) -> Settings {
 
 /// The settings of a new thread.
 fn configured(setup: &Setup) -> Settings {
+    if let Some(child) = &setup.child {
+        return (*child.settings).clone();
+    }
     let config = &setup.config;
     Settings {
         cwd: setup.cwd.clone(),
@@ -338,18 +370,38 @@ fn configured(setup: &Setup) -> Settings {
 
 /// The first line of a new thread's file.
 fn meta(setup: &Setup) -> SessionMeta {
+    let child = setup.child.as_deref();
     SessionMeta {
-        id: ThreadId::fresh(),
+        id: child.map_or_else(ThreadId::fresh, |child| child.thread),
         timestamp: Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true),
         cwd: setup.cwd.clone(),
         originator: setup.originator.clone(),
         cli_version: env!("CARGO_PKG_VERSION").to_owned(),
         instructions: None,
-        source: Some(setup.source.clone()),
+        source: Some(match child {
+            Some(child) => SessionSource::SubAgent(SubAgentSource::ThreadSpawn(child.spawn.clone())),
+            None => setup.source.clone(),
+        }),
         model_provider: Some(setup.config.provider.id.clone()),
-        lineage: SessionLineage::default(),
+        lineage: child.map(lineage_of_child).unwrap_or_default(),
         git: codex_workspace::git::git_info(&setup.cwd),
     }
+}
+
+/// A child that begins with its parent's history sees another output of the call that has made it.
+fn for_fork(mut continued: ResumedWork, setup: &Setup) -> Box<ResumedWork> {
+    let Some(ChildHistory::Fork { call_id, output }) = setup.child.as_ref().map(|child| &child.history) else {
+        return Box::new(continued);
+    };
+    for lost in &mut continued.ends.lost {
+        if let ResponseItem::FunctionCallOutput(known) = lost
+            && known.call_id == *call_id
+        {
+            known.output = FunctionCallOutputPayload::Text(output.clone());
+        }
+    }
+    continued.unfinished = None;
+    Box::new(continued)
 }
 
 /// Whether unanswered questions are asked again: only under the same policy, and only if no command can have run before

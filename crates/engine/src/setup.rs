@@ -7,6 +7,7 @@ use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
 use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread};
+use codex_tools::agents::{ChildStart, ThreadAgents};
 use codex_tools::servers::ServerAccess;
 use codex_wire::rollout::SessionSource;
 
@@ -38,6 +39,10 @@ pub struct Setup {
     /// [`Thread::subscribe_after`].
     pub recent_bytes: usize,
     pub servers: Option<ServerAccess>,
+    /// The other agents of its tree.
+    pub agents: Option<Arc<dyn ThreadAgents>>,
+    /// The start of a child.
+    pub child: Option<Arc<ChildStart>>,
 }
 
 impl Setup {

@@ -10,6 +10,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
+use crate::agents::AgentEvent;
 use crate::item::KeptItem;
 use crate::settings::{Mode, Settings};
 use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
@@ -79,10 +80,9 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
         Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
         Body::LimitReached { failure, until_ms, goes_on } => {
-            let turn_id = event.turn.as_ref().map(TurnId::as_str);
-            let (kind, message) = ("limit_reached", failure.message.as_str());
-            file.append("event_msg", &LimitLine { kind, turn_id, message, until_ms: *until_ms, goes_on: *goes_on })
+            file.append("event_msg", &LimitLine::of(event, &failure.message, *until_ms, *goes_on))
         }
+        Body::Agent(told) => file.append("event_msg", &AgentLine::of(event, told)),
         Body::TurnStarted { .. }
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
@@ -252,6 +252,28 @@ struct LimitLine<'a> {
     message: &'a str,
     until_ms: i64,
     goes_on: bool,
+}
+
+impl<'a> LimitLine<'a> {
+    fn of(event: &'a Event, message: &'a str, until_ms: i64, goes_on: bool) -> Self {
+        let turn_id = event.turn.as_ref().map(TurnId::as_str);
+        Self { kind: "limit_reached", turn_id, message, until_ms, goes_on }
+    }
+}
+
+/// Something that has happened to an agent. Other releases pass over most of these lines.
+#[derive(Serialize)]
+struct AgentLine<'a> {
+    #[serde(flatten)]
+    told: &'a AgentEvent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+impl<'a> AgentLine<'a> {
+    fn of(event: &'a Event, told: &'a AgentEvent) -> Self {
+        Self { told, turn_id: event.turn.as_ref().map(TurnId::as_str) }
+    }
 }
 
 /// [`codex_wire::rollout::CompactedItem`] with items that are already encoded.

@@ -19,6 +19,7 @@ use codex_wire::rollout::SessionMeta;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
+use crate::agents::AgentEvent;
 use crate::settings::Settings;
 use crate::shared_id::shared_id;
 use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
@@ -143,6 +144,8 @@ pub enum Body {
         /// The progress in the tool's own words.
         message: String,
     },
+    /// Something has happened to an agent of this thread.
+    Agent(Arc<AgentEvent>),
     /// The turn that is about to end has a result that is unread; this is the unread part of the thread.
     Unread(Arc<ReadState>),
     /// The turn has ended. Every started turn has exactly one of these.
@@ -286,6 +289,7 @@ impl Body {
             | Self::GoalCleared
             | Self::TokensCounted { .. }
             | Self::LimitReached { .. }
+            | Self::Agent(_)
             | Self::TurnEnded(_) => Class::Kept,
             Self::ItemStarted(_) | Self::ImageViewed { .. } | Self::PlanUpdated(_) => Class::Derived,
             Self::ItemDelta { .. } => Class::Drafted,

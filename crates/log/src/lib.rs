@@ -5,6 +5,7 @@
 //!
 //! Invariant: types and pure functions. No files, no clock, no async runtime.
 
+pub mod agents;
 pub mod decode;
 mod delta;
 pub mod draft;

@@ -47,6 +47,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::ServerChanged(_)
         | Body::ServersStarted(_)
         | Body::CallProgressed { .. }
+        | Body::Agent(_)
         | Body::Unread(_) => {}
     }
 }

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::encode::{LineSink, encode};
-use codex_log::item::{McpCall, McpCallEnd};
+use codex_log::item::{AgentCall, CalledAgent, McpCall, McpCallEnd};
 use codex_log::line::Line;
 use codex_log::store::write_line;
 use codex_log::{
     Abort, AgentMessage, Body, CommandEnd, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchEnd, PatchItem,
     Reasoning, Seq, Status, TurnId, UserMessage, WebSearch,
 };
+use codex_wire::agent::{AgentState, AgentTool};
 use codex_wire::change::FileChange;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -86,6 +87,24 @@ fn mcp_call() -> impl Strategy<Value = Item> {
     })
 }
 
+fn agent_call() -> impl Strategy<Value = Item> {
+    (text(), proptest::option::of(text()), ended()).prop_map(|(prompt, message, status)| {
+        let thread = ThreadId::unknown();
+        let agent = CalledAgent { thread, nickname: Some("Ada".to_owned()), status: AgentState::Completed, message };
+        Item::AgentCall(Arc::new(AgentCall {
+            id: ItemId::new(""),
+            tool: AgentTool::SendInput,
+            status,
+            sender: thread,
+            receivers: vec![thread],
+            prompt: Some(prompt),
+            model: None,
+            effort: None,
+            agents: vec![agent],
+        }))
+    })
+}
+
 fn item() -> impl Strategy<Value = Item> {
     let texts = |least: usize| prop::collection::vec(text(), least..3);
     let id = || ItemId::new("");
@@ -105,6 +124,7 @@ fn item() -> impl Strategy<Value = Item> {
             Item::Patch(Arc::new(PatchItem { id: id(), changes, is_auto_approved: false, status, end }))
         }),
         mcp_call(),
+        agent_call(),
     ]
 }
 

@@ -107,7 +107,7 @@ impl<'a> Function<'a> {
                     "required": [FREE_TEXT],
                 })),
             },
-            ToolSpec::LocalShell | ToolSpec::WebSearch => return None,
+            ToolSpec::LocalShell | ToolSpec::WebSearch | ToolSpec::Namespace(_) => return None,
         })
     }
 }

@@ -118,6 +118,7 @@ fn server(root: &std::path::Path, release: ProtocolRelease) -> AppServer {
     let accounts = Accounts::new(config.home(), config.env());
     let logins = Arc::new(accounts.clone());
     let threads = LocalHost::new(HostOptions {
+        agents: None,
         servers: None,
         config: Arc::clone(&config),
         store: store.clone(),

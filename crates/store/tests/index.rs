@@ -335,6 +335,23 @@ fn threads_are_archived_restored_named_and_deleted() {
     assert_eq!(home.find(other).preview, "two");
 }
 
+#[test]
+fn a_root_takes_its_children_along() {
+    let home = Home::new();
+    let root = home.begin_saying(1, "root");
+    let child = home.begin(2, json!({"parent_thread_id": root}), &said("child"));
+    let below = home.begin(3, json!({"parent_thread_id": child}), &said("below"));
+    let other = home.begin_saying(4, "other");
+    assert_eq!(home.index.descendants(root).unwrap(), [child, below]);
+    home.index.archive(root).unwrap();
+    assert_eq!([child, below, other].map(|id| home.find(id).archived), [true, true, false]);
+    home.index.unarchive(root).unwrap();
+    assert_eq!([root, child, below].map(|id| home.find(id).archived), [false; 3]);
+    home.index.delete(root).unwrap();
+    assert!([root, child, below].iter().all(|id| home.index.find(*id).unwrap().is_none()));
+    assert_eq!(home.find(other).preview, "other");
+}
+
 fn file_name(thread: ThreadId) -> String {
     format!("rollout-2026-01-02T03-04-05-{thread}.jsonl")
 }

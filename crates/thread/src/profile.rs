@@ -21,6 +21,8 @@ pub struct ClientProfile {
     pub follows_goals: bool,
     /// Whether unread marks are recorded.
     pub keeps_read_marks: bool,
+    /// Whether the model may start other agents if the configuration does not say.
+    pub offers_agents: bool,
 }
 
 /// The treatment of interrupted and compacted content in the conversation. Clients were written for either.
@@ -50,6 +52,7 @@ impl ClientProfile {
         marks_images: false,
         follows_goals: false,
         keeps_read_marks: false,
+        offers_agents: false,
     };
 
     /// Clients of the app-server of 0.77, in both versions of its protocol.
@@ -64,6 +67,7 @@ impl ClientProfile {
         marks_images: true,
         follows_goals: true,
         keeps_read_marks: true,
+        offers_agents: true,
         ..Self::EXEC
     };
 }

@@ -4,6 +4,7 @@
 //! judged first. Nothing here knows models, stored threads, or clients.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
+pub mod agents;
 pub mod call;
 pub mod command;
 pub mod context;

@@ -9,6 +9,8 @@ pub enum Slash {
     Compact,
     Diff,
     Status,
+    /// Lists the child agents.
+    Agents,
     Init,
     /// Reviews the uncommitted changes, or those that the words name.
     Review(Option<String>),
@@ -23,6 +25,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("/new", "start a new thread"),
     ("/resume [THREAD]", "resume another thread"),
     ("/status", "show the model, policies, tokens and limits"),
+    ("/agents", "list the agents that this one has started"),
     ("/model [NAME]", "list the models, or switch to one"),
     ("/approvals [POLICY] [SANDBOX]", "show or change when you are asked and what commands may touch"),
     ("/review [BRANCH|COMMIT|TEXT]", "review uncommitted changes, a branch, a commit, or what you describe"),
@@ -64,6 +67,7 @@ pub fn read(line: &str) -> Option<Slash> {
         "compact" => Slash::Compact,
         "diff" => Slash::Diff,
         "status" => Slash::Status,
+        "agents" => Slash::Agents,
         "init" => Slash::Init,
         "review" => Slash::Review(argument()),
         "resume" => Slash::Resume(argument()),

@@ -214,3 +214,31 @@ pub enum SubagentCompletion {
         message: String,
     },
 }
+
+spelled! {
+    /// A call about other agents, as items name it.
+    pub enum AgentTool {
+        "spawn_agent" => SpawnAgent,
+        "wait" | "wait_agent" => Wait,
+        "send_input" => SendInput,
+        "close_agent" => CloseAgent,
+        "resume_agent" => ResumeAgent,
+        "send_message" => SendMessage,
+        "followup_task" => FollowupTask,
+        "interrupt_agent" => InterruptAgent,
+        "list_agents" => ListAgents,
+    }
+}
+
+spelled! {
+    /// The status of an agent, as items name it.
+    pub enum AgentState {
+        "pending_init" => PendingInit,
+        "running" => Running,
+        "interrupted" => Interrupted,
+        "completed" => Completed,
+        "errored" => Errored,
+        "shutdown" => Shutdown,
+        "not_found" => NotFound,
+    }
+}

@@ -18,6 +18,16 @@ pub enum ToolSpec {
     LocalShell,
     /// The web search of the provider.
     WebSearch,
+    /// Several tools under one name.
+    Namespace(Arc<Namespace>),
+}
+
+/// Several tools under one name. Calls name both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace {
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
+    pub tools: Vec<ToolSpec>,
 }
 
 /// A tool that takes JSON.
@@ -60,9 +70,20 @@ impl ToolSpec {
         Self::Function(Arc::new(FunctionTool { name, description, strict: false, parameters }))
     }
 
+    /// Several tools under one name.
+    pub fn namespace(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        tools: Vec<Self>,
+    ) -> Self {
+        let (name, description) = (name.into(), description.into());
+        Self::Namespace(Arc::new(Namespace { name, description, tools }))
+    }
+
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
+            Self::Namespace(namespace) => &namespace.name,
             Self::Function(tool) => &tool.name,
             Self::Custom(tool) => &tool.name,
             Self::LocalShell => "local_shell",
@@ -154,6 +175,13 @@ impl Serialize for InResponses<'_> {
                 }
             }
             ToolSpec::LocalShell | ToolSpec::WebSearch => map.serialize_entry("type", self.0.name())?,
+            ToolSpec::Namespace(namespace) => {
+                map.serialize_entry("type", "namespace")?;
+                map.serialize_entry("name", &namespace.name)?;
+                map.serialize_entry("description", &namespace.description)?;
+                let tools: Vec<_> = namespace.tools.iter().map(InResponses).collect();
+                map.serialize_entry("tools", &tools)?;
+            }
         }
         map.end()
     }

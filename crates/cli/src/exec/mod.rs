@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use codex_agents::LocalTrees;
 use codex_config::Env;
 use codex_dialects::ProtocolRelease;
 use codex_engine::Setup;
@@ -170,7 +171,7 @@ impl Prepared {
     }
 
     async fn drive(self, options: &ExecOptions, begun: Instant) -> anyhow::Result<Ending> {
-        let Self { is_verbose, output, env, setup, task, schema, file } = self;
+        let Self { is_verbose, output, env, mut setup, task, schema, file } = self;
         let mut stop = signals::stop()?;
         let answerer = Answerer::new(options.approvals.as_ref())?;
         let config = Arc::clone(&setup.config);
@@ -178,6 +179,7 @@ impl Prepared {
         let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
+        setup.offer_agents(&LocalTrees);
         let (thread, feed) = setup.start().await?;
         if options.max_cost.is_some() {
             price::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;

@@ -87,6 +87,9 @@ pub(crate) struct ShowArgs {
     /// Print the thread's metadata as JSON instead of its transcript
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the tree of agents below the thread instead of its transcript
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) tree: bool,
 }
 
 #[derive(Debug, ClapArgs)]

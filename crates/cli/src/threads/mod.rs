@@ -10,10 +10,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use codex_agents::{StoredAgent, outline};
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
-use codex_log::store::{Entry, ListQuery, SortKey, ThreadSummary};
-use codex_store::{RolloutFile, RolloutLines, ThreadIndex, export_bundle};
+use codex_log::state::Interrupted;
+use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore, ThreadSummary};
+use codex_store::{FileStore, RolloutFile, RolloutLines, ThreadIndex, export_bundle};
+use codex_wire::ids::ThreadId;
 use serde_json::json;
 
 use self::args::{
@@ -33,6 +36,12 @@ pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<E
     match command {
         ThreadsCommand::List(args) => list(&index, shared, args, &mut out)?,
         ThreadsCommand::Search(args) => search(&index, args, &mut out)?,
+        ThreadsCommand::Show(args) if args.tree => {
+            let root = locate::thread(&index, &args.word.thread)?.id;
+            for line in tree_lines(&FileStore::of(home.path()), root) {
+                writeln!(out, "{line}")?;
+            }
+        }
         ThreadsCommand::Show(args) => show(&index, args, &mut out)?,
         ThreadsCommand::Export(args) => export(&index, args)?,
         ThreadsCommand::Import(args) => import(&index, args, &mut out)?,
@@ -107,6 +116,16 @@ fn show(index: &ThreadIndex, args: &ShowArgs, out: &mut impl Write) -> anyhow::R
         return Ok(());
     }
     Ok(out.write_all(markdown::of(thread)?.as_bytes())?)
+}
+
+/// The tree of agents below a thread, one line for each.
+pub(crate) fn tree_lines(store: &dyn ThreadStore, root: ThreadId) -> Vec<String> {
+    let mut read = |thread: ThreadId| {
+        let state = store.history(thread, Interrupted::Kept).ok()?.state;
+        let tokens = state.tokens.info.map_or(0, |info| info.total_token_usage.total_tokens);
+        Some(StoredAgent { agents: state.agents, tokens })
+    };
+    outline(root, &mut read)
 }
 
 fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {

@@ -1,15 +1,24 @@
 //! Items as messages of the event queue.
 
-use codex_log::item::{McpCall, McpCallEnd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codex_log::item::{AgentCall, McpCall, McpCallEnd};
 use codex_log::{CommandEnd, CommandItem, Item, PatchEnd, PatchItem, Status};
+use codex_wire::agent::AgentTool;
 use codex_wire::event::{
     AgentMessageContent, AgentMessageItem, AgentMessageText, EventMsg, ExecCommandBeginEvent, ExecCommandEndEvent,
     ExecCommandOutputDeltaEvent, ExecCommandSource, ExecOutputStream, ItemCompletedEvent, ItemStartedEvent,
     McpToolCallBeginEvent, McpToolCallEndEvent, PatchApplyBeginEvent, PatchApplyEndEvent, ReasoningItem, TurnItem,
     UserMessageItem, WebSearchBeginEvent, WebSearchEndEvent, WebSearchItem,
 };
+use serde_json::json;
 
 use super::View;
+
+/// The size of the output of a call about other agents.
+const SHOWN_BYTES: usize = 4000;
 
 impl View<'_> {
     pub(super) fn item_started(&self, item: &Item, out: &mut Vec<EventMsg>) {
@@ -25,6 +34,7 @@ impl View<'_> {
                 }
             }
             Item::McpCall(call) => out.push(mcp_begin(call)),
+            Item::AgentCall(call) => out.push(self.agent_call_begin(call)),
             Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
                 if let Some(item) = turn_item(item).filter(|_| self.vocabulary.items) {
                     let (thread_id, turn_id) = (self.event.thread, self.turn_id());
@@ -44,6 +54,7 @@ impl View<'_> {
             Item::Patch(patch) => out.push(self.patch_begin(patch)),
             Item::Command(_)
             | Item::McpCall(_)
+            | Item::AgentCall(_)
             | Item::UserMessage(_)
             | Item::AgentMessage(_)
             | Item::Reasoning(_)
@@ -82,6 +93,7 @@ impl View<'_> {
                 }
             }
             Item::McpCall(call) => out.extend(call.end.as_ref().map(|end| mcp_end(call, end))),
+            Item::AgentCall(call) => out.push(self.agent_call_end(call)),
             Item::WebSearch(search) => {
                 let (call_id, query) = (search.id.as_str().to_owned(), search.query.clone());
                 out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
@@ -143,6 +155,63 @@ impl View<'_> {
             formatted_output: end.formatted.clone(),
         })
     }
+
+    /// A call about other agents. Readers of the queue know it as a command whose text is a sentence.
+    fn agent_call_begin(&self, call: &AgentCall) -> EventMsg {
+        EventMsg::ExecCommandBegin(ExecCommandBeginEvent {
+            call_id: call.id.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: vec![Item::AgentCall(Arc::new(call.clone())).title().into_owned()],
+            cwd: PathBuf::from("/"),
+            parsed_cmd: Vec::new(),
+            source: ExecCommandSource::Agent,
+            process_id: None,
+            interaction_input: None,
+        })
+    }
+
+    fn agent_call_end(&self, call: &AgentCall) -> EventMsg {
+        let output = agents_shown(call);
+        EventMsg::ExecCommandEnd(ExecCommandEndEvent {
+            call_id: call.id.as_str().to_owned(),
+            turn_id: Some(self.turn_id()),
+            command: vec![Item::AgentCall(Arc::new(call.clone())).title().into_owned()],
+            cwd: Some(PathBuf::from("/")),
+            parsed_cmd: Vec::new(),
+            source: ExecCommandSource::Agent,
+            process_id: None,
+            interaction_input: None,
+            stdout: output.clone(),
+            stderr: String::new(),
+            aggregated_output: output.clone(),
+            exit_code: i32::from(call.status != Status::Completed),
+            duration: Duration::ZERO,
+            formatted_output: output,
+        })
+    }
+}
+
+/// The agents of a call, for readers of the queue that draw them.
+fn agents_shown(call: &AgentCall) -> String {
+    let kind = match call.tool {
+        AgentTool::SpawnAgent => "Spawn",
+        AgentTool::Wait => "Await",
+        AgentTool::SendInput | AgentTool::SendMessage | AgentTool::FollowupTask | AgentTool::InterruptAgent => {
+            "SendMessage"
+        }
+        AgentTool::CloseAgent => "Cancel",
+        AgentTool::ResumeAgent => "Raw",
+        AgentTool::ListAgents => "List",
+    };
+    let agents: Vec<_> = call
+        .agents
+        .iter()
+        .map(|agent| json!({"session_id": agent.thread, "label": agent.nickname, "status": agent.status}))
+        .collect();
+    let mut text = json!({"subagent_render": {"kind": kind, "agents": agents, "prompt": call.prompt}}).to_string();
+    let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
+    text
 }
 
 fn mcp_begin(call: &McpCall) -> EventMsg {
@@ -173,7 +242,7 @@ fn source(command: &CommandItem) -> ExecCommandSource {
 fn turn_item(item: &Item) -> Option<TurnItem> {
     let id = item.id().as_str().to_owned();
     Some(match item {
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) => return None,
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) => return None,
         Item::WebSearch(search) => TurnItem::WebSearch(WebSearchItem { id, query: search.query.clone() }),
         Item::UserMessage(said) => TurnItem::UserMessage(UserMessageItem { id, content: said.content.clone() }),
         Item::AgentMessage(answer) => TurnItem::AgentMessage(AgentMessageItem {

@@ -18,6 +18,7 @@ use codex_wire::event::{
 use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 
+use codex_log::agents::AgentEvent;
 use codex_log::{Body, Compacted, Delta, Event, ItemId, Question, QuestionKind, ThreadStarted, limit_words};
 
 /// The optional messages, added by later releases, that a client wants.
@@ -60,6 +61,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
                 view.allowed(item, out);
             }
         }
+        Body::Agent(told) => agent(told, out),
         Body::DiffChanged(diff) => {
             out.push(EventMsg::TurnDiff(TurnDiffEvent { unified_diff: diff.to_string() }));
         }
@@ -87,6 +89,20 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::ReviewEntered(_)
         | Body::ReviewExited(_)
         | Body::TurnEnded(_) => messages::kept(&event.body, out),
+    }
+}
+
+/// Clients are told about children and the amount of mail; everything else is for the log.
+fn agent(told: &AgentEvent, out: &mut Vec<EventMsg>) {
+    match told {
+        AgentEvent::Lifecycle(event) => out.push(EventMsg::SubagentLifecycle(event.clone())),
+        AgentEvent::Inbox(change) => out.push(EventMsg::AgentInbox(change.inbox.clone())),
+        AgentEvent::Mail(_)
+        | AgentEvent::Read(_)
+        | AgentEvent::Result(_)
+        | AgentEvent::Watchdog(_)
+        | AgentEvent::Numbers(_)
+        | AgentEvent::All(_) => {}
     }
 }
 

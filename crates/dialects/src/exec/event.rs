@@ -1,7 +1,9 @@
 //! The shapes of the events, as every release since 0.44 has written them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codex_wire::agent::{AgentState, AgentTool};
 use codex_wire::ids::ThreadId;
 use codex_wire::text::Text;
 use serde::Serialize;
@@ -135,6 +137,19 @@ pub enum ThreadItemDetails {
         error: Option<ThreadError>,
         status: CommandStatus,
     },
+    /// A call about other agents.
+    CollabToolCall {
+        tool: AgentTool,
+        /// The thread that calls.
+        sender_thread_id: ThreadId,
+        /// The threads of the other agents.
+        receiver_thread_ids: Vec<ThreadId>,
+        prompt: Option<String>,
+        /// The agents by thread.
+        agents_states: BTreeMap<ThreadId, CollabAgentState>,
+        /// Its status.
+        status: CommandStatus,
+    },
     /// A web search.
     WebSearch {
         /// The search text.
@@ -244,4 +259,12 @@ pub enum Subject {
     McpTool { server: String, tool: String, arguments: Option<Value> },
     /// A question of an MCP server. It can only be declined here.
     Elicitation { server: String, message: String },
+}
+
+/// An agent at the end of a call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CollabAgentState {
+    pub status: AgentState,
+    pub message: Option<String>,
 }

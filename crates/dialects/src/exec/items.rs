@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use codex_log::item::McpCall;
-use codex_log::{CommandItem, Item, PatchItem, Status};
+use codex_log::item::{AgentCall, CalledAgent, McpCall};
+use codex_log::{CommandItem, Item, ItemId, PatchItem, Status};
 use codex_wire::change::FileChange;
 
 use super::bounded::bounded;
 use super::event::{
-    CommandStatus, FileChangeKind, FileChangeStatus, McpResult, ThreadError, ThreadEvent, ThreadItem,
+    CollabAgentState, CommandStatus, FileChangeKind, FileChangeStatus, McpResult, ThreadError, ThreadEvent, ThreadItem,
     ThreadItemDetails, UpdatedFile,
 };
 use super::project::{Out, Projector};
@@ -31,10 +31,8 @@ impl Projector {
             }
             Item::Command(command) => self.command_completed(command, out),
             Item::Patch(patch) => self.patch_completed(patch, out),
-            Item::McpCall(call) => {
-                let id = self.begun.remove(&call.id).unwrap_or_else(|| self.name());
-                out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details: mcp_tool_call(call) } });
-            }
+            Item::McpCall(call) => self.call_completed(&call.id, mcp_tool_call(call), out),
+            Item::AgentCall(call) => self.call_completed(&call.id, agent_call(call), out),
         }
     }
 
@@ -42,14 +40,22 @@ impl Projector {
     pub(super) fn item_started(&mut self, item: &Item, out: Out<'_>) {
         match item {
             Item::Command(command) => self.command_started(command, out),
-            Item::McpCall(call) => {
-                let id = self.name();
-                self.begun.insert(call.id.clone(), id.clone());
-                out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details: mcp_tool_call(call) } });
-            }
+            Item::McpCall(call) => self.call_started(&call.id, mcp_tool_call(call), out),
+            Item::AgentCall(call) => self.call_started(&call.id, agent_call(call), out),
             Item::Patch(_) | Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
             }
         }
+    }
+
+    fn call_started(&mut self, call: &ItemId, details: ThreadItemDetails, out: Out<'_>) {
+        let id = self.name();
+        self.begun.insert(call.clone(), id.clone());
+        out.push(ThreadEvent::ItemStarted { item: ThreadItem { id, details } });
+    }
+
+    fn call_completed(&mut self, call: &ItemId, details: ThreadItemDetails, out: Out<'_>) {
+        let id = self.begun.remove(call).unwrap_or_else(|| self.name());
+        out.push(ThreadEvent::ItemCompleted { item: ThreadItem { id, details } });
     }
 
     fn completed(&mut self, details: ThreadItemDetails, out: Out<'_>) {
@@ -99,6 +105,23 @@ impl Projector {
             Status::AwaitingApproval | Status::Running | Status::Failed | Status::Declined => FileChangeStatus::Failed,
         };
         self.completed(ThreadItemDetails::FileChange { changes: updated(&patch.changes), status }, out);
+    }
+}
+
+fn agent_call(call: &AgentCall) -> ThreadItemDetails {
+    let state =
+        |agent: &CalledAgent| (agent.thread, CollabAgentState { status: agent.status, message: agent.message.clone() });
+    ThreadItemDetails::CollabToolCall {
+        tool: call.tool,
+        sender_thread_id: call.sender,
+        receiver_thread_ids: call.receivers.clone(),
+        prompt: call.prompt.clone(),
+        agents_states: call.agents.iter().map(state).collect(),
+        status: match call.status {
+            Status::AwaitingApproval | Status::Running => CommandStatus::InProgress,
+            Status::Completed => CommandStatus::Completed,
+            Status::Failed | Status::Declined => CommandStatus::Failed,
+        },
     }
 }
 

@@ -116,6 +116,7 @@ impl Projector {
             | Body::ServerChanged(_)
             | Body::ServersStarted(_)
             | Body::CallProgressed { .. }
+            | Body::Agent(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared => {}

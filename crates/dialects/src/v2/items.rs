@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_log::item::McpCall;
-use codex_log::{CommandItem, Item, PatchItem, Status};
+use codex_log::item::{AgentCall, CalledAgent, McpCall};
+use codex_log::{CommandEnd, CommandItem, Item, PatchItem, Status};
 use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::item::{
-    CallStatus, CommandAction, CommandExecution, CommandSource, FileUpdateChange, InputItem, McpToolCall,
-    McpToolCallContext, PatchChangeKind, ThreadItem,
+    CallStatus, CollabAgentState, CollabAgentToolCall, CommandAction, CommandExecution, CommandSource,
+    FileUpdateChange, InputItem, McpToolCall, McpToolCallContext, PatchChangeKind, ThreadItem,
 };
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
@@ -35,6 +35,10 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, release))),
         Item::Patch(patch) => file_change(patch),
         Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call, release))),
+        Item::AgentCall(call) if release != ProtocolRelease::V0166 => {
+            ThreadItem::CommandExecution(Box::new(command_execution(&as_command(call), release)))
+        }
+        Item::AgentCall(call) => ThreadItem::CollabAgentToolCall(Box::new(agent_call(call))),
     }
 }
 
@@ -53,9 +57,12 @@ pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
             let shown = command_execution(&command, release);
             ThreadItem::CommandExecution(Box::new(CommandExecution { aggregated_output, ..shown }))
         }
-        Item::UserMessage(_) | Item::AgentMessage(_) | Item::WebSearch(_) | Item::Patch(_) | Item::McpCall(_) => {
-            thread_item(&item, release)
-        }
+        Item::UserMessage(_)
+        | Item::AgentMessage(_)
+        | Item::WebSearch(_)
+        | Item::Patch(_)
+        | Item::McpCall(_)
+        | Item::AgentCall(_) => thread_item(&item, release),
     }
 }
 
@@ -72,8 +79,54 @@ pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
         | Item::WebSearch(_)
         | Item::Command(_)
         | Item::Patch(_)
-        | Item::McpCall(_) => None,
+        | Item::McpCall(_)
+        | Item::AgentCall(_) => None,
     }
+}
+
+/// A call about other agents. Its words are in the case of this protocol.
+fn agent_call(call: &AgentCall) -> CollabAgentToolCall {
+    let state = |agent: &CalledAgent| {
+        let (status, message) = (camel_case(agent.status.as_str()), agent.message.clone());
+        (agent.thread.to_string(), CollabAgentState { status, message })
+    };
+    CollabAgentToolCall {
+        id: call.id.as_str().to_owned(),
+        tool: camel_case(call.tool.as_str()),
+        status: call_status(call.status),
+        sender_thread_id: call.sender,
+        receiver_thread_ids: call.receivers.clone(),
+        prompt: call.prompt.clone(),
+        model: call.model.clone(),
+        reasoning_effort: call.effort.clone(),
+        agents_states: call.agents.iter().map(state).collect(),
+    }
+}
+
+/// The same for clients of older releases, which know it as a command whose text is a sentence.
+fn as_command(call: &Arc<AgentCall>) -> CommandItem {
+    let exit_code = i32::from(call.status != Status::Completed);
+    let end = CommandEnd { exit_code, ..CommandEnd::declined("") };
+    CommandItem {
+        id: call.id.clone(),
+        argv: vec![Item::AgentCall(Arc::clone(call)).title().into_owned()],
+        cwd: "/".into(),
+        parsed: Vec::new(),
+        terminal: None,
+        is_users_own: false,
+        status: call.status,
+        end: (call.status != Status::Running).then_some(end),
+    }
+}
+
+fn camel_case(word: &str) -> String {
+    let mut words = word.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |joined, word| {
+        let mut letters = word.chars();
+        let capital = letters.next().map(|letter| letter.to_ascii_uppercase());
+        joined + &capital.into_iter().chain(letters).collect::<String>()
+    })
 }
 
 /// A message of the model.

@@ -7,6 +7,7 @@ mod mcp;
 pub mod project;
 mod read_state;
 mod request;
+pub mod reviews;
 pub mod thread;
 mod torn;
 

@@ -10,7 +10,7 @@ use codex_log::review;
 use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId, limit_words};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
 use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
-use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
+use codex_protocol::v2::item::{ThreadItem, TimedItem};
 use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
     ReasoningSummaryTextDelta, ReasoningTextDelta, ServerNotification, TerminalInteraction, ThreadNamed,
@@ -28,6 +28,7 @@ use super::history::turn_error;
 use super::items::thread_item;
 use super::mcp;
 use super::read_state::read_state_changed;
+use super::reviews::{self, review_turn};
 use super::torn::complete_length;
 use crate::ProtocolRelease;
 
@@ -52,6 +53,8 @@ pub struct Projector {
     waiting: usize,
     /// Bytes of a character that a command has not printed completely.
     torn: HashMap<ItemId, Vec<u8>>,
+    /// The turn of the root in which the thread has begun, if it is a child.
+    root_turn: Option<String>,
 }
 
 /// The optional messages that a client wants.
@@ -84,7 +87,17 @@ impl Projector {
             began: HashMap::new(),
             waiting: 0,
             torn: HashMap::new(),
+            root_turn: None,
         }
+    }
+
+    /// Notes in which turn of its root a child has begun.
+    pub fn belong_to(&mut self, root_turn: Option<String>) {
+        self.root_turn = root_turn;
+    }
+
+    fn begun(&self, turn: &str) -> Turn {
+        reviews::begun(turn, self.root_turn.as_deref())
     }
 
     /// Enables notifications of the goal from here on.
@@ -118,6 +131,7 @@ impl Projector {
             | Body::ServerChanged(_)
             | Body::ServersStarted(_)
             | Body::CallProgressed { .. }
+            | Body::Agent(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -180,6 +194,7 @@ impl Projector {
             | Body::Asked(_)
             | Body::WentBack { .. }
             | Body::ServersStarted(_)
+            | Body::Agent(_)
             | Body::ItemInterrupted(_) => {}
             Body::ServerChanged(_) | Body::CallProgressed { .. } => {
                 out.extend(mcp::told(self.release, &self.thread, turn, &event.body));
@@ -322,10 +337,7 @@ impl Projector {
     fn turn_started(&self, event: &Event, turn: &str, out: Out<'_>) {
         out.push(self.active(0));
         let started_at = Some(event.at_ms / 1000);
-        let begun = match &self.review {
-            Some(hint) => review_turn(turn, hint.clone()),
-            None => Turn::begun(turn.to_owned()),
-        };
+        let begun = self.review.as_ref().map_or_else(|| self.begun(turn), |hint| review_turn(turn, hint.clone()));
         let turn = Turn { started_at, ..begun };
         out.push(ServerNotification::TurnStarted(TurnStarted { thread_id: self.thread.clone(), turn }));
     }
@@ -474,19 +486,11 @@ impl Projector {
             started_at: began_ms.map(|began_ms| began_ms / 1000),
             completed_at: Some(event.at_ms / 1000),
             duration_ms: began_ms.map(|began_ms| (event.at_ms - began_ms).max(0)),
-            ..Turn::begun(turn.to_owned())
+            ..self.begun(turn)
         };
         let (thread_id, turn_id) = self.names(turn);
         out.push(ServerNotification::TurnCompleted(TurnCompleted { thread_id, turn: ended, turn_id, status }));
     }
-}
-
-/// The turn of a review at its start, with the target as a message of the user.
-#[must_use]
-pub fn review_turn(turn: &str, hint: String) -> Turn {
-    let content = vec![InputItem::Text { text: hint, text_elements: Vec::new() }];
-    let item = ThreadItem::UserMessage { id: turn.to_owned(), client_id: None, content };
-    Turn::whole(turn.to_owned(), vec![item], TurnStatus::InProgress)
 }
 
 fn is_asked_about(item: &Item) -> bool {

@@ -10,7 +10,7 @@ use codex_protocol::v2::thread::{
     Environment, GitInfo, Thread, ThreadOpened, ThreadOrigin, ThreadPlace, ThreadStatus, UnknownMembers,
 };
 use codex_wire::ids::ThreadId;
-use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource};
+use codex_wire::rollout::{GitInfo as StoredGitInfo, SessionMeta, SessionSource, SubAgentSource, ThreadSpawn};
 use serde_json::Value;
 
 /// A loaded thread without turns, as far as is known here.
@@ -31,8 +31,11 @@ pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus
             originator: Some(originator.clone()),
             source: source_word(source.as_ref()),
             git_info: git.as_ref().map(git_info),
+            agent_nickname: spawn_of(source.as_ref()).and_then(|spawn| spawn.agent_nickname.clone()),
+            agent_role: spawn_of(source.as_ref()).and_then(|spawn| spawn.agent_role.clone()),
         },
         can_accept_direct_input: Some(true),
+        session_id: lineage.session_id.unwrap_or(*id).to_string(),
         ..bare(*id, created_at, settings.cwd.clone())
     }
 }
@@ -46,6 +49,8 @@ pub fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStat
         cli_version: summary.cli_version,
         originator: Some(summary.originator),
         source: source_word(summary.source.as_ref()),
+        agent_nickname: spawn_of(summary.source.as_ref()).and_then(|spawn| spawn.agent_nickname.clone()),
+        agent_role: spawn_of(summary.source.as_ref()).and_then(|spawn| spawn.agent_role.clone()),
         ..thread.origin
     };
     Thread {
@@ -70,6 +75,14 @@ pub fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.origin.git_info = summary.git.as_ref().map(git_info);
     thread.origin.forked_from_id = summary.forked_from.map(|id| id.to_string());
     thread.origin.parent_thread_id = summary.parent.map(|id| id.to_string());
+}
+
+/// The call that has started a child.
+fn spawn_of(source: Option<&SessionSource>) -> Option<&ThreadSpawn> {
+    match source? {
+        SessionSource::SubAgent(SubAgentSource::ThreadSpawn(spawn)) => Some(spawn),
+        _ => None,
+    }
 }
 
 fn bare(id: ThreadId, created_at: i64, cwd: PathBuf) -> Thread {
@@ -117,7 +130,12 @@ pub fn section(section: Section) -> ThreadSection {
 /// A thread without a recorded source was started by a client of the app-server.
 fn source_word(source: Option<&SessionSource>) -> Value {
     let source = source.unwrap_or(&SessionSource::VsCode);
-    serde_json::to_value(source).unwrap_or(Value::Null)
+    let value = serde_json::to_value(source).unwrap_or(Value::Null);
+    // This version of the protocol spells it so.
+    match value.get("subagent") {
+        Some(inner) => serde_json::json!({"subAgent": inner}),
+        None => value,
+    }
 }
 
 /// The response to a request that opened a thread.

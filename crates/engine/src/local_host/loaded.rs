@@ -17,7 +17,7 @@ const LAST_TURNS: Duration = Duration::from_secs(10);
 
 /// The loaded threads, by id.
 #[derive(Debug, Default)]
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
     /// Threads that are being loaded, so that no thread is loaded twice.
     prepared: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
@@ -25,7 +25,7 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// The thread with this id. One that has ended by itself has to be loaded again.
-    pub(super) fn get(&self, id: ThreadId) -> Option<Thread> {
+    pub(crate) fn get(&self, id: ThreadId) -> Option<Thread> {
         self.entry(id).filter(|thread| !thread.has_ended())
     }
 
@@ -35,12 +35,12 @@ impl Loaded {
     }
 
     /// Adds a thread.
-    pub(super) fn add(&self, thread: Thread) {
+    pub(crate) fn add(&self, thread: Thread) {
         lock(&self.threads).insert(thread.id(), thread);
     }
 
     /// Removes a thread.
-    pub(super) fn remove(&self, id: ThreadId) -> Option<Thread> {
+    pub(crate) fn remove(&self, id: ThreadId) -> Option<Thread> {
         lock(&self.threads).remove(&id)
     }
 
@@ -50,7 +50,7 @@ impl Loaded {
     }
 
     /// Waits until no other task is loading this thread. The caller holds the result while it loads the thread.
-    pub(super) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
+    pub(crate) async fn turn_to_open(&self, id: ThreadId) -> OpeningTurn {
         let mutex = Arc::clone(lock(&self.prepared).entry(id).or_default());
         let guard = mutex.lock_owned().await;
         lock(&self.prepared).retain(|_, mutex| Arc::strong_count(mutex) > 1);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use codex_log::settings::Settings;
 use codex_log::{Body, ItemId, Question, QuestionKind, TurnId};
 use codex_thread::{QuestionName, ServersRequest};
+use codex_tools::agents::{AgentOrder, ThreadAgents};
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::context::{ToolContext, ToolSetup};
 use codex_tools::grants::Grants;
@@ -37,6 +38,8 @@ pub(super) struct Calls {
     /// The settings whose folders are resolved.
     profile_key: Option<(PathBuf, SandboxPolicy)>,
     pub(super) servers: Option<Arc<dyn ThreadServers>>,
+    /// The other agents of its tree.
+    pub(super) agents: Option<Arc<dyn ThreadAgents>>,
 }
 
 impl Calls {
@@ -50,12 +53,13 @@ impl Calls {
                 reload: access.reload.clone(),
             })
         });
-        let registry = match &servers {
-            Some(servers) => Registry::new(vec![Arc::new(BuiltIn), Arc::clone(servers) as Arc<dyn ToolSource>]),
-            None => Registry::default(),
-        };
+        let agents = setup.agents.clone();
+        let mut sources: Vec<Arc<dyn ToolSource>> = vec![Arc::new(BuiltIn)];
+        sources.extend(agents.iter().map(|agents| Arc::clone(agents) as Arc<dyn ToolSource>));
+        sources.extend(servers.iter().map(|servers| Arc::clone(servers) as Arc<dyn ToolSource>));
+        let registry = Registry::new(sources);
         let lifecycle = Lifecycle::new(Arc::new(registry), Arc::new(OpenGate), Grants::by(rules));
-        Self { lifecycle, profile_key: None, servers }
+        Self { lifecycle, profile_key: None, servers, agents }
     }
 
     /// Serves a request about the MCP servers, while the thread continues.
@@ -90,6 +94,14 @@ impl Calls {
     pub(super) async fn next_server_event(servers: Option<&Arc<dyn ThreadServers>>) -> Body {
         match servers {
             Some(servers) => servers.next_event().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the next order of the tree of agents. Cancel safe.
+    pub(super) async fn next_order(agents: Option<&Arc<dyn ThreadAgents>>) -> AgentOrder {
+        match agents {
+            Some(agents) => agents.next_order().await,
             None => std::future::pending().await,
         }
     }

@@ -13,7 +13,6 @@ use codex_thread::{HistoryMode, OpenQuestions, QuestionName};
 use codex_tools::call::ToolCall;
 use codex_tools::lifecycle::{CallEvent, ToolOutput};
 use codex_wire::conversation_item::ConversationItem;
-use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::{Message, ResponseItem};
 use codex_wire::tokens::{BYTES_PER_TOKEN, RateLimitSnapshot, TokenUsage};
@@ -51,6 +50,7 @@ impl Session {
                 Effect::Emit(body) => self.emit(body),
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
+                Effect::TakeMail => self.take_mail(),
                 Effect::AskModel => self.ask_model(),
                 Effect::AskForSummary { halvings } => self.ask_for_summary(halvings),
                 Effect::Compact(summary) => self.put_summary(summary),
@@ -88,9 +88,11 @@ impl Session {
         }
     }
 
-    /// Logs an event of a server, which belongs to no turn.
-    pub(super) async fn tell_of_server(&mut self, body: Body) {
-        self.state.apply(self.journal.append(None, body));
+    /// Logs events of a server, which belong to no turn.
+    pub(super) async fn tell_outside_turns(&mut self, bodies: Vec<Body>) {
+        for body in bodies {
+            self.state.apply(self.journal.append(None, body));
+        }
         self.publish().await;
     }
 
@@ -125,7 +127,11 @@ impl Session {
         }
         self.conversations.observe(&body, &self.state);
         let turn = self.turn.as_ref().map(|turn| turn.id.clone());
-        self.state.apply(self.journal.append(turn, body));
+        let event = self.journal.append(turn, body);
+        if let Some(agents) = &self.calls.agents {
+            agents.observe(event);
+        }
+        self.state.apply(event);
     }
 
     fn emit_all(&mut self, bodies: impl IntoIterator<Item = Body>) {
@@ -141,7 +147,8 @@ impl Session {
     /// The policy of a turn with these settings.
     pub(super) fn turn_policy(&self, settings: &Settings) -> TurnPolicy {
         let registry = self.calls.lifecycle.registry();
-        self.profile.turn_policy(&self.setup, settings, self.context_window(), registry)
+        let agents = self.calls.agents.as_ref();
+        self.profile.turn_policy(&self.setup, settings, self.context_window(), registry, agents)
     }
 
     /// The settings of the running turn, or of the next one when none is running.
@@ -239,6 +246,7 @@ impl Session {
         if !self.conversations.is_review() {
             self.goals.goal.start_over();
             self.log_goal();
+            self.log_agents();
         }
         if history == HistoryMode::Full {
             // Clients show the tokens in the window, which has been emptied.
@@ -276,6 +284,7 @@ impl Session {
     pub(super) async fn close_log(&mut self) {
         let left = self.calls.lifecycle.end_thread();
         self.emit_all(left);
+        self.end_agents().await;
         self.journal.close().await;
     }
 
@@ -380,7 +389,8 @@ impl Session {
     /// Whether the thread has no subscriber and is idle: no turn is running, or one that only asks a person and either
     /// asks again when the thread is resumed or may be interrupted.
     pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
-        let is_resting = self.turn.is_none() && !self.goals.goal.is_due();
+        let has_agents = self.calls.agents.as_ref().is_some_and(|agents| agents.is_busy());
+        let is_resting = self.turn.is_none() && !self.goals.goal.is_due() && !has_agents;
         let may_stop = questions == OpenQuestions::Interrupt;
         self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
     }
@@ -460,17 +470,6 @@ impl Session {
     pub(super) fn log_goal(&mut self) {
         let changed = self.goals.changed();
         self.emit_all(changed);
-    }
-
-    /// Starts a turn for the goal.
-    pub(super) async fn pursue(&mut self) {
-        let turn = TurnId::new(ThreadId::fresh().to_string());
-        let said = self.goals.next_step();
-        let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.profile.settings));
-        self.begin(turn, machine, None);
-        self.goals.goal.begin_own();
-        self.tell_environment();
-        self.perform(effects).await;
     }
 
     /// Ends the review, if one is running, and returns the end of its turn.

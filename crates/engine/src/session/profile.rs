@@ -7,6 +7,7 @@ use codex_config::{ModelInfo, ModelTable};
 use codex_log::settings::Settings;
 use codex_model::{Backoff, Prompt, ReasoningRequest};
 use codex_thread::HistoryMode;
+use codex_tools::agents::ThreadAgents;
 use codex_tools::registry::{Offer, Registry};
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::ids::ThreadId;
@@ -64,6 +65,7 @@ impl Profile {
         settings: &Settings,
         window: Option<i64>,
         tools: &Arc<Registry>,
+        agents: Option<&Arc<dyn ThreadAgents>>,
     ) -> TurnPolicy {
         let config = &setup.config;
         let set = config.model.auto_compact_token_limit.and_then(|limit| i64::try_from(limit).ok());
@@ -76,6 +78,7 @@ impl Profile {
             calls_at_once: if self.calls_in_parallel(setup, settings) { CALLS_AT_ONCE } else { 1 },
             waits_for_limits: config.model.waits_for_limits,
             tools: Arc::clone(tools),
+            agents: agents.cloned(),
         }
     }
 

@@ -11,24 +11,26 @@ mod calls;
 mod failing;
 #[cfg(test)]
 mod tests;
+mod user_message;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::{Body, Delta, Failure, Item, ItemId, Outcome, Record, TurnId};
+use codex_log::{Body, Delta, Failure, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
+use codex_tools::agents::ThreadAgents;
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
 use codex_wire::conversation_item::ItemOrigin;
-use codex_wire::input::UserInput;
-use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
+use codex_wire::response::{FunctionCallOutputPayload, ResponseItem};
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsage};
 
 use self::answer::AnswerItems;
 use self::calls::{Calls, mended};
 use self::failing::no_summary;
+pub(crate) use self::user_message::UserMessage;
 
 /// The number of times that the oldest half of a conversation may be dropped, so that the rest fits into a request for
 /// a summary.
@@ -60,6 +62,8 @@ pub(crate) enum Effect {
     Count { usage: Option<TokenUsage>, rate_limits: Option<RateLimitSnapshot> },
     /// Log the settings of the request. It precedes the first [`Effect::AskModel`] of an answer.
     NoteSettings,
+    /// Put the mail of other agents into the conversation.
+    TakeMail,
     /// Ask the model with the current conversation.
     AskModel,
     /// Ask the model for a summary of the conversation, without this many of its oldest halves.
@@ -93,21 +97,6 @@ pub(crate) struct Limit {
     pub(crate) goes_on: bool,
 }
 
-/// A message of the user, with its images already read.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct UserMessage {
-    /// The id of the item.
-    pub(crate) id: ItemId,
-    /// The client's id for it.
-    pub(crate) key: Option<Arc<str>>,
-    /// As it was sent, for clients.
-    pub(crate) content: Vec<UserInput>,
-    /// As the model receives it.
-    pub(crate) message: Message,
-    /// Whether clients see it.
-    pub(crate) is_echoed: bool,
-}
-
 /// The limits and retries of a turn.
 #[derive(Debug)]
 pub(crate) struct TurnPolicy {
@@ -125,6 +114,8 @@ pub(crate) struct TurnPolicy {
     pub(crate) waits_for_limits: bool,
     /// The available tools.
     pub(crate) tools: Arc<Registry>,
+    /// The other agents, whose mail the turn reads.
+    pub(crate) agents: Option<Arc<dyn ThreadAgents>>,
 }
 
 /// The purpose of a request to the model.
@@ -192,6 +183,14 @@ impl Turn {
     pub(crate) fn start(id: &TurnId, said: UserMessage, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
         let mut turn = Self::new(id, window, policy);
         turn.joined.push_back(said);
+        let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
+        turn.ask(&mut effects);
+        (turn, effects)
+    }
+
+    /// Starts a turn with the mail of other agents, and returns what to do first.
+    pub(crate) fn with_mail(id: &TurnId, window: Window, policy: TurnPolicy) -> (Self, Vec<Effect>) {
+        let mut turn = Self::new(id, window, policy);
         let mut effects = vec![Effect::Emit(Body::TurnStarted { context_window: window.size })];
         turn.ask(&mut effects);
         (turn, effects)
@@ -313,6 +312,9 @@ impl Turn {
             return self.ask_for_summary(true, effects);
         }
         self.take_in_what_was_said(effects);
+        if self.policy.agents.is_some() {
+            effects.push(Effect::TakeMail);
+        }
         self.phase = Phase::Answering;
         self.last_message = None;
         effects.push(Effect::NoteSettings);
@@ -363,12 +365,7 @@ impl Turn {
 
     fn take_in_what_was_said(&mut self, effects: &mut Vec<Effect>) {
         for said in self.joined.drain(..) {
-            let item = Item::UserMessage(codex_log::UserMessage { id: said.id, key: said.key, content: said.content });
-            record(ResponseItem::Message(said.message), effects);
-            if said.is_echoed {
-                effects.push(Effect::Emit(Body::ItemStarted(item.clone())));
-                effects.push(Effect::Emit(Body::ItemCompleted(item)));
-            }
+            effects.extend(said.bodies().into_iter().map(Effect::Emit));
         }
     }
 
@@ -434,7 +431,7 @@ impl Turn {
         if !self.calls.is_empty() {
             self.phase = Phase::Calling;
             effects.extend(self.calls.start().into_iter().map(Effect::Run));
-        } else if (came_from_call && self.purpose != Purpose::Nothing) || !self.joined.is_empty() {
+        } else if (came_from_call && self.purpose != Purpose::Nothing) || !self.joined.is_empty() || self.has_mail() {
             self.purpose = Purpose::Answer;
             self.ask(effects);
         } else {
@@ -457,6 +454,12 @@ impl Turn {
     /// Gives every call without an output one that says so.
     fn drop_calls(&mut self, effects: &mut Vec<Effect>) {
         self.calls.drop_all().into_iter().for_each(|output| record(output, effects));
+    }
+
+    /// Whether mail has come that keeps the turn running.
+    fn has_mail(&self) -> bool {
+        let goes_on = |agents: &Arc<dyn ThreadAgents>| agents.goes_on();
+        self.purpose == Purpose::Answer && self.policy.agents.as_ref().is_some_and(goes_on)
     }
 
     fn complete(&mut self, last_message: Option<Text>, effects: &mut Vec<Effect>) {

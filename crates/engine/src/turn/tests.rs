@@ -10,6 +10,10 @@ use codex_wire::response::{
 };
 use expect_test::{Expect, expect};
 
+use codex_log::Item;
+use codex_wire::input::UserInput;
+use codex_wire::response::Message;
+
 use super::*;
 
 /// The limit of running calls in these tests.
@@ -34,6 +38,7 @@ fn policy(compact_at: Option<i64>) -> TurnPolicy {
         calls_at_once: MOST_AT_ONCE,
         waits_for_limits: true,
         tools: Arc::default(),
+        agents: None,
     }
 }
 
@@ -123,7 +128,9 @@ fn show_item(item: &Item) -> String {
         Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
         Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
         Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) => format!("call {}", item.id().as_str()),
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) => {
+            format!("call {}", item.id().as_str())
+        }
     }
 }
 
@@ -147,6 +154,7 @@ fn show(effect: &Effect) -> String {
         Effect::Emit(other) => format!("{other:?}"),
         Effect::Count { .. } => "count".to_owned(),
         Effect::NoteSettings => "settings".to_owned(),
+        Effect::TakeMail => "MAIL".to_owned(),
         Effect::AskModel => "ASK".to_owned(),
         Effect::AskAgain => "ASK AGAIN".to_owned(),
         Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),

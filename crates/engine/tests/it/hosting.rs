@@ -33,6 +33,7 @@ fn host(script: &str) -> (TempDir, LocalHost) {
     let store = Arc::new(FileStore::of(home.path()));
     let env = Env::from_iter([("TERM", "dumb")]);
     let host = LocalHost::new(HostOptions {
+        agents: None,
         servers: None,
         config: Arc::new(ConfigSource::new(home, env, Overrides::default())),
         cwd: root.join("work"),

@@ -80,6 +80,8 @@ impl World {
             initial_history: InitialHistory::New,
             recent_bytes: 0,
             servers: None,
+            agents: None,
+            child: None,
         };
         (setup, prompts)
     }

@@ -228,6 +228,12 @@ impl Decoder {
                 let (question, answer) = (QuestionId::first(payload.call()), Answer::Declined);
                 self.push(moment, Body::Answered { question, answer, item: None }, out);
             }
+            "subagent_lifecycle" | "agent_inbox" | "agent_mail" | "agent_mail_read" | "agent_result"
+            | "agent_watchdog" | "agent_numbers" | "agent_tree" => {
+                if let Some(told) = line.payload_as() {
+                    self.push(moment, Body::Agent(Arc::new(told)), out);
+                }
+            }
             "warning" => self.push(moment, Body::Warning { message: payload.words() }, out),
             "entered_review_mode" | "exited_review_mode" | "context_compacted" => {
                 self.reviewed_or_compacted(moment, &kind, line, out);

@@ -39,8 +39,10 @@ impl Wanted {
     pub const SAID: Self = Self(1 << 12);
     /// Questions to people, and their answers.
     pub const QUESTIONS: Self = Self(1 << 13);
+    /// The agents of the thread.
+    pub const AGENTS: Self = Self(1 << 14);
     /// All events of lines.
-    pub const ALL: Self = Self((1 << 14) - 1);
+    pub const ALL: Self = Self((1 << 15) - 1);
     /// All events that determine the state of a thread, except its start.
     pub const STATE: Self = Self(
         Self::TURNS.0
@@ -51,7 +53,8 @@ impl Wanted {
             | Self::SETTINGS.0
             | Self::RECORDS.0
             | Self::COMPACTIONS.0
-            | Self::QUESTIONS.0,
+            | Self::QUESTIONS.0
+            | Self::AGENTS.0,
     );
 
     /// Whether any of these is wanted.
@@ -94,6 +97,8 @@ impl Wanted {
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
             "approval_asked" | "approval_answered" => Self::QUESTIONS,
+            "subagent_lifecycle" | "agent_inbox" | "agent_mail" | "agent_mail_read" | "agent_result"
+            | "agent_watchdog" | "agent_numbers" | "agent_tree" => Self::AGENTS,
             _ => return None,
         })
     }

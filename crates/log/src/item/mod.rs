@@ -3,6 +3,7 @@
 //! The file of a kind has its fields, title and size, and its stored form in both directions. Generic readers use the
 //! methods for all kinds; only the dialects match on the kinds, each in one file.
 
+mod agent_call;
 mod agent_message;
 mod command;
 mod mcp_call;
@@ -22,6 +23,7 @@ use crate::draft::Run;
 use crate::review;
 use crate::shared_id::shared_id;
 
+pub use agent_call::{AgentCall, CalledAgent};
 pub use agent_message::AgentMessage;
 pub use command::{CommandEnd, CommandItem, CommandStatus};
 pub use mcp_call::{McpCall, McpCallEnd};
@@ -52,6 +54,8 @@ pub enum Item {
     Patch(Arc<PatchItem>),
     /// A call of an MCP tool.
     McpCall(Arc<McpCall>),
+    /// A call about other agents.
+    AgentCall(Arc<AgentCall>),
 }
 
 /// The status of a call.
@@ -102,6 +106,7 @@ impl Item {
             Self::Command(command) => &command.id,
             Self::Patch(patch) => &patch.id,
             Self::McpCall(call) => &call.id,
+            Self::AgentCall(call) => &call.id,
         }
     }
 
@@ -113,6 +118,7 @@ impl Item {
             Self::Command(command) => Some(command.status),
             Self::Patch(patch) => Some(patch.status),
             Self::McpCall(call) => Some(call.status),
+            Self::AgentCall(call) => Some(call.status),
         }
     }
 
@@ -127,6 +133,7 @@ impl Item {
             Self::Command(command) => command.title(),
             Self::Patch(patch) => patch.title().into(),
             Self::McpCall(call) => call.title().into(),
+            Self::AgentCall(call) => call.title().into(),
         }
     }
 
@@ -141,6 +148,7 @@ impl Item {
             Self::Command(command) => command.weight(),
             Self::Patch(patch) => patch.weight(),
             Self::McpCall(call) => call.weight(),
+            Self::AgentCall(call) => call.weight(),
         }
     }
 
@@ -154,6 +162,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(command.begun())),
             Self::Patch(patch) => Self::Patch(Arc::new(patch.begun())),
             Self::McpCall(call) => Self::McpCall(Arc::new(call.begun())),
+            Self::AgentCall(call) => Self::AgentCall(Arc::new(call.begun())),
         }
     }
 
@@ -164,7 +173,7 @@ impl Item {
             Self::AgentMessage(answer) => Self::AgentMessage(answer.broken_off(runs)),
             Self::Reasoning(thought) => Self::Reasoning(thought.broken_off(runs)),
             Self::Command(command) => Self::Command(Arc::new(command.broken_off(runs))),
-            Self::UserMessage(_) | Self::WebSearch(_) | Self::Patch(_) | Self::McpCall(_) => {
+            Self::UserMessage(_) | Self::WebSearch(_) | Self::Patch(_) | Self::McpCall(_) | Self::AgentCall(_) => {
                 self.with_status(Status::Failed)
             }
         }
@@ -181,6 +190,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(CommandItem { id, ..Arc::unwrap_or_clone(command) })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { id, ..Arc::unwrap_or_clone(call) })),
+            Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { id, ..Arc::unwrap_or_clone(call) })),
         }
     }
 
@@ -194,7 +204,8 @@ impl Item {
             | Self::WebSearch(_)
             | Self::Command(_)
             | Self::Patch(_)
-            | Self::McpCall(_) => vec![self],
+            | Self::McpCall(_)
+            | Self::AgentCall(_) => vec![self],
         }
     }
 
@@ -213,6 +224,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(CommandItem { status, ..(**command).clone() })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { status, ..(**patch).clone() })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { status, ..(**call).clone() })),
+            Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { status, ..(**call).clone() })),
             Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => self.clone(),
         }
     }
@@ -249,7 +261,7 @@ impl Item {
     pub fn is_call(&self) -> bool {
         match self {
             Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) => false,
-            Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) | Self::McpCall(_) => true,
+            Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) | Self::McpCall(_) | Self::AgentCall(_) => true,
         }
     }
 
@@ -275,7 +287,7 @@ impl Item {
             Self::UserMessage(said) => out.push(said.message()),
             Self::AgentMessage(answer) => out.push(answer.message()),
             Self::Reasoning(thought) => thought.messages(wants_thoughts, out),
-            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) | Self::McpCall(_) => {}
+            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) | Self::McpCall(_) | Self::AgentCall(_) => {}
         }
     }
 
@@ -289,6 +301,7 @@ impl Item {
             Self::Command(command) => KeptItem::CommandExecution(command.stored_form()),
             Self::Patch(patch) => KeptItem::FileChange(patch.stored_form()),
             Self::McpCall(call) => KeptItem::McpToolCall(call.stored_form()),
+            Self::AgentCall(call) => KeptItem::CollabAgentToolCall(call.stored_form()),
         }
     }
 
@@ -310,6 +323,7 @@ pub(crate) enum KeptItem<'a> {
     FileChange(patch::StoredForm<'a>),
     McpToolCall(mcp_call::StoredForm<'a>),
     WebSearch(web_search::StoredForm<'a>),
+    CollabAgentToolCall(agent_call::StoredForm<'a>),
 }
 
 /// A complete item, as it is decoded. The newest releases also store messages in this form.
@@ -322,6 +336,7 @@ pub enum StoredItem {
     CommandExecution(command::Stored),
     FileChange(patch::Stored),
     McpToolCall(mcp_call::Stored),
+    CollabAgentToolCall(agent_call::Stored),
     WebSearch(web_search::Stored),
     #[serde(other)]
     Other,
@@ -346,6 +361,7 @@ impl StoredItem {
             "CommandExecution" => Self::CommandExecution(parse(json)?),
             "FileChange" => Self::FileChange(parse(json)?),
             "McpToolCall" => Self::McpToolCall(parse(json)?),
+            "CollabAgentToolCall" => Self::CollabAgentToolCall(parse(json)?),
             "WebSearch" => Self::WebSearch(parse(json)?),
             _ => Self::Other,
         };
@@ -362,6 +378,7 @@ impl StoredItem {
             Self::CommandExecution(stored) => Item::Command(Arc::new(stored.into())),
             Self::FileChange(stored) => Item::Patch(Arc::new(stored.into())),
             Self::McpToolCall(stored) => Item::McpCall(Arc::new(stored.into())),
+            Self::CollabAgentToolCall(stored) => Item::AgentCall(Arc::new(stored.into())),
             Self::WebSearch(stored) => Item::WebSearch(stored.into()),
             Self::Other => return None,
         })

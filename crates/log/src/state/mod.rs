@@ -21,6 +21,7 @@ use codex_wire::rollout::SessionMeta;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use self::item_role::ItemRole;
+use crate::agents::AgentsState;
 use crate::keys::IdempotencyKeys;
 use crate::plans::Plans;
 use crate::settings::Settings;
@@ -94,6 +95,8 @@ pub struct ThreadState {
     pub limit_wait: Option<LimitWait>,
     /// The unanswered questions, oldest first.
     pub questions: Vec<Arc<Question>>,
+    /// The agents of the thread.
+    pub agents: AgentsState,
     /// The conversation with the model.
     pub conversation: Conversation,
     interrupted: Interrupted,
@@ -113,6 +116,7 @@ impl ThreadState {
             turn: None,
             limit_wait: None,
             questions: Vec::new(),
+            agents: AgentsState::default(),
             conversation: Conversation::default(),
             interrupted,
         }
@@ -164,6 +168,7 @@ impl ThreadState {
             Body::GoalChanged(goal) => self.goal = Some(Arc::clone(goal)),
             Body::GoalCleared => self.goal = None,
             Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits.as_deref()),
+            Body::Agent(told) => self.agents.apply(told),
             Body::TurnEnded(outcome) => self.turn_ended(outcome),
             Body::ItemStarted(_)
             | Body::ItemDelta { .. }

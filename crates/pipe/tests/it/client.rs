@@ -86,6 +86,8 @@ impl Client {
         let env = Env::from_iter::<[(&str, &str); 0]>([]);
         let overrides = Overrides { values: vec!["model_provider=scripted".to_owned()], ..Overrides::default() };
         let setup = Setup {
+            agents: None,
+            child: None,
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
             home: home.clone(),
             store: Arc::new(FileStore::of(home.path())),

@@ -80,6 +80,7 @@ fn threads(folder: &TempDir) -> Arc<dyn ThreadHost> {
     let store = Arc::new(FileStore::of(home.path()));
     let config = Arc::new(ConfigSource::new(home, Env::from_iter([("TERM", "dumb")]), Overrides::default()));
     Arc::new(LocalHost::new(HostOptions {
+        agents: None,
         servers: None,
         config,
         store,

@@ -3,10 +3,13 @@
 //! Members that only the newest releases have are always written, as `null` if unknown; older clients ignore unknown
 //! members.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use codex_wire::command::ParsedCommand;
+use codex_wire::ids::ThreadId;
 use codex_wire::input::{ByteRange, TextElement as StoredTextElement, UserInput};
+use codex_wire::reasoning::ReasoningEffort;
 use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,6 +89,8 @@ pub enum ThreadItem {
     },
     /// A call of a tool of an MCP server.
     McpToolCall(Box<McpToolCall>),
+    /// A call about other agents.
+    CollabAgentToolCall(Box<CollabAgentToolCall>),
     /// A search of the web.
     WebSearch {
         /// Its name.
@@ -131,6 +136,7 @@ impl ThreadItem {
         match self {
             Self::CommandExecution(command) => &command.id,
             Self::McpToolCall(call) => &call.id,
+            Self::CollabAgentToolCall(call) => &call.id,
             Self::UserMessage { id, .. }
             | Self::AgentMessage { id, .. }
             | Self::Reasoning { id, .. }
@@ -347,6 +353,43 @@ pub struct McpToolCallContext {
     pub plugin_id: Option<String>,
     #[serde(default)]
     pub read_only_hint: Option<bool>,
+}
+
+/// A call about other agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CollabAgentToolCall {
+    /// Its name: the id of the model's call.
+    pub id: String,
+    /// `spawnAgent`, `wait`, `sendInput`, `closeAgent`, `resumeAgent` and others.
+    pub tool: String,
+    /// Its status.
+    pub status: CallStatus,
+    /// The thread that calls.
+    pub sender_thread_id: ThreadId,
+    /// The threads of the other agents.
+    pub receiver_thread_ids: Vec<ThreadId>,
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// The model of a new agent.
+    #[serde(default)]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub reasoning_effort: Option<ReasoningEffort>,
+    /// The agents by thread.
+    #[serde(default)]
+    pub agents_states: BTreeMap<String, CollabAgentState>,
+}
+
+/// An agent at the end of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CollabAgentState {
+    /// `pendingInit`, `running`, `interrupted`, `completed`, `errored`, `shutdown` or `notFound`.
+    pub status: String,
+    #[serde(default)]
+    pub message: Option<String>,
 }
 
 /// One part of user input, in the form for clients.

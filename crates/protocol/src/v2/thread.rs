@@ -82,6 +82,10 @@ pub struct ThreadOrigin {
     pub source: Value,
     /// The repository it began in.
     pub git_info: Option<GitInfo>,
+    /// The name of its agent, if another agent has started it.
+    pub agent_nickname: Option<String>,
+    /// The role of its agent.
+    pub agent_role: Option<String>,
 }
 
 /// The user's name and section for a thread.
@@ -105,8 +109,6 @@ pub struct UnknownMembers {
     pub extra: Nothing,
     pub project_id: Nothing,
     pub thread_source: Nothing,
-    pub agent_nickname: Nothing,
-    pub agent_role: Nothing,
     pub daybreak_enabled: Nothing,
 }
 

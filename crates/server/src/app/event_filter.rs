@@ -11,7 +11,7 @@ use super::connection::Client;
 use codex_dialects::ProtocolRelease;
 
 /// The subscriptions of a client to one thread.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Subscriptions {
     /// Whether it subscribed with a v2 method.
     pub(crate) is_v2: bool,

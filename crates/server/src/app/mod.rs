@@ -8,6 +8,7 @@
 //! ```
 
 mod backlog;
+mod children;
 mod config_warnings;
 mod connection;
 mod disk;

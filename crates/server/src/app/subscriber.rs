@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use codex_dialects::eq::{self, Vocabulary};
+use codex_log::agents::AgentEvent;
 use codex_log::{Body, Event, Question, QuestionId, Seq, TurnId};
 use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
@@ -13,6 +14,7 @@ use codex_thread::{Feed, Published, Thread};
 use codex_wire::event::EventMsg;
 
 use super::backlog::Backlog;
+use super::children::{self, Follow};
 use super::connection::{Connection, Unanswered};
 use super::encoded;
 use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
@@ -50,6 +52,8 @@ pub(crate) struct ThreadSubscriber {
     pub(crate) interrupts: Vec<Unanswered>,
     /// The progress of a client that subscribed by event numbers.
     pub(crate) numbering: Option<EventNumbers>,
+    /// The turn of the root in which the thread has begun, if it is a child.
+    root_turn: Option<String>,
     /// Set once the client has unsubscribed; says whether the thread ends too.
     leaving: Option<AfterUnsubscribe>,
     /// Messages that wait for room.
@@ -92,6 +96,7 @@ impl ThreadSubscriber {
             questions: Questions::new(),
             interrupts: Vec::new(),
             numbering: None,
+            root_turn: None,
             leaving: None,
             outgoing: Outgoing::default(),
             weight: 0,
@@ -110,6 +115,20 @@ impl ThreadSubscriber {
                 self.unasked.push((turn.to_owned(), Arc::clone(question)));
             }
         }
+    }
+
+    /// Lets the client hear a child that has begun to work.
+    fn follow(&self, told: &AgentEvent, turn: Option<&TurnId>) {
+        let Some(child) = children::begun(told) else { return };
+        let root_turn = self.root_turn.clone().or_else(|| turn.map(|turn| turn.as_str().to_owned()));
+        let follow = Follow { child, subscriptions: self.subscriptions.clone(), wishes: self.wishes, root_turn };
+        children::follow(&self.connection, follow);
+    }
+
+    /// Notes that the thread is a child, and in which turn of its root it has begun.
+    pub(crate) fn belong_to(&mut self, root_turn: Option<String>) {
+        self.projector.belong_to(root_turn.clone());
+        self.root_turn = root_turn;
     }
 
     /// Sends goal notifications to the client from here on: a client that requests a goal knows goals.
@@ -275,6 +294,7 @@ impl ThreadSubscriber {
         match &event.body {
             Body::TurnEnded(outcome) => self.answer_interrupts(outcome),
             Body::Answered { question, .. } => self.resolve(question, event.at_ms),
+            Body::Agent(told) => self.follow(told, event.turn.as_ref()),
             _ => {}
         }
         self.take_notifications(event, encodings);

@@ -29,7 +29,7 @@ use super::lane::Lane;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::ProtocolRelease;
-use codex_dialects::v2::project::review_turn;
+use codex_dialects::v2::reviews::review_turn;
 
 serve! {
     subscribed {

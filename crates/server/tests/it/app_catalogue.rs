@@ -37,7 +37,10 @@ async fn a_switch_counts_until_the_server_ends_and_leaves_the_file_alone() {
     assert_eq!((&list["data"][0]["enabled"], &list["data"][0]["defaultEnabled"]), (&json!(true), &json!(false)));
     let wish = json!({"enablement": {"nonsense": true}});
     let (_, message) = client.refused("experimentalFeature/enablement/set", wish).await;
-    assert_eq!(message, "unknown feature `nonsense`; known features: web_search_request, goals");
+    assert_eq!(
+        message,
+        "unknown feature `nonsense`; known features: web_search_request, goals, subagent_tools, multi_agent"
+    );
     assert_eq!(std::fs::read_to_string(client.home("config.toml")).expect("it is there"), file);
     client.end().await;
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_agents::LocalTrees;
 use codex_config::{ConfigSource, Env, Home, Overrides};
 use codex_dialects::ProtocolRelease;
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
@@ -106,6 +107,7 @@ impl AppClient {
         let logins = Arc::new(accounts.clone());
         let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(Env::process()));
         let threads = LocalHost::new(HostOptions {
+            agents: Some(Arc::new(LocalTrees)),
             servers: Some(Arc::clone(&servers)),
             config: Arc::clone(&config),
             store: store.clone(),

@@ -19,6 +19,7 @@ pub(crate) fn check(message: &Value, asked: Option<&str>, release: ProtocolRelea
     }
     if release == ProtocolRelease::V077
         && !is_wrong_in_077(message)
+        && !is_about_agents(message)
         && let Some(complaint) = OF_077.complaint(message, asked)
     {
         panic!("a client of 0.77 cannot read this: {message}\n{complaint}");
@@ -33,6 +34,13 @@ fn is_wrong_in_077(message: &Value) -> bool {
     }
     let item = ["/params/item/type", "/params/msg/item/type"].iter().find_map(|place| message.pointer(place)?.as_str());
     item.is_some_and(|item| item == "reasoning" || item.ends_with("_call_output"))
+}
+
+/// Whether it is one of the events about child agents, which only a client that turns them on receives. No release of
+/// that time had them.
+fn is_about_agents(message: &Value) -> bool {
+    let kind = message.pointer("/params/msg/type").and_then(Value::as_str);
+    kind.is_some_and(|kind| kind == "subagent_lifecycle" || kind == "agent_inbox")
 }
 
 /// The definitions of the server's messages, by method.

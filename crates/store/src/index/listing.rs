@@ -50,6 +50,13 @@ pub(crate) fn find(database: &mut Database, thread: ThreadId) -> Result<Option<T
     Ok(select(database, condition, [thread.to_string()])?.pop().map(|listed| listed.summary))
 }
 
+/// The threads that a thread has started.
+pub(crate) fn children(database: &Database, parent: ThreadId) -> Result<Vec<ThreadId>, IndexError> {
+    let condition = "json_extract(threads.summary, '$.parent') = ?1 ORDER BY threads.file_time";
+    let listed = select(database, condition, [parent.to_string()])?;
+    Ok(listed.into_iter().map(|listed| listed.summary.id).collect())
+}
+
 /// The threads of a query, and one more.
 fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Result<Vec<Listed>, IndexError> {
     let mut condition = Condition::of(query);

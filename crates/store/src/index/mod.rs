@@ -105,6 +105,24 @@ impl ThreadIndex {
         })
     }
 
+    /// The threads that a thread has started, with those that they have started, oldest first.
+    pub fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, IndexError> {
+        self.with(|database| {
+            refresh::folders(database)?;
+            let mut found = Vec::new();
+            let mut open = vec![thread];
+            while let Some(parent) = open.pop() {
+                let children = listing::children(database, parent)?;
+                // Files may name each other in a circle.
+                let new: Vec<ThreadId> =
+                    children.into_iter().filter(|id| *id != thread && !found.contains(id)).collect();
+                found.extend(&new);
+                open.extend(new);
+            }
+            Ok(found)
+        })
+    }
+
     /// Finds a thread by its id, preferring an active one over an archived one.
     pub fn find(&self, thread: ThreadId) -> Result<Option<ThreadSummary>, IndexError> {
         let mut found = self.with(|database| {

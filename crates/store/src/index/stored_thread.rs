@@ -48,6 +48,14 @@ pub enum StoredThreadError {
 impl ThreadIndex {
     /// Archives a thread. An archived one is left alone.
     pub fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
+        self.file_of(thread)?;
+        for child in self.descendants(thread)? {
+            self.archive_one(child)?;
+        }
+        self.archive_one(thread)
+    }
+
+    fn archive_one(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
         let file = self.file_of(thread)?;
         if file.archived {
             return self.summary_of(thread);
@@ -58,6 +66,14 @@ impl ThreadIndex {
 
     /// Restores an archived thread. An active one is left alone.
     pub fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
+        let back = self.unarchive_one(thread)?;
+        for child in self.descendants(thread)? {
+            self.unarchive_one(child)?;
+        }
+        Ok(back)
+    }
+
+    fn unarchive_one(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
         let file = self.file_of(thread)?;
         if !file.archived {
             return self.summary_of(thread);
@@ -71,6 +87,14 @@ impl ThreadIndex {
 
     /// Deletes a thread, archived or not, with all its metadata.
     pub fn delete(&self, thread: ThreadId) -> Result<(), StoredThreadError> {
+        self.file_of(thread)?;
+        for child in self.descendants(thread)? {
+            self.delete_one(child)?;
+        }
+        self.delete_one(thread)
+    }
+
+    fn delete_one(&self, thread: ThreadId) -> Result<(), StoredThreadError> {
         let mut file = self.file_of(thread)?;
         loop {
             let failed = |source| StoredThreadError::Delete { path: file.path.clone(), source };

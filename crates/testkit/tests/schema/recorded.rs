@@ -16,12 +16,9 @@ use crate::shapes::Checker;
 /// Recorded messages that do not match our schemas, and why.
 const DIFFERENT: &[(&str, &str)] = &[
     ("0.166 exec item.started", "a patch is not told before it is applied"),
-    ("0.166 notification item/completed", "items about child agents are not sent"),
-    ("0.166 notification item/started", "items about child agents are not sent"),
     ("0.166 request turn/start", "a mistake on purpose: nothing was said"),
     ("0.166 response review/start", "a turn always has a root, which is itself"),
     ("0.166 response thread/fork", "there are no profiles of permissions in force"),
-    ("0.166 response thread/list", "threads of child agents have no names for people"),
     ("0.42 event entered_review_mode", "an older form, which is read too"),
     ("0.42 exec item.completed", "an older form, which nobody reads any more"),
     ("0.42 exec item.started", "an older form, which nobody reads any more"),

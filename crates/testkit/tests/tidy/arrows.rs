@@ -19,7 +19,7 @@ const LEVELS: &[&[&str]] = &[
     &["guard", "lines", "log", "protocol", "transport"],
     &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
     &["login", "pipe", "tools", "tui"],
-    &["engine", "mcp", "server"],
+    &["agents", "engine", "mcp", "server"],
     &[ROOT],
 ];
 
@@ -48,6 +48,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("workspace", &["tokio", "protocol"]),
     ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
     ("tools", &["engine", "model", "store", "protocol", "dialects"]),
+    ("agents", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
     ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),
     ("transport", &["protocol", "engine"]),
 ];

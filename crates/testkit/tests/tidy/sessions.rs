@@ -1,9 +1,14 @@
-//! A session consists of parts: they meet in two files, and there are few of them.
+//! A session consists of parts: they meet in four files, and there are few of them.
 
 use crate::{Source, no_complaints, sources};
 
 /// The files where the parts of a session meet.
-const MEETING: &[&str] = &["crates/engine/src/session/mod.rs", "crates/engine/src/session/perform.rs"];
+const MEETING: &[&str] = &[
+    "crates/engine/src/session/mod.rs",
+    "crates/engine/src/session/perform.rs",
+    "crates/engine/src/session/requests.rs",
+    "crates/engine/src/session/tree.rs",
+];
 
 const MOST_FIELDS: usize = 12;
 

@@ -7,7 +7,7 @@ use crate::{Source, no_complaints, sources};
 const MOST_FILES: usize = 5;
 
 /// Crates that create items, which does not require knowing all kinds. The model's items are its own.
-const MAKERS: &[&str] = &["crates/engine/", "crates/mcp/", "crates/tools/", "crates/model/"];
+const MAKERS: &[&str] = &["crates/agents/", "crates/engine/", "crates/mcp/", "crates/tools/", "crates/model/"];
 
 /// The types of lines.
 const LINES: &[&str] = &["event_msg", "response_item", "turn_context", "session_meta", "compacted"];

@@ -57,6 +57,7 @@ impl World {
         let config = Arc::new(ConfigSource::new(home, env, Overrides::default()));
         let (cwd, originator) = (root.join("work"), "codex_cli_rs".to_owned());
         let threads = LocalHost::new(HostOptions {
+            agents: None,
             servers: None,
             config: Arc::clone(&config),
             store: store.clone(),

@@ -27,6 +27,7 @@ impl<W: Write> Chat<W> {
             }
             Slash::Diff => self.diff().await?,
             Slash::Status => self.status(),
+            Slash::Agents => self.list_agents(),
             Slash::Model(None) => self.models().await?,
             Slash::Model(Some(name)) => {
                 if self.configure(json!({"model": name})).await?
@@ -50,6 +51,16 @@ impl<W: Write> Chat<W> {
             Slash::Resume(Some(word)) => self.resume(&word).await?,
         }
         Ok(Flow::Stay)
+    }
+
+    fn list_agents(&mut self) {
+        let lines = self.agents.lines();
+        if lines.is_empty() {
+            self.view.remark(Style::Dim, "No agents have been started in this chat");
+        }
+        for line in lines {
+            self.view.note(Style::Dim, "agent", &line);
+        }
     }
 
     fn help(&mut self) {

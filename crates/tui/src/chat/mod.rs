@@ -8,6 +8,7 @@
 //!
 //! The program around it starts the server, and implements [`ChatContext`] and [`SavedPrompts`].
 
+mod agents;
 mod answering;
 mod commands;
 mod connection;

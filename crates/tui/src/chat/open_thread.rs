@@ -71,6 +71,7 @@ impl<W: Write> Chat<W> {
         let is_joined = elsewhere.is_some();
         self.connection.turn_to(elsewhere);
         self.view.begin_thread();
+        self.agents.clear();
         self.running = None;
         self.introduce(&answer);
         if self.thread.as_ref().is_some_and(|thread| thread.has_turns) {

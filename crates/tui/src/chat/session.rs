@@ -13,6 +13,7 @@ use codex_wire::ids::ThreadId;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::agents::Agents;
 use super::connection::Connection;
 use super::context::ChatContext;
 use super::error::{ChatError, Refused};
@@ -51,6 +52,7 @@ pub struct Chat<W> {
     pub(crate) pictures: Vec<PathBuf>,
     pub(crate) running: Option<Running>,
     pub(crate) asking: QuestionQueue,
+    pub(crate) agents: Agents,
     pub(crate) choosing: Option<ThreadPicker>,
     /// Policies that await confirmation.
     pub(crate) unconfirmed: Option<Vec<String>>,
@@ -161,6 +163,7 @@ impl<W: Write> Chat<W> {
             pictures,
             running: None,
             asking: QuestionQueue::default(),
+            agents: Agents::default(),
             choosing: None,
             unconfirmed: None,
             is_warned: false,
@@ -293,12 +296,20 @@ impl<W: Write> Chat<W> {
     fn event(&mut self, event: Event) {
         if let Event::Asked { thread, id, method, params } = event {
             match Question::read(id, &method, &params, |item| self.view.is_whole(item)) {
+                Ok(question) if self.agents.knows(&thread) => {
+                    self.agents.asked(&question.id);
+                    self.ask(question);
+                }
                 Ok(question) if self.is_about_this(&thread) => self.ask(question),
                 Ok(Question { id, .. }) | Err(id) => self.connection.refuse(&id),
             }
             return;
         }
+        self.agents.event(&event);
         if !self.is_about_this(about(&event)) {
+            if let Event::Resolved { id, .. } = event {
+                self.withdraw(|question| question.id == id);
+            }
             return;
         }
         self.view.event(&event);
@@ -311,7 +322,9 @@ impl<W: Write> Chat<W> {
             }
             Event::TurnEnded { .. } => {
                 self.running = None;
-                self.withdraw(|_| true);
+                let agents = std::mem::take(&mut self.agents);
+                self.withdraw(|question| !agents.has_asked(&question.id));
+                self.agents = agents;
             }
             Event::Resolved { id, .. } => self.withdraw(|question| question.id == id),
             _ => {}
@@ -448,7 +461,7 @@ fn dim(text: &str) -> Row {
 }
 
 /// The thread that an event is about; empty if it is about none.
-fn about(event: &Event) -> &str {
+pub(crate) fn about(event: &Event) -> &str {
     match event {
         Event::ThreadChanged { thread, .. }
         | Event::TurnStarted { thread, .. }

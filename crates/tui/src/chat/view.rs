@@ -289,6 +289,10 @@ impl View {
             ThreadItem::FileChange { id, changes, .. } => self.patch(id, changes),
             ThreadItem::EnteredReviewMode { review, .. } => self.note(Style::Bold, "review", review),
             ThreadItem::WebSearch { query, .. } if !query.is_empty() => self.note(Style::Dim, "search", query),
+            ThreadItem::CollabAgentToolCall(call) => {
+                let prompt = call.prompt.as_deref().unwrap_or_default();
+                self.note(Style::Green, "agent", &format!("{} {prompt}", call.tool));
+            }
             ThreadItem::McpToolCall(call) => {
                 self.note(Style::Green, "call", &format!("{}.{} {}", call.server, call.tool, call.arguments));
             }

@@ -59,6 +59,7 @@ fn client(home: &std::path::Path) -> (Arc<Connection>, Lines<BufReader<DuplexStr
     let accounts = Accounts::new(config.home(), config.env());
     let logins = Arc::new(accounts.clone());
     let threads = LocalHost::new(HostOptions {
+        agents: None,
         servers: None,
         config: Arc::clone(&config),
         store: store.clone(),

@@ -3,7 +3,8 @@
 use codex_log::{Abort, Outcome};
 use codex_protocol::methods::call;
 use codex_protocol::v1::turn::InterruptConversationResponse;
-use codex_protocol::v2::notification::ServerNotification;
+use codex_protocol::v2::notification::{ServerNotification, ThreadStatusChanged};
+use codex_protocol::v2::thread::ThreadStatus;
 use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
 
@@ -85,6 +86,11 @@ impl ThreadSubscriber {
     pub(crate) fn tell_of_end(&mut self) {
         if self.listeners() > 0 {
             self.send_event(None, &EventMsg::ShutdownComplete, now_ms());
+        }
+        if self.thread.started().meta.lineage.parent_thread_id.is_some() {
+            let (thread_id, status) = (self.thread.id().to_string(), ThreadStatus::NotLoaded);
+            let unloaded = ThreadStatusChanged { thread_id, status };
+            self.notify(&ServerNotification::ThreadStatusChanged(unloaded), now_ms());
         }
     }
 

@@ -1,0 +1,100 @@
+//! A call of a tool for agents, from its item to its output.
+
+use std::sync::Arc;
+
+use codex_log::item::{AgentCall, CalledAgent};
+use codex_log::{Answer, Body, Item, ItemId, Status};
+use codex_tools::lifecycle::{Call, Effect, ToolOutput};
+use codex_wire::agent::AgentTool;
+use codex_wire::ids::ThreadId;
+use codex_wire::reasoning::ReasoningEffort;
+use futures_util::future::BoxFuture;
+
+/// The result of a call.
+pub(crate) struct Outcome {
+    /// The output for the model.
+    pub(crate) text: String,
+    pub(crate) is_success: bool,
+    /// The agents that the call was about.
+    pub(crate) agents: Vec<CalledAgent>,
+}
+
+impl Outcome {
+    pub(crate) fn failed(why: impl ToString) -> Self {
+        Self { text: why.to_string(), is_success: false, agents: Vec::new() }
+    }
+}
+
+/// A call as clients see it when it begins.
+pub(crate) struct Shown {
+    pub(crate) id: ItemId,
+    pub(crate) tool: AgentTool,
+    pub(crate) sender: ThreadId,
+    pub(crate) receivers: Vec<ThreadId>,
+    pub(crate) prompt: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<ReasoningEffort>,
+}
+
+/// A call that runs.
+pub(crate) struct RunningCall {
+    item: AgentCall,
+    /// The model of a new agent, which is told when the call is over.
+    model: Option<String>,
+    work: Option<BoxFuture<'static, Outcome>>,
+}
+
+impl RunningCall {
+    pub(crate) fn begin(shown: Shown, work: BoxFuture<'static, Outcome>) -> Box<dyn Call> {
+        let Shown { id, tool, sender, receivers, prompt, model, effort } = shown;
+        // Clients know that a call which starts an agent names no model before that is there.
+        let begun = model.as_ref().map(|_| String::new());
+        let item = AgentCall {
+            id,
+            tool,
+            status: Status::Running,
+            sender,
+            receivers,
+            prompt,
+            model: begun,
+            effort,
+            agents: Vec::new(),
+        };
+        Box::new(Self { item, model, work: Some(work) })
+    }
+
+    fn completed(&mut self, status: Status, agents: Vec<CalledAgent>) -> Effect {
+        if !agents.is_empty() {
+            self.item.receivers = agents.iter().map(|agent| agent.thread).collect();
+        }
+        let model = self.model.take();
+        let item = AgentCall { status, agents, model, ..self.item.clone() };
+        Effect::Emit(Body::ItemCompleted(Item::AgentCall(Arc::new(item))))
+    }
+}
+
+impl Call for RunningCall {
+    fn begun(&mut self) -> Vec<Effect> {
+        vec![Effect::Emit(Body::ItemStarted(Item::AgentCall(Arc::new(self.item.clone()))))]
+    }
+
+    fn answered(&mut self, _: Answer) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
+        Box::pin(async {
+            let Some(work) = &mut self.work else { return std::future::pending().await };
+            let Outcome { text, is_success, agents } = work.await;
+            self.work = None;
+            let status = if is_success { Status::Completed } else { Status::Failed };
+            vec![self.completed(status, agents), Effect::End(ToolOutput::Text(text))]
+        })
+    }
+
+    fn stop(&mut self) -> Vec<Effect> {
+        // Dropping the work tells the tree that nobody waits any more.
+        self.work = None;
+        vec![self.completed(Status::Failed, Vec::new())]
+    }
+}

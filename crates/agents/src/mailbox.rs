@@ -1,0 +1,112 @@
+//! The inbox of a thread and the orders to it, shared by the thread and the task of its tree.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use codex_log::Body;
+use codex_log::agents::Mail;
+use codex_tools::agents::AgentOrder;
+use tokio::sync::Notify;
+
+use crate::tree::AgentView;
+
+/// The inbox of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    content: Mutex<Content>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Content {
+    mail: Vec<Letter>,
+    orders: VecDeque<Order>,
+}
+
+/// Mail, with a view of the agent that sent it.
+#[derive(Debug, Clone)]
+pub(crate) struct Letter {
+    pub(crate) mail: Mail,
+    pub(crate) sender: Option<AgentView>,
+}
+
+/// An order as it is queued: events for the log are joined.
+#[derive(Debug)]
+enum Order {
+    Log(Vec<Body>),
+    Wake,
+    Stop,
+}
+
+impl Mailbox {
+    pub(crate) fn deliver(&self, letter: Letter) {
+        self.lock().mail.push(letter);
+    }
+
+    pub(crate) fn withdraw(&self, mail: &[u64]) {
+        self.lock().mail.retain(|letter| !mail.contains(&letter.mail.id));
+    }
+
+    pub(crate) fn log(&self, body: Body) {
+        let mut content = self.lock();
+        match content.orders.back_mut() {
+            Some(Order::Log(bodies)) => bodies.push(body),
+            _ => content.orders.push_back(Order::Log(vec![body])),
+        }
+        drop(content);
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.lock().orders.push_back(Order::Wake);
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.lock().orders.push_back(Order::Stop);
+        self.arrived.notify_one();
+    }
+
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.lock().mail.is_empty()
+    }
+
+    /// Takes all mail, interrupts first.
+    pub(crate) fn take_mail(&self) -> Vec<Letter> {
+        let mut mail = std::mem::take(&mut self.lock().mail);
+        mail.sort_by_key(|letter| !letter.mail.message.interrupt);
+        mail
+    }
+
+    /// Takes the events for the log that wait.
+    pub(crate) fn take_log(&self) -> Vec<Body> {
+        let mut content = self.lock();
+        let orders = std::mem::take(&mut content.orders);
+        let mut bodies = Vec::new();
+        for order in orders {
+            match order {
+                Order::Log(more) => bodies.extend(more),
+                other => content.orders.push_back(other),
+            }
+        }
+        bodies
+    }
+
+    /// Waits for the next order. Cancel safe.
+    pub(crate) async fn next_order(&self) -> AgentOrder {
+        loop {
+            let next = self.lock().orders.pop_front();
+            match next {
+                Some(Order::Log(bodies)) => return AgentOrder::Log(bodies),
+                Some(Order::Wake) => return AgentOrder::Wake,
+                Some(Order::Stop) => return AgentOrder::Stop,
+                None => self.arrived.notified().await,
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Content> {
+        // Every change is one push or take, so a panic elsewhere cannot have left half of one.
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,319 @@
+//! The nine tools `subagent_*`.
+
+mod specs;
+
+use std::sync::Arc;
+
+use codex_log::item::CalledAgent;
+use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::context::ToolContext;
+use codex_tools::grants::Grants;
+use codex_tools::lifecycle::Call;
+use codex_tools::registry::{Offer, Tool};
+use codex_wire::agent::{AgentId, AgentTool, SubagentOrigin};
+use codex_wire::ids::ThreadId;
+use codex_wire::tool_spec::ToolSpec;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+pub(crate) use self::specs::{CHILD_INSTRUCTIONS, ROOT_INSTRUCTIONS};
+use crate::call::{Outcome, RunningCall, Shown};
+use crate::cards;
+use crate::handle::Inner;
+use crate::ring::Slice;
+use crate::spawning::{self, ChildOptions};
+use crate::task::Details;
+use crate::tree::{AgentView, AwaitRequest, PruneRequest, Pruned, Reply, Request, SendRequest};
+
+/// The interval of a watchdog that was given none, in seconds.
+const INTERVAL: u64 = 300;
+/// The number of events that `subagent_logs` returns by default.
+const EVENTS: usize = 5;
+
+/// A tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nine {
+    Spawn,
+    Fork,
+    SendMessage,
+    List,
+    Await,
+    Logs,
+    Cancel,
+    Prune,
+    Watchdog,
+}
+
+impl Nine {
+    const ALL: [Self; 9] = [
+        Self::Spawn,
+        Self::Fork,
+        Self::SendMessage,
+        Self::List,
+        Self::Await,
+        Self::Logs,
+        Self::Cancel,
+        Self::Prune,
+        Self::Watchdog,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Spawn => "subagent_spawn",
+            Self::Fork => "subagent_fork",
+            Self::SendMessage => "subagent_send_message",
+            Self::List => "subagent_list",
+            Self::Await => "subagent_await",
+            Self::Logs => "subagent_logs",
+            Self::Cancel => "subagent_cancel",
+            Self::Prune => "subagent_prune",
+            Self::Watchdog => "subagent_watchdog",
+        }
+    }
+
+    /// The call as items name it.
+    fn shown(self) -> AgentTool {
+        match self {
+            Self::Spawn | Self::Fork => AgentTool::SpawnAgent,
+            Self::SendMessage | Self::Watchdog => AgentTool::SendMessage,
+            Self::List | Self::Logs => AgentTool::ListAgents,
+            Self::Await => AgentTool::Wait,
+            Self::Cancel => AgentTool::InterruptAgent,
+            Self::Prune => AgentTool::CloseAgent,
+        }
+    }
+}
+
+/// The tools of an agent. One that can start no others has only those for messages.
+pub(crate) fn tools(agent: &Arc<Inner>, is_leaf: bool) -> Vec<Arc<dyn Tool>> {
+    let offered = Nine::ALL.into_iter().filter(|tool| !is_leaf || matches!(tool, Nine::SendMessage | Nine::Watchdog));
+    offered.map(|tool| Arc::new(NineTool { tool, agent: Arc::clone(agent) }) as Arc<dyn Tool>).collect()
+}
+
+struct NineTool {
+    tool: Nine,
+    agent: Arc<Inner>,
+}
+
+/// The arguments of all tools. Each reads those that it knows.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Arguments {
+    agent_id: Option<u64>,
+    agent_ids: Option<Vec<u64>>,
+    all: Option<bool>,
+    before_ms: Option<i64>,
+    cancel: bool,
+    completed_only: Option<bool>,
+    interrupt: bool,
+    interval_s: Option<u64>,
+    label: Option<String>,
+    limit: Option<usize>,
+    max_bytes: Option<usize>,
+    message: Option<String>,
+    model: Option<String>,
+    prompt: Option<String>,
+    reason: Option<String>,
+    sandbox_mode: Option<String>,
+    since_ms: Option<i64>,
+    timeout_s: Option<u64>,
+}
+
+impl Tool for NineTool {
+    fn spec(&self, _: Offer) -> Option<ToolSpec> {
+        Some(specs::spec(self.tool))
+    }
+
+    fn takes(&self, call: &ToolCall) -> bool {
+        call.tool == self.tool.name()
+    }
+
+    fn concurrency(&self, _: &ToolCall) -> Concurrency {
+        Concurrency::Beside
+    }
+
+    fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
+        let text = match &call.input {
+            ToolInput::Function(text) | ToolInput::Custom(text) => text.as_str(),
+            ToolInput::UserShell { .. } => "",
+        };
+        let arguments = if text.trim().is_empty() { Ok(Arguments::default()) } else { serde_json::from_str(text) };
+        let (agent, tool) = (Arc::clone(&self.agent), self.tool);
+        let shown = |prompt: Option<String>, model: Option<String>| Shown {
+            id: call.id.clone(),
+            tool: tool.shown(),
+            sender: agent.thread(),
+            receivers: Vec::new(),
+            prompt,
+            model,
+            effort: None,
+        };
+        let arguments: Arguments = match arguments {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let why = format!("failed to parse function arguments: {error}");
+                return RunningCall::begin(shown(None, None), Box::pin(async { Outcome::failed(why) }));
+            }
+        };
+        let shown = shown(arguments.prompt.clone(), None);
+        let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
+        let work = async move { run(&agent, tool, arguments, &cx, call_id).await.unwrap_or_else(Outcome::failed) };
+        RunningCall::begin(shown, Box::pin(work))
+    }
+}
+
+async fn run(
+    agent: &Inner,
+    tool: Nine,
+    arguments: Arguments,
+    cx: &ToolContext,
+    call_id: String,
+) -> Result<Outcome, String> {
+    let id = || arguments.agent_id.map(AgentId).ok_or_else(|| "`agent_id` is required".to_owned());
+    let reply = match tool {
+        Nine::Spawn | Nine::Fork => return start(agent, tool, arguments, cx, call_id).await,
+        Nine::Logs => return logs(agent, id()?, &arguments).await,
+        Nine::SendMessage => Request::Send(SendRequest {
+            agent: id()?,
+            prompt: arguments.prompt,
+            label: arguments.label,
+            interrupt: arguments.interrupt,
+        }),
+        Nine::List => Request::List { all: arguments.all.unwrap_or(false) },
+        Nine::Await => {
+            let named = arguments.agent_ids.unwrap_or_default().into_iter().chain(arguments.agent_id);
+            let wait = AwaitRequest::seconds(named.map(AgentId).collect(), arguments.timeout_s);
+            Request::Await(wait.map_err(|error| error.to_string())?)
+        }
+        Nine::Cancel => Request::Cancel { agent: id()?, reason: arguments.reason },
+        Nine::Prune => {
+            let all = arguments.all.unwrap_or(false);
+            let agents = arguments.agent_ids.map(|ids| ids.into_iter().map(AgentId).collect::<Vec<_>>());
+            let agents =
+                if all { agents.filter(|agents| !agents.is_empty()) } else { Some(agents.unwrap_or_default()) };
+            Request::Prune(PruneRequest { agents, completed_only: arguments.completed_only.unwrap_or(true) })
+        }
+        Nine::Watchdog => Request::Watch {
+            agent: id()?,
+            interval_s: arguments.interval_s.unwrap_or(INTERVAL),
+            message: arguments.message,
+            is_canceled: arguments.cancel,
+        },
+    };
+    let reply = agent.call(reply, None).reply().await.map_err(|error| error.to_string())?;
+    Ok(shown_reply(reply))
+}
+
+async fn start(
+    agent: &Inner,
+    tool: Nine,
+    arguments: Arguments,
+    cx: &ToolContext,
+    call_id: String,
+) -> Result<Outcome, String> {
+    let options = ChildOptions { model: arguments.model, effort: None, sandbox_mode: arguments.sandbox_mode };
+    let settings = spawning::settings(&cx.settings, options)?;
+    let thread = ThreadId::fresh();
+    let is_fork = tool == Nine::Fork;
+    let role = |role: &str| {
+        json!({
+            "role": role,
+            "parent_session_id": agent.thread(),
+            "child_session_id": thread,
+            "label": arguments.label,
+            "prompt": arguments.prompt,
+        })
+    };
+    let fork = is_fork.then(|| (call_id, role("child").to_string()));
+    let details = Details {
+        settings: Arc::clone(&settings),
+        role: None,
+        nickname: arguments.label.clone(),
+        instructions: None,
+        fork,
+    };
+    let payload = is_fork.then(|| role("parent"));
+    let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
+    let (prompt, label) = (arguments.prompt, arguments.label);
+    let request = Request::Spawn { thread, origin, prompt, label, history: 0 };
+    let reply = agent.call(request, Some(details)).reply().await.map_err(|error| error.to_string())?;
+    let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
+    let mut card = cards::card(&view);
+    card.insert("model".to_owned(), json!(settings.model));
+    if let Some(Value::Object(mut payload)) = payload {
+        payload.insert("summary".to_owned(), json!(view.summary.summary));
+        card.insert("payload".to_owned(), Value::Object(payload));
+    }
+    Ok(Outcome { text: Value::Object(card).to_string(), is_success: true, agents: vec![called(&view)] })
+}
+
+async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outcome, String> {
+    let reply = agent.call(Request::Look(id), None).reply().await.map_err(|error| error.to_string())?;
+    let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
+    let slice = Slice {
+        limit: arguments.limit.unwrap_or(EVENTS),
+        max_bytes: arguments.max_bytes,
+        since_ms: arguments.since_ms,
+        before_ms: arguments.before_ms,
+    };
+    let thread = view.summary.session_id;
+    let mut shown = cards::members(json!({"session_id": thread}));
+    shown.extend(cards::members(agent.shared.ring(thread).show(slice)));
+    Ok(Outcome { text: Value::Object(shown).to_string(), is_success: true, agents: vec![called(&view)] })
+}
+
+/// The output of a call.
+fn shown_reply(reply: Reply) -> Outcome {
+    let (value, is_success, agents) = match reply {
+        Reply::Agent(view) => {
+            let mut card = cards::card(&view);
+            if let Some(reason) = &view.reason {
+                card.insert("reason".to_owned(), json!(reason));
+            }
+            (Value::Object(card), true, vec![called(&view)])
+        }
+        Reply::ToRoot { thread, label, summary } => {
+            let card = json!({"session_id": thread, "agent_id": 0, "label": label, "summary": summary});
+            (card, true, Vec::new())
+        }
+        Reply::Agents(views) => {
+            let agents = views.iter().map(called).collect();
+            (json!({"sessions": views.iter().map(cards::listed).collect::<Vec<_>>()}), true, agents)
+        }
+        Reply::Awaited(awaited) => {
+            let view = awaited.agent.as_ref();
+            let completion = view.filter(|_| awaited.is_over).and_then(|view| view.completion.as_ref());
+            let shown = cards::awaited(view, &awaited.messages, completion, awaited.is_timed_out, false);
+            (shown, !awaited.is_timed_out, view.map(called).into_iter().collect())
+        }
+        Reply::Pruned(pruned) => (pruned_value(&pruned), true, Vec::new()),
+        Reply::Watch { agent, interval_s, message, action } => {
+            let shown =
+                json!({"agent_id": agent, "interval_s": interval_s, "message": message, "action": action.word()});
+            (shown, true, Vec::new())
+        }
+    };
+    Outcome { text: value.to_string(), is_success, agents }
+}
+
+fn pruned_value(pruned: &Pruned) -> Value {
+    let Pruned { pruned, skipped_active, unknown } = pruned;
+    json!({
+        "pruned": pruned,
+        "skipped_active": skipped_active,
+        "unknown": unknown,
+        "errors": [],
+        "counts": {
+            "pruned": pruned.len(),
+            "skipped_active": skipped_active.len(),
+            "unknown": unknown.len(),
+            "errors": 0,
+        },
+    })
+}
+
+/// An agent as items show it.
+fn called(view: &AgentView) -> CalledAgent {
+    let (status, message) = cards::state(view);
+    CalledAgent { thread: view.summary.session_id, nickname: view.summary.label.clone(), status, message }
+}

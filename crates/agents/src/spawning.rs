@@ -1,0 +1,98 @@
+//! The settings of a new agent: those of its parent at the time of the call, never wider.
+
+use std::sync::Arc;
+
+use codex_log::settings::Settings;
+use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
+use codex_wire::reasoning::ReasoningEffort;
+
+/// The options of a call that starts an agent.
+#[derive(Debug, Default)]
+pub(crate) struct ChildOptions {
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<ReasoningEffort>,
+    pub(crate) sandbox_mode: Option<String>,
+}
+
+/// The settings of a new agent.
+///
+/// # Errors
+/// When the sandbox mode is unknown or wider than the parent's.
+pub(crate) fn settings(parent: &Settings, options: ChildOptions) -> Result<Arc<Settings>, String> {
+    let mut settings = parent.clone();
+    if let Some(mode) = options.sandbox_mode.as_deref().filter(|mode| !mode.trim().is_empty()) {
+        settings.sandbox_policy = narrowed(&parent.sandbox_policy, mode)?;
+    }
+    if let Some(model) = options.model.filter(|model| !model.trim().is_empty()) {
+        if model != settings.model {
+            settings.effort = None;
+        }
+        settings.model = model;
+    }
+    settings.effort = options.effort.or(settings.effort);
+    Ok(Arc::new(settings))
+}
+
+fn narrowed(parent: &SandboxPolicy, mode: &str) -> Result<SandboxPolicy, String> {
+    let word: String = mode.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    let wished = match word.as_str() {
+        "readonly" => SandboxPolicy::ReadOnly,
+        "workspace" | "workspacewrite" => match parent {
+            SandboxPolicy::WorkspaceWrite(_) => parent.clone(),
+            _ => SandboxPolicy::WorkspaceWrite(WorkspaceWrite::default()),
+        },
+        "danger" | "dangerfullaccess" => SandboxPolicy::DangerFullAccess,
+        _ => {
+            return Err(format!(
+                "unknown sandbox_mode `{}`; use read-only, workspace-write or danger-full-access",
+                mode.chars().take(40).collect::<String>()
+            ));
+        }
+    };
+    if wished.clone().tighter(parent) == wished {
+        Ok(wished)
+    } else {
+        Err(format!("sandbox_mode {mode} is wider than your own; a subagent never gets more access than its parent"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(policy: SandboxPolicy) -> Settings {
+        Settings { sandbox_policy: policy, ..Settings::of_folder("/w".into()) }
+    }
+
+    fn mode(parent: SandboxPolicy, mode: &str) -> Result<SandboxPolicy, String> {
+        let options = ChildOptions { sandbox_mode: Some(mode.to_owned()), ..ChildOptions::default() };
+        settings(&of(parent), options).map(|settings| settings.sandbox_policy.clone())
+    }
+
+    #[test]
+    fn a_child_never_gets_more_than_its_parent() {
+        let workspace = || {
+            let writable_roots = vec!["/granted".into()];
+            SandboxPolicy::WorkspaceWrite(WorkspaceWrite { writable_roots, ..WorkspaceWrite::default() })
+        };
+        for wide in ["danger-full-access", "danger", "DANGER_FULL_ACCESS"] {
+            assert!(mode(workspace(), wide).is_err(), "{wide}");
+            assert!(mode(SandboxPolicy::ReadOnly, wide).is_err(), "{wide}");
+        }
+        assert!(mode(SandboxPolicy::ReadOnly, "workspace_write").is_err());
+        assert_eq!(mode(workspace(), "read only"), Ok(SandboxPolicy::ReadOnly));
+        assert_eq!(mode(workspace(), "workspace"), Ok(workspace()));
+        let plain = SandboxPolicy::WorkspaceWrite(WorkspaceWrite::default());
+        assert_eq!(mode(SandboxPolicy::DangerFullAccess, "workspace-write"), Ok(plain));
+        assert!(mode(workspace(), "everything").is_err());
+    }
+
+    #[test]
+    fn another_model_thinks_as_hard_as_it_does_by_itself() {
+        let parent =
+            Settings { effort: Some(ReasoningEffort::High), model: "a".to_owned(), ..of(SandboxPolicy::ReadOnly) };
+        let other = ChildOptions { model: Some("b".to_owned()), ..ChildOptions::default() };
+        assert_eq!(settings(&parent, other).unwrap().effort, None);
+        assert_eq!(settings(&parent, ChildOptions::default()).unwrap().effort, Some(ReasoningEffort::High));
+    }
+}

@@ -1,0 +1,335 @@
+//! The task that owns a tree: it feeds the machine and performs its effects.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use codex_log::Body;
+use codex_log::agents::AgentsState;
+use codex_log::settings::Settings;
+use codex_tools::agents::{ChildHistory, ChildHost, ChildStart};
+use codex_wire::agent::AgentId;
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::ThreadSpawn;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::handle::AgentHandle;
+use crate::mailbox::{Letter, Mailbox};
+use crate::options::Options;
+use crate::ring::Ring;
+use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Reply, Request, Tree};
+
+/// The time limit for the threads of agents to end.
+const CLOSING_TIME: Duration = Duration::from_secs(8);
+/// The longest sleep, so that a clock that was changed is noticed.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+pub(crate) type CallReply = Result<Reply, AgentError>;
+
+/// A message to the task.
+pub(crate) enum Message {
+    Input(Input),
+    /// A call, with the details of the agent that it starts.
+    Call {
+        caller: AgentId,
+        request: Request,
+        details: Option<Box<Details>>,
+        reply: oneshot::Sender<CallReply>,
+        number: CallNumber,
+    },
+    /// The settings of an agent have changed.
+    Settings(AgentId, Arc<Settings>),
+    /// End all agents below the root, and return the last events for its log.
+    Close(oneshot::Sender<Vec<Body>>),
+}
+
+/// The details of a new agent that the machine need not know.
+#[derive(Debug, Clone)]
+pub(crate) struct Details {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) role: Option<String>,
+    pub(crate) nickname: Option<String>,
+    pub(crate) instructions: Option<String>,
+    /// The call that forks, and the output that the child sees.
+    pub(crate) fork: Option<(String, String)>,
+}
+
+/// Everything that the agents of a tree share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) active: AtomicUsize,
+    /// The newest events of agents, by thread.
+    pub(crate) rings: Mutex<HashMap<ThreadId, Arc<Ring>>>,
+    /// The nicknames of agents, by thread.
+    pub(crate) nicknames: Mutex<HashMap<ThreadId, String>>,
+}
+
+impl Shared {
+    pub(crate) fn new(options: Options) -> Self {
+        let (rings, nicknames) = (Mutex::default(), Mutex::default());
+        Self { options, active: AtomicUsize::new(0), rings, nicknames }
+    }
+
+    pub(crate) fn ring(&self, thread: ThreadId) -> Arc<Ring> {
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(rings.entry(thread).or_default())
+    }
+
+    pub(crate) fn nickname(&self, thread: ThreadId) -> Option<String> {
+        self.nicknames.lock().unwrap_or_else(PoisonError::into_inner).get(&thread).cloned()
+    }
+}
+
+/// The root as the task needs it.
+pub(crate) struct Root {
+    pub(crate) thread: ThreadId,
+    pub(crate) agents: AgentsState,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) has_turn: bool,
+}
+
+pub(crate) struct TreeTask {
+    tree: Tree,
+    root: ThreadId,
+    host: Arc<dyn ChildHost>,
+    shared: Arc<Shared>,
+    sender: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    mailboxes: BTreeMap<AgentId, Arc<Mailbox>>,
+    threads: BTreeMap<AgentId, ThreadId>,
+    details: BTreeMap<AgentId, Details>,
+    settings: BTreeMap<AgentId, Arc<Settings>>,
+    calls: HashMap<CallNumber, oneshot::Sender<CallReply>>,
+    closing: JoinSet<()>,
+}
+
+impl TreeTask {
+    /// Starts the task of a tree, and returns the way to it.
+    pub(crate) fn spawn(root: Root, host: Arc<dyn ChildHost>, shared: Arc<Shared>) -> mpsc::UnboundedSender<Message> {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let own = sender.clone();
+        tokio::spawn(async move {
+            let task = Self::open(root, host, shared, own, inbox).await;
+            Box::new(task).run().await;
+        });
+        sender
+    }
+
+    async fn open(
+        root: Root,
+        host: Arc<dyn ChildHost>,
+        shared: Arc<Shared>,
+        sender: mpsc::UnboundedSender<Message>,
+        inbox: mpsc::UnboundedReceiver<Message>,
+    ) -> Self {
+        let Root { thread, agents, settings, mailbox, has_turn } = root;
+        let limits = shared.options.limits;
+        let (tree, effects) = if agents.is_empty() {
+            (Tree::new(thread, limits), Vec::new())
+        } else {
+            let reader = Arc::clone(&host);
+            let resume = move || {
+                let mut read = |thread| reader.agents_of(thread);
+                Tree::resume(thread, limits, &agents, &mut read, now_ms())
+            };
+            let resumed = tokio::task::spawn_blocking(resume).await;
+            resumed.unwrap_or_else(|_| (Tree::new(thread, limits), Vec::new()))
+        };
+        let threads = tree.agents().map(|agent| (agent.id(), agent.thread())).collect();
+        let mut task = Self {
+            tree,
+            root: thread,
+            host,
+            shared,
+            sender,
+            inbox,
+            mailboxes: BTreeMap::from([(AgentId::ROOT, mailbox)]),
+            threads,
+            details: BTreeMap::new(),
+            settings: BTreeMap::from([(AgentId::ROOT, settings)]),
+            calls: HashMap::new(),
+            closing: JoinSet::new(),
+        };
+        task.perform(effects);
+        if has_turn {
+            task.step(Input::TurnStarted { agent: AgentId::ROOT });
+        }
+        task
+    }
+
+    async fn run(mut self: Box<Self>) {
+        loop {
+            let due = self.tree.due_ms().map(|due| Duration::from_millis(u64::try_from(due - now_ms()).unwrap_or(0)));
+            tokio::select! {
+                message = self.inbox.recv() => match message {
+                    Some(Message::Close(reply)) => return self.close(reply).await,
+                    Some(message) => self.take(message),
+                    None => return,
+                },
+                () = sleep(due.unwrap_or_default().min(LONGEST_SLEEP)), if due.is_some() => self.step(Input::Tick),
+            }
+            while self.closing.try_join_next().is_some() {}
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Input(input) => self.step(input),
+            Message::Call { caller, request, details, reply, number } => {
+                self.calls.insert(number, reply);
+                if let (Request::Spawn { .. }, Some(details)) = (&request, details) {
+                    self.details.insert(AgentId(self.tree.numbers().next_agent_id), *details);
+                }
+                self.step(Input::Call { caller, call: number, request });
+            }
+            Message::Settings(agent, settings) => self.tighten(agent, &settings),
+            Message::Close(_) => {}
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        if let Input::CallDropped(call) = &input {
+            self.calls.remove(call);
+        }
+        let effects = self.tree.step(now_ms(), input);
+        self.perform(effects);
+        self.shared.active.store(self.tree.active(), Ordering::Relaxed);
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Launch { agent, how } => self.launch(agent, how),
+                Effect::Tell { log, event } => {
+                    if let Some(mailbox) = self.mailboxes.get(&log) {
+                        mailbox.log(Body::Agent(Arc::new(event)));
+                    }
+                }
+                Effect::Deliver { agent, mail } => {
+                    let sender = self.tree.agent(mail.message.sender_agent_id).map(Into::into);
+                    if let Some(mailbox) = self.mailboxes.get(&agent) {
+                        mailbox.deliver(Letter { mail, sender });
+                    }
+                }
+                Effect::Withdraw { agent, mail } => {
+                    if let Some(mailbox) = self.mailboxes.get(&agent) {
+                        mailbox.withdraw(&mail);
+                    }
+                }
+                Effect::Wake { agent } => self.mailbox(agent, Mailbox::wake),
+                Effect::Stop { agent } => self.mailbox(agent, Mailbox::stop),
+                Effect::Close { agent } => self.end_thread(agent),
+                Effect::Reply { call, reply } => {
+                    if let Some(waiting) = self.calls.remove(&call) {
+                        // A caller that was stopped does not wait any more.
+                        let _: Result<(), CallReply> = waiting.send(reply);
+                    }
+                }
+            }
+        }
+    }
+
+    fn mailbox(&self, agent: AgentId, order: impl FnOnce(&Mailbox)) {
+        if let Some(mailbox) = self.mailboxes.get(&agent) {
+            order(mailbox);
+        }
+    }
+
+    fn launch(&mut self, agent: AgentId, how: Launch) {
+        let Some(found) = self.tree.agent(agent) else { return };
+        let (thread, depth) = (found.thread(), found.depth);
+        let parent = found.summary.parent_agent_id.unwrap_or(AgentId::ROOT);
+        let root_settings = self.settings.get(&AgentId::ROOT).cloned();
+        let Some(settings) = self.details.get(&agent).map(|details| Arc::clone(&details.settings)).or(root_settings)
+        else {
+            return;
+        };
+        let mailbox = Arc::new(Mailbox::default());
+        self.mailboxes.insert(agent, Arc::clone(&mailbox));
+        self.threads.insert(agent, thread);
+        self.settings.insert(agent, Arc::clone(&settings));
+        let details = self.details.remove(&agent);
+        let (fork, role, nickname, instructions) = match details {
+            Some(Details { fork, role, nickname, instructions, .. }) => (fork, role, nickname, instructions),
+            None => (None, None, None, None),
+        };
+        if let Some(nickname) = &nickname {
+            let mut known = self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(thread, nickname.clone());
+        }
+        let history = match (how, fork) {
+            (Launch::Fork, Some((call_id, output))) => ChildHistory::Fork { call_id, output },
+            (Launch::Resume, _) => ChildHistory::Resume,
+            (Launch::Empty | Launch::Fork, _) => ChildHistory::Empty,
+        };
+        let parent_thread = self.threads.get(&parent).copied().unwrap_or(self.root);
+        let spawn = ThreadSpawn {
+            parent_thread_id: parent_thread,
+            depth: i64::from(depth),
+            agent_path: None,
+            agent_nickname: nickname,
+            agent_role: role,
+        };
+        let handle = AgentHandle::child(agent, thread, depth, mailbox, self.sender.clone(), Arc::clone(&self.shared));
+        let child =
+            ChildStart { thread, history, settings, root: self.root, spawn, instructions, agents: Arc::new(handle) };
+        let (starting, sender) = (self.host.start(child), self.sender.clone());
+        tokio::spawn(async move {
+            let result = starting.await;
+            let _: Result<(), _> = sender.send(Message::Input(Input::Launched { agent, result }));
+        });
+    }
+
+    fn end_thread(&mut self, agent: AgentId) {
+        self.mailboxes.remove(&agent);
+        self.settings.remove(&agent);
+        if let Some(thread) = self.threads.remove(&agent) {
+            self.shared.rings.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
+            self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
+            self.closing.spawn(self.host.close(thread));
+        }
+    }
+
+    /// Agents below get no wider policies than the ones above.
+    fn tighten(&mut self, above: AgentId, settings: &Arc<Settings>) {
+        self.settings.insert(above, Arc::clone(settings));
+        let below: Vec<AgentId> =
+            self.tree.agents().filter(|agent| agent.summary.parent_agent_id == Some(above)).map(Agent::id).collect();
+        for agent in below {
+            let Some(current) = self.settings.get(&agent) else { continue };
+            let tightened = Settings {
+                approval_policy: current.approval_policy.stricter(settings.approval_policy),
+                sandbox_policy: current.sandbox_policy.clone().tighter(&settings.sandbox_policy),
+                ..(**current).clone()
+            };
+            if tightened == **current {
+                continue;
+            }
+            let tightened = Arc::new(tightened);
+            if let Some(thread) = self.threads.get(&agent) {
+                tokio::spawn(self.host.tighten(*thread, Arc::clone(&tightened)));
+            }
+            self.tighten(agent, &tightened);
+        }
+    }
+
+    async fn close(mut self: Box<Self>, reply: oneshot::Sender<Vec<Body>>) {
+        self.step(Input::Close);
+        let ended = async { while self.closing.join_next().await.is_some() {} };
+        // A thread that does not end in time is abandoned, like any other.
+        let _: Result<(), _> = timeout(CLOSING_TIME, ended).await;
+        let last = self.mailboxes.get(&AgentId::ROOT).map(|mailbox| mailbox.take_log()).unwrap_or_default();
+        let _: Result<(), Vec<Body>> = reply.send(last);
+    }
+}
+
+/// Milliseconds of Unix time.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

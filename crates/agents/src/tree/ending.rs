@@ -1,0 +1,241 @@
+//! Beginnings and ends of turns, tasks and agents.
+
+use codex_log::agents::{AgentEvent, TaskResult};
+use codex_wire::agent::{AgentId, SubagentCompletion, SubagentDeleted, SubagentLifecycleEvent, SubagentStatus};
+use codex_wire::event::TurnAbortReason;
+
+use super::agent::Phase;
+use super::request::Reply;
+use super::{AgentError, Effect, Tree, TurnEnd};
+
+/// The reason for the end of agents that ran when the program ended.
+pub(super) const PROGRAM_ENDED: &str = "the program ended";
+
+impl Tree {
+    pub(super) fn launched(&mut self, agent: AgentId, result: Result<(), String>) {
+        let Some(found) = self.get(agent).filter(|found| found.phase == Phase::Launching) else { return };
+        let call = found.launch_call.take();
+        if let Err(message) = result {
+            return self.not_launched(agent, call, message);
+        }
+        found.phase = Phase::Resting;
+        found.is_new = false;
+        let mail = found.inbox.clone();
+        let is_idle = mail.is_empty() && *found.status() == SubagentStatus::Queued;
+        let has_work = !mail.is_empty() && !found.is_over();
+        for mail in mail {
+            self.effect(Effect::Deliver { agent, mail });
+        }
+        if is_idle {
+            self.set_status(agent, SubagentStatus::Ready);
+        }
+        if has_work {
+            self.enqueue(agent);
+            self.wake_next();
+        }
+        if let (Some(call), Some(found)) = (call, self.agents.get(&agent)) {
+            let reply = Reply::Agent(Box::new(found.into()));
+            self.reply(call, Ok(reply));
+        }
+    }
+
+    /// A new agent that could not start is rolled back; another one fails.
+    fn not_launched(&mut self, agent: AgentId, call: Option<super::CallNumber>, message: String) {
+        let Some(found) = self.get(agent) else { return };
+        found.phase = Phase::Unloaded;
+        let (is_new, is_over, thread) = (found.is_new, found.is_over(), found.thread());
+        if is_new {
+            let log = self.log_of(self.parent_of(agent));
+            self.agents.remove(&agent);
+            let deleted = SubagentDeleted { agent_id: agent, session_id: thread };
+            self.tell(log, AgentEvent::Lifecycle(SubagentLifecycleEvent::Deleted(deleted)));
+        } else if !is_over {
+            self.finish(agent, SubagentCompletion::Failed { message: message.clone() });
+        }
+        if let Some(call) = call {
+            self.reply(call, Err(AgentError::Launch(message)));
+        }
+    }
+
+    pub(super) fn turn_started(&mut self, agent: AgentId) {
+        self.queue.retain(|queued| *queued != agent);
+        let Some(found) = self.get(agent) else { return };
+        if matches!(found.phase, Phase::Resting | Phase::Waking | Phase::Unloaded | Phase::Launching) {
+            found.phase = Phase::Turn;
+        }
+        if found.phase == Phase::Turn && agent != AgentId::ROOT {
+            found.completion = None;
+            found.reason = None;
+            self.set_status(agent, SubagentStatus::Running);
+        }
+    }
+
+    pub(super) fn rested(&mut self, agent: AgentId) {
+        let Some(found) = self.get(agent) else { return };
+        match found.phase {
+            Phase::Waking | Phase::Interrupting => {
+                found.phase = Phase::Resting;
+                if agent != AgentId::ROOT && !found.is_over() {
+                    self.set_status(agent, SubagentStatus::Ready);
+                }
+            }
+            Phase::Canceling => found.phase = Phase::Resting,
+            Phase::Unloaded | Phase::Launching | Phase::Resting | Phase::Turn => {}
+        }
+        self.go_on(agent);
+    }
+
+    pub(super) fn turn_ended(&mut self, agent: AgentId, end: TurnEnd) {
+        let Some(found) = self.get(agent) else { return };
+        let phase = std::mem::replace(&mut found.phase, Phase::Resting);
+        if agent == AgentId::ROOT {
+            // A person who has stopped the root wants it to stay so, and an error may come again at once.
+            self.wakes_root = matches!(end, TurnEnd::Completed { .. });
+            return;
+        }
+        match (phase, end) {
+            (Phase::Unloaded | Phase::Launching, _) => {
+                if let Some(found) = self.get(agent) {
+                    found.phase = phase;
+                }
+                return;
+            }
+            // Its end was told already.
+            (Phase::Canceling | Phase::Resting, _) => {}
+            (Phase::Interrupting, _) => self.set_status(agent, SubagentStatus::Ready),
+            (_, TurnEnd::Completed { last_message }) => {
+                self.finish(agent, SubagentCompletion::Completed { last_message });
+            }
+            (_, TurnEnd::Failed { message }) => self.finish(agent, SubagentCompletion::Failed { message }),
+            (_, TurnEnd::Aborted) => {
+                self.finish(agent, SubagentCompletion::Canceled { reason: TurnAbortReason::Interrupted });
+            }
+        }
+        self.go_on(agent);
+    }
+
+    /// Sees to mail that has come in the meantime.
+    fn go_on(&mut self, agent: AgentId) {
+        let Some(found) = self.agents.get(&agent) else { return };
+        let has_mail = !found.inbox.is_empty() && agent != AgentId::ROOT && found.phase == Phase::Resting;
+        if has_mail && *found.status() != SubagentStatus::Canceled {
+            if found.is_over() {
+                self.set_status(agent, SubagentStatus::Queued);
+            }
+            if let Some(found) = self.get(agent) {
+                found.completion = None;
+            }
+            self.enqueue(agent);
+        }
+    }
+
+    /// Ends the task of an agent and tells its parent.
+    pub(super) fn finish(&mut self, agent: AgentId, completion: SubagentCompletion) {
+        self.end_task(agent, completion.clone(), None);
+        self.post_result(agent, completion, None);
+    }
+
+    fn end_task(&mut self, agent: AgentId, completion: SubagentCompletion, reason: Option<&str>) {
+        let Some(found) = self.get(agent) else { return };
+        found.completion = Some(completion.clone());
+        found.reason = reason.map(str::to_owned);
+        let result = TaskResult {
+            agent_id: agent,
+            session_id: found.thread(),
+            completion: completion.clone(),
+            reason: reason.map(str::to_owned),
+        };
+        self.queue.retain(|queued| *queued != agent);
+        let status = match completion {
+            SubagentCompletion::Completed { .. } => SubagentStatus::Idle,
+            SubagentCompletion::Canceled { .. } => SubagentStatus::Canceled,
+            SubagentCompletion::Failed { .. } => SubagentStatus::Failed,
+        };
+        self.set_status(agent, status);
+        self.tell_parent(agent, AgentEvent::Result(result));
+    }
+
+    /// Cancels an agent and everything below it.
+    pub(super) fn cancel(&mut self, agent: AgentId, caller: Option<AgentId>, reason: Option<&str>) {
+        let all = self.subtree(agent);
+        for at in all.iter().copied() {
+            self.drop_watchdogs(at);
+            let Some(found) = self.get(at) else { continue };
+            let is_over = found.is_over();
+            match found.phase {
+                Phase::Waking | Phase::Turn | Phase::Interrupting => {
+                    found.phase = Phase::Canceling;
+                    self.effect(Effect::Stop { agent: at });
+                }
+                Phase::Unloaded | Phase::Launching | Phase::Resting | Phase::Canceling => {}
+            }
+            if is_over {
+                continue;
+            }
+            let completion = SubagentCompletion::Canceled { reason: TurnAbortReason::Interrupted };
+            self.end_task(at, completion.clone(), reason);
+            // The caller knows, and the agents that are canceled with it need not.
+            let parent = self.parent_of(at);
+            if Some(parent) != caller && !all.contains(&parent) {
+                self.post_result(at, completion, reason);
+            }
+        }
+    }
+
+    pub(super) fn interrupt(&mut self, agent: AgentId) {
+        let Some(found) = self.get(agent) else { return };
+        match found.phase {
+            Phase::Waking | Phase::Turn => {
+                found.phase = Phase::Interrupting;
+                self.effect(Effect::Stop { agent });
+            }
+            Phase::Unloaded | Phase::Launching | Phase::Resting | Phase::Interrupting | Phase::Canceling => {}
+        }
+    }
+
+    pub(super) fn lost(&mut self, agent: AgentId) {
+        if agent == AgentId::ROOT {
+            return self.close();
+        }
+        let Some(found) = self.get(agent).filter(|found| found.phase != Phase::Unloaded) else { return };
+        found.phase = Phase::Unloaded;
+        let (is_over, is_busy) = (found.is_over(), *found.status() != SubagentStatus::Ready);
+        if !is_over && is_busy {
+            self.finish(agent, SubagentCompletion::Failed { message: "its thread has ended".to_owned() });
+        }
+    }
+
+    /// Tells about an agent that ran when the program ended.
+    pub(super) fn tell_of_lost(&mut self, agent: AgentId) {
+        if let Some(found) = self.get(agent) {
+            found.is_lost = false;
+            found.summary.status = SubagentStatus::Running;
+        }
+        self.finish(agent, SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() });
+    }
+
+    /// Ends all agents, because the root ends.
+    pub(super) fn close(&mut self) {
+        if std::mem::replace(&mut self.is_closing, true) {
+            return;
+        }
+        let waits = std::mem::take(&mut self.waits);
+        for wait in waits {
+            self.reply(wait.call, Err(AgentError::Closing));
+        }
+        // Their owners' logs keep them, so that they run again when the root is resumed.
+        self.watchdogs.clear();
+        let children: Vec<AgentId> = self.children().filter(|agent| agent.depth == 1).map(super::Agent::id).collect();
+        for child in children {
+            self.cancel(child, Some(AgentId::ROOT), Some("the session ended"));
+        }
+        let loaded: Vec<AgentId> =
+            self.children().filter(|agent| agent.phase != Phase::Unloaded).map(super::Agent::id).collect();
+        for agent in loaded.into_iter().rev() {
+            if let Some(found) = self.get(agent) {
+                found.phase = Phase::Unloaded;
+            }
+            self.effect(Effect::Close { agent });
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The tree as the logs of its threads tell it.
+
+use codex_log::agents::{AgentsState, ChildState, Mail};
+use codex_wire::agent::{AgentId, SubagentCompletion, SubagentStatus};
+use codex_wire::ids::ThreadId;
+
+use super::agent::{Agent, Phase};
+use super::ending::PROGRAM_ENDED;
+use super::request::LEAST_INTERVAL;
+use super::watching::Watchdog;
+use super::{Effect, Limits, Tree};
+
+/// The most agents that are read, so that a log that was tampered with leads to no endless tree.
+const MOST_AGENTS: usize = 10_000;
+
+impl Tree {
+    /// Rebuilds a tree from the state of its root and those of the threads below, and returns what to do first. Agents
+    /// that were at work have failed, because the program has ended.
+    #[must_use]
+    pub fn resume(
+        root: ThreadId,
+        limits: Limits,
+        own: &AgentsState,
+        read: &mut dyn FnMut(ThreadId) -> Option<AgentsState>,
+        now_ms: i64,
+    ) -> (Self, Vec<Effect>) {
+        let mut tree = Self::new(root, limits);
+        tree.now_ms = now_ms;
+        let mail = tree.read_logs(own, read);
+        for mail in mail {
+            if let Some(agent) = tree.get(mail.message.recipient_agent_id) {
+                agent.inbox.push(mail);
+                agent.count();
+            }
+        }
+        // Mail that comes from here on is delivered as it comes.
+        let known = tree.get(AgentId::ROOT).map(|root| root.inbox.clone()).unwrap_or_default();
+        for mail in known {
+            tree.effect(Effect::Deliver { agent: AgentId::ROOT, mail });
+        }
+        let lost: Vec<AgentId> =
+            tree.children().filter(|agent| agent.is_lost && agent.depth == 1).map(Agent::id).collect();
+        for agent in lost {
+            tree.tell_of_lost(agent);
+        }
+        // A person who resumes a thread speaks first.
+        tree.wakes_root = false;
+        let effects = std::mem::take(&mut tree.effects);
+        (tree, effects)
+    }
+
+    /// Reads the agents and watchdogs from all logs, and returns the mail that was not read.
+    fn read_logs(&mut self, own: &AgentsState, read: &mut dyn FnMut(ThreadId) -> Option<AgentsState>) -> Vec<Mail> {
+        let (mut mail, mut gone, mut read_mail) = (Vec::new(), Vec::new(), Vec::new());
+        let mut open = vec![(AgentId::ROOT, own.clone())];
+        while let Some((owner, state)) = open.pop() {
+            mail.extend(state.mail);
+            gone.extend(state.gone);
+            read_mail.extend(state.read.iter().map(|id| (owner, *id)));
+            self.numbers = self.numbers.or_higher(state.numbers);
+            for watchdog in state.watchdogs {
+                let (target, interval) = (watchdog.agent_id, watchdog.interval_s.max(LEAST_INTERVAL));
+                self.watchdogs.push(Watchdog::new(owner, target, interval, watchdog.message, self.now_ms));
+            }
+            for child in state.children {
+                let (id, thread) = (child.summary.agent_id, child.summary.session_id);
+                if !self.agents.contains_key(&id) && self.agents.len() <= MOST_AGENTS {
+                    self.insert_known(owner, child);
+                    open.push((id, read(thread).unwrap_or_default()));
+                }
+            }
+        }
+        for agent in gone.into_iter().filter(|agent| *agent != AgentId::ROOT) {
+            for below in self.subtree(agent) {
+                self.agents.remove(&below);
+            }
+        }
+        let known: Vec<AgentId> = self.agents.keys().copied().collect();
+        self.watchdogs.retain(|watchdog| known.contains(&watchdog.owner) && known.contains(&watchdog.target));
+        mail.sort_by_key(|mail: &Mail| mail.id);
+        mail.dedup_by_key(|mail| mail.id);
+        mail.retain(|mail| !read_mail.contains(&(mail.message.recipient_agent_id, mail.id)));
+        mail
+    }
+
+    fn insert_known(&mut self, owner: AgentId, child: ChildState) {
+        let ChildState { mut summary, completion } = child;
+        let depth = self.agents.get(&owner).map_or(0, |owner| owner.depth) + 1;
+        summary.parent_agent_id = Some(owner);
+        (summary.pending_messages, summary.pending_interrupts) = (0, 0);
+        let is_lost = matches!(summary.status, SubagentStatus::Queued | SubagentStatus::Running);
+        if is_lost {
+            summary.status = SubagentStatus::Failed;
+        }
+        let id = summary.agent_id;
+        self.numbers.next_agent_id = self.numbers.next_agent_id.max(id.0 + 1);
+        let mut agent = Agent::of(summary, depth, Phase::Unloaded);
+        agent.is_lost = is_lost;
+        let failed = || SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() };
+        agent.completion = if is_lost { Some(failed()) } else { completion };
+        self.agents.insert(id, agent);
+    }
+}

@@ -1,0 +1,126 @@
+//! Random trees: calls, turns, failures and crashes in any order.
+
+use codex_wire::agent::{AgentId, SubagentOrigin};
+use codex_wire::ids::ThreadId;
+use fastrand::Rng;
+
+use super::world::World;
+use crate::tree::{AwaitRequest, Input, Limits, PruneRequest, Request, SendRequest, Target, TurnEnd};
+
+/// The number of trees that are played. `CODEX_TEST_TREES` sets another number, for a long run.
+const TREES: u64 = 2_000;
+const STEPS: usize = 160;
+
+#[test]
+fn no_message_is_lost_no_slot_is_kept_and_every_agent_ends() {
+    let trees = std::env::var("CODEX_TEST_TREES").ok().and_then(|text| text.parse().ok()).unwrap_or(TREES);
+    for seed in 0..trees {
+        let played = std::panic::catch_unwind(|| play(seed));
+        assert!(played.is_ok(), "the tree of seed {seed} broke a rule");
+    }
+}
+
+fn play(seed: u64) {
+    let mut rng = Rng::with_seed(seed);
+    let active = if rng.u8(..4) == 0 { 64 } else { rng.usize(1..12) };
+    let limits = Limits { active, depth: rng.u32(1..4), turns: rng.usize(1..9), wakes_root: rng.u8(..4) > 0 };
+    let mut world = World::new(limits);
+    for _ in 0..STEPS {
+        step(&mut world, &mut rng);
+    }
+    world.settle();
+    world.check_settled();
+    if rng.bool() {
+        world.crash();
+        world.settle();
+        world.check_settled();
+    }
+}
+
+fn step(world: &mut World, rng: &mut Rng) {
+    let agents: Vec<AgentId> = world.sessions.keys().copied().collect();
+    let Some(agent) = rng.choice(agents) else { return };
+    match rng.u8(..100) {
+        0..30 => match world.sessions.get(&agent) {
+            Some(session) if session.has_turn => call(world, rng, agent),
+            Some(_) if agent == AgentId::ROOT => world.begin_turn(agent),
+            _ => world.obey(agent),
+        },
+        30..50 => world.obey(agent),
+        50..62 => {
+            if let Some(launching) = rng.choice(world.launching.clone()) {
+                let result = if rng.u8(..12) == 0 { Err("no room".to_owned()) } else { Ok(()) };
+                world.launch(launching, result);
+            }
+        }
+        62..70 => {
+            // An agent reads its mail before it asks its model, so never while it calls.
+            if !world.waiting.values().any(|waiting| *waiting == agent) {
+                world.read_mail(agent);
+            }
+            if rng.bool() {
+                world.report_read(agent);
+            }
+        }
+        70..86 => {
+            let end = match rng.u8(..5) {
+                0 => TurnEnd::Failed { message: "broken".to_owned() },
+                1 => TurnEnd::Aborted,
+                _ => TurnEnd::Completed { last_message: Some("done".to_owned()) },
+            };
+            world.end_turn(agent, end);
+        }
+        86..90 => {
+            world.now_ms += rng.i64(0..600_000);
+            world.input(Input::Tick);
+        }
+        90..93 => world.input(Input::Header { agent, header: "Reading".to_owned() }),
+        93..96 => world.lose(agent),
+        96..98 => {
+            let waiting: Vec<_> = world.waiting.keys().copied().collect();
+            if let Some(call) = rng.choice(waiting) {
+                world.waiting.remove(&call);
+                world.input(Input::CallDropped(call));
+            }
+        }
+        _ => world.crash(),
+    }
+}
+
+fn call(world: &mut World, rng: &mut Rng, caller: AgentId) {
+    // A call of an agent that waits cannot be.
+    if world.waiting.values().any(|waiting| *waiting == caller) {
+        return;
+    }
+    // Both come through the same channel.
+    world.report_read(caller);
+    let agent = AgentId(rng.u64(0..10));
+    let text = || Some("look".to_owned());
+    let request = match rng.u8(..24) {
+        0..9 => {
+            let is_fork = rng.u8(..4) == 0;
+            let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
+            let prompt = if is_fork && rng.bool() { None } else { text() };
+            Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: None, history: 0 }
+        }
+        9..14 => {
+            let interrupt = rng.u8(..3) == 0;
+            let prompt = if rng.u8(..4) == 0 { None } else { text() };
+            Request::Send(SendRequest { agent, prompt, label: None, interrupt })
+        }
+        14..17 => {
+            let agents = if rng.bool() { vec![agent] } else { Vec::new() };
+            let target = *rng.choice(&[Target::MailOrEnd, Target::End, Target::AnyMail]).expect("there are three");
+            Request::Await(AwaitRequest { agents, timeout_ms: 300_000, target })
+        }
+        17..19 => Request::Cancel { agent, reason: text() },
+        19..21 => {
+            let agents = if rng.bool() { Some(vec![agent, AgentId(2)]) } else { None };
+            Request::Prune(PruneRequest { agents, completed_only: rng.bool() })
+        }
+        21 => Request::Close(agent),
+        22 => Request::Reopen(agent),
+        _ => Request::Watch { agent, interval_s: 30, message: None, is_canceled: rng.bool() },
+    };
+    world.call(caller, request);
+}

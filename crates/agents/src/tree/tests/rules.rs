@@ -1,0 +1,276 @@
+//! Single rules, one test each.
+
+use codex_log::agents::AgentEvent;
+use codex_wire::agent::{AgentId, SubagentCompletion, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus};
+use codex_wire::ids::ThreadId;
+
+use super::world::World;
+use crate::tree::{
+    AgentError, AwaitRequest, CallNumber, Input, Limits, PruneRequest, Reply, Request, SendRequest, Target, TurnEnd,
+    WatchAction,
+};
+
+const ROOT: AgentId = AgentId::ROOT;
+const ONE: AgentId = AgentId(1);
+const TWO: AgentId = AgentId(2);
+
+fn spawn(prompt: &str) -> Request {
+    let (origin, prompt) = (SubagentOrigin::Spawn, Some(prompt.to_owned()));
+    Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: None, history: 0 }
+}
+
+fn send(agent: AgentId, prompt: Option<&str>, interrupt: bool) -> Request {
+    Request::Send(SendRequest { agent, prompt: prompt.map(str::to_owned), label: None, interrupt })
+}
+
+fn wait(agents: &[AgentId]) -> Request {
+    Request::Await(AwaitRequest { agents: agents.to_vec(), timeout_ms: 300_000, target: Target::MailOrEnd })
+}
+
+fn error(world: &World, call: CallNumber) -> AgentError {
+    world.reply_to(call).expect("there is a reply").clone().expect_err("it is an error")
+}
+
+fn done() -> TurnEnd {
+    TurnEnd::Completed { last_message: Some("done".to_owned()) }
+}
+
+/// A world with a root at work.
+fn world(limits: Limits) -> World {
+    let mut world = World::new(limits);
+    world.begin_turn(ROOT);
+    world
+}
+
+/// Starts a child that works.
+fn child(world: &mut World, caller: AgentId) -> AgentId {
+    world.call(caller, spawn("look at it"));
+    let agent = *world.launching.last().expect("it is being launched");
+    world.launch(agent, Ok(()));
+    world.obey(agent);
+    agent
+}
+
+fn status(world: &World, agent: AgentId) -> SubagentStatus {
+    world.tree.agent(agent).expect("it is there").status().clone()
+}
+
+#[test]
+fn bad_calls_change_nothing_and_say_what_is_wrong() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let told = world.told.len();
+    let labelled = |label: String| {
+        let (origin, prompt) = (SubagentOrigin::Spawn, Some("p".to_owned()));
+        Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: Some(label), history: 0 }
+    };
+    let long = "x".repeat(1024 * 1024);
+    let cases = [
+        (spawn("  "), AgentError::EmptyPrompt),
+        (labelled(long), AgentError::LongLabel(1024 * 1024)),
+        (send(AgentId(7), Some("hi"), false), AgentError::NotFound(AgentId(7))),
+        (send(ROOT, Some("hi"), false), AgentError::ToItself),
+        (send(ONE, None, false), AgentError::NothingToSay),
+        (send(ONE, Some(""), true), AgentError::EmptyPrompt),
+        (Request::Cancel { agent: TWO, reason: None }, AgentError::NotFound(TWO)),
+        (Request::Prune(PruneRequest { agents: Some(Vec::new()), completed_only: true }), AgentError::NothingToPrune),
+        (Request::Watch { agent: ONE, interval_s: 29, message: None, is_canceled: false }, AgentError::ShortInterval),
+    ];
+    for (request, expected) in cases {
+        let call = world.call(ROOT, request);
+        assert_eq!(error(&world, call), expected);
+    }
+    assert_eq!(world.told.len(), told, "a log was told something");
+}
+
+#[test]
+fn waits_are_300_to_1800_seconds_long() {
+    let seconds = |timeout_s| AwaitRequest::seconds(Vec::new(), timeout_s).map(|wait| wait.timeout_ms / 1000);
+    assert_eq!(seconds(None), Ok(1800));
+    assert_eq!(seconds(Some(0)), Ok(1800));
+    assert_eq!(seconds(Some(299)), Err(AgentError::ShortTimeout));
+    assert_eq!(seconds(Some(300)), Ok(300));
+    assert_eq!(seconds(Some(1801)), Err(AgentError::LongTimeout));
+    assert!(AgentError::ShortTimeout.to_string().contains("at least 300 seconds"));
+}
+
+#[test]
+fn a_child_is_told_of_in_the_order_that_clients_know() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let told: Vec<String> = world
+        .told
+        .iter()
+        .filter_map(|(log, event)| match event {
+            AgentEvent::Lifecycle(SubagentLifecycleEvent::Status(change)) => {
+                Some(format!("{log} {}", change.status.as_str()))
+            }
+            AgentEvent::Lifecycle(event) => Some(format!("{log} {}", event.kind())),
+            AgentEvent::Inbox(change) => Some(format!("{log} inbox {}", change.inbox.pending_messages)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, ["0 created", "0 inbox 0", "0 running"]);
+}
+
+#[test]
+fn a_slot_is_free_with_the_end_of_a_task() {
+    let mut world = world(Limits { active: 1, ..Limits::default() });
+    child(&mut world, ROOT);
+    let refused = world.call(ROOT, spawn("more"));
+    assert_eq!(error(&world, refused), AgentError::NoSlot(1));
+    world.end_turn(ONE, done());
+    assert_eq!(child(&mut world, ROOT), TWO);
+    let refused = world.call(ROOT, send(ONE, Some("again"), false));
+    assert_eq!(error(&world, refused), AgentError::NoSlot(1), "a new task needs a slot too");
+}
+
+#[test]
+fn nesting_has_an_end() {
+    let mut world = world(Limits { depth: 1, ..Limits::default() });
+    child(&mut world, ROOT);
+    let refused = world.call(ONE, spawn("deeper"));
+    assert_eq!(error(&world, refused), AgentError::TooDeep(1));
+}
+
+#[test]
+fn a_wait_ends_with_the_result_which_is_told_once() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let call = world.call(ROOT, wait(&[]));
+    assert!(world.reply_to(call).is_none());
+    world.end_turn(ONE, done());
+    let Some(Ok(Reply::Awaited(awaited))) = world.reply_to(call).cloned() else { panic!("it ends") };
+    let completion = SubagentCompletion::Completed { last_message: Some("done".to_owned()) };
+    assert_eq!(awaited.agent.as_ref().and_then(|agent| agent.completion.clone()), Some(completion));
+    assert!(world.sessions[&ROOT].inbox.is_empty(), "the result was told by the call");
+    let again = world.call(ROOT, wait(&[ONE]));
+    assert!(matches!(world.reply_to(again), Some(Ok(Reply::Awaited(awaited))) if awaited.is_over), "it is told again");
+}
+
+#[test]
+fn a_wait_times_out_and_ends_when_its_turn_is_stopped() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let call = world.call(ROOT, wait(&[ONE]));
+    world.now_ms += 300_000;
+    world.input(Input::Tick);
+    assert!(matches!(world.reply_to(call), Some(Ok(Reply::Awaited(awaited))) if awaited.is_timed_out));
+    let call = world.call(ROOT, wait(&[ONE]));
+    world.end_turn(ROOT, TurnEnd::Aborted);
+    world.end_turn(ONE, done());
+    assert!(world.reply_to(call).is_none(), "nobody waits any more");
+}
+
+#[test]
+fn an_interrupt_goes_first_and_is_no_end() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    world.call(ROOT, send(ONE, Some("later"), false));
+    world.call(ROOT, send(ONE, Some("now"), true));
+    world.obey(ONE);
+    assert_eq!(status(&world, ONE), SubagentStatus::Running, "it was woken again");
+    assert!(world.tree.agent(ONE).is_some_and(|agent| agent.completion.is_none()));
+    assert!(world.sessions[&ROOT].inbox.is_empty(), "nothing has ended");
+}
+
+#[test]
+fn a_cancellation_takes_the_subtree_and_names_the_reason() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    child(&mut world, ONE);
+    let call = world.call(ROOT, Request::Cancel { agent: ONE, reason: Some("too slow".to_owned()) });
+    let Some(Ok(Reply::Agent(view))) = world.reply_to(call) else { panic!("it is canceled") };
+    assert_eq!((view.reason.as_deref(), &view.summary.status), (Some("too slow"), &SubagentStatus::Canceled));
+    assert_eq!(status(&world, TWO), SubagentStatus::Canceled);
+    assert_eq!(world.tree.active(), 0);
+}
+
+#[test]
+fn only_agents_above_and_below_can_be_addressed() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    child(&mut world, ROOT);
+    let foreign = world.call(ONE, send(TWO, Some("psst"), false));
+    assert_eq!(error(&world, foreign), AgentError::Foreign(TWO));
+    let interrupt = world.call(ONE, send(ROOT, Some("stop"), true));
+    assert_eq!(error(&world, interrupt), AgentError::InterruptsRoot);
+    world.call(ONE, send(ROOT, Some("found it"), false));
+    assert_eq!(world.sessions[&ROOT].inbox.len(), 1);
+}
+
+#[test]
+fn a_full_inbox_refuses_more() {
+    let mut world = world(Limits::default());
+    world.call(ROOT, spawn("first"));
+    for _ in 0..255 {
+        world.call(ROOT, send(ONE, Some("more"), false));
+    }
+    let refused = world.call(ROOT, send(ONE, Some("more"), false));
+    assert_eq!(error(&world, refused), AgentError::Full(ONE));
+}
+
+#[test]
+fn a_watchdog_rings_until_it_is_canceled() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let watch = |is_canceled| Request::Watch { agent: ONE, interval_s: 30, message: None, is_canceled };
+    let action = |world: &World, call| match world.reply_to(call) {
+        Some(Ok(Reply::Watch { action, .. })) => *action,
+        other => panic!("{other:?}"),
+    };
+    let first = world.call(ROOT, watch(false));
+    let second = world.call(ROOT, watch(false));
+    assert_eq!((action(&world, first), action(&world, second)), (WatchAction::Started, WatchAction::Replaced));
+    world.now_ms += 31_000;
+    world.input(Input::Tick);
+    assert_eq!(world.sessions[&ONE].inbox.len(), 1);
+    let (gone, none) = (world.call(ROOT, watch(true)), world.call(ROOT, watch(true)));
+    assert_eq!((action(&world, gone), action(&world, none)), (WatchAction::Canceled, WatchAction::NotFound));
+    assert_eq!(world.tree.due_ms(), None);
+}
+
+#[test]
+fn a_resumed_tree_marks_what_was_running_and_keeps_watchdogs_and_ids() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    child(&mut world, ROOT);
+    world.end_turn(TWO, done());
+    world.call(ROOT, Request::Watch { agent: ONE, interval_s: 30, message: None, is_canceled: false });
+    world.crash();
+    assert_eq!((status(&world, ONE), status(&world, TWO)), (SubagentStatus::Failed, SubagentStatus::Idle));
+    let completion = world.tree.agent(ONE).and_then(|agent| agent.completion.clone());
+    assert_eq!(completion, Some(SubagentCompletion::Failed { message: "the program ended".to_owned() }));
+    assert!(world.tree.due_ms().is_some(), "the watchdog is armed");
+    world.begin_turn(ROOT);
+    world.call(ROOT, send(TWO, Some("again"), false));
+    assert_eq!(world.launching, [TWO], "a message starts it again");
+    world.call(ROOT, spawn("third"));
+    assert!(world.tree.agent(AgentId(3)).is_some(), "no number is given out twice");
+}
+
+#[test]
+fn turns_wait_for_their_turn_but_waits_do_not_count() {
+    let mut world = world(Limits { turns: 1, ..Limits::default() });
+    child(&mut world, ROOT);
+    world.call(ROOT, spawn("second"));
+    world.launch(TWO, Ok(()));
+    assert_eq!(status(&world, TWO), SubagentStatus::Queued);
+    world.call(ONE, spawn("below"));
+    world.launch(AgentId(3), Ok(()));
+    world.call(ONE, wait(&[]));
+    assert_eq!(status(&world, TWO), SubagentStatus::Running, "the first one waits");
+    world.obey(TWO);
+    world.end_turn(TWO, done());
+    assert_eq!(status(&world, AgentId(3)), SubagentStatus::Running);
+}
+
+#[test]
+fn nothing_starts_while_the_session_ends() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    world.input(Input::Close);
+    assert_eq!(status(&world, ONE), SubagentStatus::Canceled);
+    let late = world.call(ROOT, spawn("late"));
+    assert_eq!(error(&world, late), AgentError::Closing);
+}

@@ -1,0 +1,44 @@
+//! Child agents: which tools an agent has for them, and their limits.
+
+use crate::{Reader, ValueError};
+
+/// The limits of trees of agents, and the ways of their messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentsConfig {
+    /// `max_active_subagents` or `agents.max_threads`: how many may be at work at once.
+    pub active: usize,
+    /// `agents.max_depth`: how deep they may be nested.
+    pub depth: u32,
+    /// `agents.concurrent_turns`: how many turns may run at once.
+    pub turns: usize,
+    /// `root_agent_uses_user_messages`: whether an agent sees messages from above as messages of its user.
+    pub uses_user_messages: bool,
+    /// `subagent_root_inbox_autosubmit`: whether mail wakes an idle root.
+    pub wakes_root: bool,
+}
+
+impl Default for AgentsConfig {
+    fn default() -> Self {
+        Self { active: 8, depth: 3, turns: 8, uses_user_messages: true, wakes_root: true }
+    }
+}
+
+/// The most agents of a tree. A higher number counts as this one.
+const MOST_ACTIVE: usize = 64;
+
+impl AgentsConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        let section = root.section("agents")?;
+        let active: Option<usize> = root.integer("max_active_subagents", 1..)?;
+        let threads =
+            section.integer("max_threads", 1..)?.or(section.integer("max_concurrent_threads_per_session", 1..)?);
+        let unset = Self::default();
+        Ok(Self {
+            active: active.or(threads).unwrap_or(unset.active).min(MOST_ACTIVE),
+            depth: section.integer("max_depth", 1..=8)?.unwrap_or(unset.depth),
+            turns: section.integer("concurrent_turns", 1..=64)?.unwrap_or(unset.turns),
+            uses_user_messages: root.bool("root_agent_uses_user_messages")?.unwrap_or(unset.uses_user_messages),
+            wakes_root: root.bool("subagent_root_inbox_autosubmit")?.unwrap_or(unset.wakes_root),
+        })
+    }
+}

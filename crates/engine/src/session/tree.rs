@@ -1,0 +1,131 @@
+//! The session as an agent of a tree: its mail, and the orders of the tree.
+
+use std::sync::Arc;
+
+use codex_log::agents::{AgentEvent, AgentsState, MailRead};
+use codex_log::{Abort, Body, ItemId, Record, TurnId};
+use codex_tools::agents::{AgentOrder, Unread, UnreadForm};
+use codex_wire::ids::ThreadId;
+use codex_wire::input::UserInput;
+use codex_wire::response::{FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem};
+
+use super::Session;
+use crate::setup::Setup;
+use crate::turn::{Turn, UserMessage};
+
+impl Session {
+    /// Takes its place in the tree. A copy of another thread has that thread's agents in its file, which are not its
+    /// own.
+    pub(super) fn attach_agents(&mut self) {
+        let Some(agents) = self.calls.agents.clone() else { return };
+        if is_forked_child(&self.setup) && !self.state.agents.is_empty() {
+            self.emit(Body::Agent(Arc::new(AgentEvent::All(Box::default()))));
+        }
+        agents.attach(self.started.meta.id, &self.state.agents, &self.profile.settings);
+    }
+
+    pub(super) async fn obey_tree(&mut self, order: AgentOrder) {
+        match order {
+            AgentOrder::Log(bodies) => {
+                for body in bodies {
+                    self.emit(body);
+                }
+                self.publish().await;
+            }
+            AgentOrder::Stop => {
+                if !self.stop(Abort::Interrupted).await {
+                    self.tell_rested();
+                }
+            }
+            AgentOrder::Wake if self.turn.is_some() => {}
+            AgentOrder::Wake => self.begin_with_mail().await,
+        }
+    }
+
+    fn tell_rested(&self) {
+        if let Some(agents) = &self.calls.agents {
+            agents.rested();
+        }
+    }
+
+    /// Begins a turn with the mail that waits.
+    async fn begin_with_mail(&mut self) {
+        if self.is_finishing || !self.calls.agents.as_ref().is_some_and(|agents| agents.has_mail()) {
+            return self.tell_rested();
+        }
+        let turn = TurnId::new(ThreadId::fresh().to_string());
+        let (machine, effects) = Turn::with_mail(&turn, self.window(), self.turn_policy(&self.profile.settings));
+        self.begin(turn, machine, None);
+        self.tell_environment();
+        self.perform(effects).await;
+    }
+
+    /// Puts the mail that waits into the conversation. The line that tells that it was read comes first, so that no
+    /// mail is read twice.
+    pub(super) fn take_mail(&mut self) {
+        let Some(agents) = self.calls.agents.clone().filter(|_| !self.conversations.is_review()) else { return };
+        let unread = agents.take_mail(&self.state.agents);
+        let mail: Vec<u64> = unread.iter().flat_map(|unread| unread.mail.iter().copied()).collect();
+        if mail.is_empty() {
+            return;
+        }
+        self.emit(Body::Agent(Arc::new(AgentEvent::Read(MailRead { mail }))));
+        for Unread { form, .. } in unread {
+            match form {
+                UnreadForm::User(text) => {
+                    let message = UserMessage {
+                        id: ItemId::new(ThreadId::fresh().to_string()),
+                        key: None,
+                        content: vec![UserInput::text(text.clone())],
+                        message: Message::user(text),
+                        is_echoed: true,
+                    };
+                    for body in message.bodies() {
+                        self.emit(body);
+                    }
+                }
+                UnreadForm::Note(text) => self.tell_model(Message::user(text)),
+                UnreadForm::Call { call_id, tool, arguments, output } => {
+                    let call = FunctionCall {
+                        id: None,
+                        name: tool.to_owned(),
+                        namespace: None,
+                        arguments,
+                        call_id: call_id.clone(),
+                    };
+                    let output = FunctionCallOutputPayload::Text(output);
+                    self.record(ResponseItem::FunctionCall(call));
+                    self.record(ResponseItem::FunctionCallOutput(FunctionCallOutput { call_id, output }));
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, item: ResponseItem) {
+        if let Ok(record) = Record::new(item) {
+            self.emit(Body::Recorded(record));
+        }
+    }
+
+    /// Tells the agents again after a compaction: readers of the file begin there.
+    pub(super) fn log_agents(&mut self) {
+        if !self.state.agents.is_empty() {
+            let all: AgentsState = self.state.agents.clone();
+            self.emit(Body::Agent(Arc::new(AgentEvent::All(Box::new(all)))));
+        }
+    }
+
+    /// Ends the agents below, and logs how.
+    pub(super) async fn end_agents(&mut self) {
+        let Some(agents) = &self.calls.agents else { return };
+        let last = agents.close().await;
+        if !last.is_empty() {
+            self.tell_outside_turns(last).await;
+        }
+    }
+}
+
+/// Whether the thread is a child that began with a copy of its parent's history.
+fn is_forked_child(setup: &Setup) -> bool {
+    setup.child.as_ref().is_some_and(|child| matches!(child.history, codex_tools::agents::ChildHistory::Fork { .. }))
+}

@@ -1,0 +1,366 @@
+//! The agents of a thread: the events about them, and the state that these events lead to.
+//!
+//! The log of a thread tells about its direct children, the mail that it has received from them or sent to them, and the
+//! watchdogs that it has set. The tree of a root is rebuilt from the logs of its threads.
+
+use std::collections::BTreeSet;
+
+use codex_wire::agent::{
+    AgentId, AgentInboxEvent, InboxMessage, SubagentCompletion, SubagentLifecycleEvent, SubagentSummary,
+};
+use codex_wire::ids::ThreadId;
+use serde::{Deserialize, Serialize};
+
+/// The number of read messages that a thread remembers. The thread that sent the mail knows soon that it was read.
+const READ_KEPT: usize = 1024;
+
+/// Something that has happened to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum AgentEvent {
+    /// A child was created, has another status, has a header, or is gone.
+    #[serde(rename = "subagent_lifecycle")]
+    Lifecycle(SubagentLifecycleEvent),
+    /// The amount of mail that waits for an agent has changed.
+    #[serde(rename = "agent_inbox")]
+    Inbox(InboxChange),
+    /// Mail was accepted.
+    #[serde(rename = "agent_mail")]
+    Mail(Mail),
+    /// The agent of this thread has read mail.
+    #[serde(rename = "agent_mail_read")]
+    Read(MailRead),
+    /// The task of a child is over.
+    #[serde(rename = "agent_result")]
+    Result(TaskResult),
+    /// A watchdog was set, replaced or removed.
+    #[serde(rename = "agent_watchdog")]
+    Watchdog(WatchdogChange),
+    /// The numbers that were given out so far, so that none is given out twice.
+    #[serde(rename = "agent_numbers")]
+    Numbers(Numbers),
+    /// All of it at once, for readers that begin here.
+    #[serde(rename = "agent_tree")]
+    All(Box<AgentsState>),
+}
+
+/// The amount of mail that waits for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboxChange {
+    #[serde(flatten)]
+    pub inbox: AgentInboxEvent,
+    /// The mail that it has read since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<u64>,
+}
+
+/// A message to an agent, or the result of a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mail {
+    /// Its number within the tree.
+    pub id: u64,
+    #[serde(flatten)]
+    pub message: InboxMessage,
+    /// The result of the sender, if its task is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<SubagentCompletion>,
+}
+
+impl Mail {
+    /// The number of bytes of its text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.message.prompt.as_ref().map_or(0, String::len)
+    }
+}
+
+/// The payload of [`AgentEvent::Read`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailRead {
+    pub mail: Vec<u64>,
+}
+
+/// The payload of [`AgentEvent::Result`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskResult {
+    pub agent_id: AgentId,
+    pub session_id: ThreadId,
+    pub completion: SubagentCompletion,
+    /// The reason for a cancellation that the caller gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A watchdog: a message that is sent again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchdogChange {
+    /// The agent that gets the message.
+    pub agent_id: AgentId,
+    pub interval_s: u64,
+    /// The message; none if the watchdog was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The numbers that are given out next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Numbers {
+    pub next_agent_id: u64,
+    pub next_mail: u64,
+}
+
+impl Numbers {
+    /// The higher ones of both.
+    #[must_use]
+    pub fn or_higher(self, other: Self) -> Self {
+        Self {
+            next_agent_id: self.next_agent_id.max(other.next_agent_id),
+            next_mail: self.next_mail.max(other.next_mail),
+        }
+    }
+}
+
+/// A child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildState {
+    #[serde(flatten)]
+    pub summary: SubagentSummary,
+    /// The result of its last task, unless it has a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<SubagentCompletion>,
+}
+
+/// The agents of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentsState {
+    /// The direct children, oldest first.
+    pub children: Vec<ChildState>,
+    /// Mail that was accepted and of which this log does not tell that it was read, oldest first.
+    pub mail: Vec<Mail>,
+    /// The numbers of the mail that the agent of this thread has read.
+    pub read: BTreeSet<u64>,
+    /// Agents further below that were deleted while their parent was not loaded.
+    pub gone: BTreeSet<AgentId>,
+    /// The watchdogs that the agent of this thread has set.
+    pub watchdogs: Vec<WatchdogChange>,
+    pub numbers: Numbers,
+}
+
+impl AgentsState {
+    /// Whether nothing has ever happened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Goes on by one event.
+    pub fn apply(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Lifecycle(event) => self.lifecycle(event),
+            AgentEvent::Inbox(InboxChange { inbox, read }) => {
+                self.mail.retain(|mail| !read.contains(&mail.id));
+                if let Some(child) = self.child_mut(inbox.agent_id) {
+                    child.summary.pending_messages = inbox.pending_messages;
+                    child.summary.pending_interrupts = inbox.pending_interrupts;
+                }
+            }
+            AgentEvent::Mail(mail) => {
+                self.numbers.next_mail = self.numbers.next_mail.max(mail.id + 1);
+                self.mail.push(mail.clone());
+            }
+            AgentEvent::Read(MailRead { mail: read }) => {
+                self.mail.retain(|mail| !read.contains(&mail.id));
+                self.read.extend(read);
+                while self.read.len() > READ_KEPT {
+                    self.read.pop_first();
+                }
+            }
+            AgentEvent::Result(TaskResult { agent_id, completion, .. }) => {
+                if let Some(child) = self.child_mut(*agent_id) {
+                    child.completion = Some(completion.clone());
+                }
+            }
+            AgentEvent::Watchdog(change) => {
+                self.watchdogs.retain(|known| known.agent_id != change.agent_id);
+                self.watchdogs.extend(change.message.is_some().then(|| change.clone()));
+            }
+            AgentEvent::Numbers(numbers) => self.numbers = self.numbers.or_higher(*numbers),
+            AgentEvent::All(all) => self.clone_from(all),
+        }
+    }
+
+    fn lifecycle(&mut self, event: &SubagentLifecycleEvent) {
+        match event {
+            SubagentLifecycleEvent::Created(created) => {
+                let summary = created.subagent.clone();
+                self.numbers.next_agent_id = self.numbers.next_agent_id.max(summary.agent_id.0 + 1);
+                self.children.retain(|child| child.summary.agent_id != summary.agent_id);
+                self.children.push(ChildState { summary, completion: None });
+            }
+            SubagentLifecycleEvent::Status(change) => {
+                if let Some(child) = self.child_mut(change.agent_id) {
+                    child.summary.status = change.status.clone();
+                    if !change.status.is_terminal() {
+                        child.completion = None;
+                    }
+                }
+            }
+            SubagentLifecycleEvent::ReasoningHeader(change) => {
+                if let Some(child) = self.child_mut(change.agent_id) {
+                    child.summary.reasoning_header = Some(change.reasoning_header.clone());
+                }
+            }
+            SubagentLifecycleEvent::Deleted(deleted) => {
+                let gone = deleted.agent_id;
+                if self.children.iter().all(|child| child.summary.agent_id != gone) {
+                    self.gone.insert(gone);
+                }
+                self.children.retain(|child| child.summary.agent_id != gone);
+                self.watchdogs.retain(|watchdog| watchdog.agent_id != gone);
+                self.mail.retain(|mail| mail.message.recipient_agent_id != gone);
+            }
+            SubagentLifecycleEvent::Other(_) => {}
+        }
+    }
+
+    fn child_mut(&mut self, agent: AgentId) -> Option<&mut ChildState> {
+        self.children.iter_mut().find(|child| child.summary.agent_id == agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_wire::agent::{
+        InboxMessage, SubagentCreated, SubagentDeleted, SubagentOrigin, SubagentStatus, SubagentStatusChange,
+    };
+    use serde::Serialize;
+
+    use super::*;
+    use crate::decode::{Decoder, Wanted};
+    use crate::encode::{LineSink, encode};
+    use crate::line::Line;
+    use crate::{Body, Event, Seq, TurnId};
+
+    #[derive(Default)]
+    struct Lines(Vec<String>);
+
+    impl LineSink for Lines {
+        type Error = serde_json::Error;
+
+        fn line<P: Serialize + ?Sized>(&mut self, _: i64, kind: &str, payload: &P) -> Result<(), Self::Error> {
+            let payload = serde_json::to_string(payload)?;
+            let line = format!(r#"{{"timestamp":"2026-01-02T03:04:05.006Z","type":"{kind}","payload":{payload}}}"#);
+            self.0.push(line);
+            Ok(())
+        }
+    }
+
+    fn created(id: u64) -> AgentEvent {
+        let subagent = SubagentSummary {
+            agent_id: AgentId(id),
+            parent_agent_id: Some(AgentId::ROOT),
+            session_id: ThreadId::unknown(),
+            parent_session_id: None,
+            origin: SubagentOrigin::Spawn,
+            status: SubagentStatus::Queued,
+            label: Some("reviewer".to_owned()),
+            summary: None,
+            reasoning_header: None,
+            started_at_ms: 5,
+            pending_messages: 0,
+            pending_interrupts: 0,
+        };
+        AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(SubagentCreated { subagent }))
+    }
+
+    fn status(id: u64, status: SubagentStatus) -> AgentEvent {
+        let change = SubagentStatusChange { agent_id: AgentId(id), session_id: ThreadId::unknown(), status };
+        AgentEvent::Lifecycle(SubagentLifecycleEvent::Status(change))
+    }
+
+    fn mail(id: u64, recipient: u64) -> AgentEvent {
+        let message = InboxMessage {
+            sender_agent_id: AgentId::ROOT,
+            recipient_agent_id: AgentId(recipient),
+            interrupt: false,
+            prompt: Some("look".to_owned()),
+            timestamp_ms: 7,
+        };
+        AgentEvent::Mail(Mail { id, message, completion: None })
+    }
+
+    fn inbox(id: u64, read: Vec<u64>) -> AgentEvent {
+        let inbox = AgentInboxEvent {
+            agent_id: AgentId(id),
+            session_id: ThreadId::unknown(),
+            pending_messages: 0,
+            pending_interrupts: 0,
+        };
+        AgentEvent::Inbox(InboxChange { inbox, read })
+    }
+
+    fn story() -> Vec<AgentEvent> {
+        let completion = SubagentCompletion::Completed { last_message: Some("done".to_owned()) };
+        let result = TaskResult { agent_id: AgentId(1), session_id: ThreadId::unknown(), completion, reason: None };
+        let watchdog = WatchdogChange { agent_id: AgentId(1), interval_s: 30, message: Some("well?".to_owned()) };
+        let deleted = SubagentDeleted { agent_id: AgentId(2), session_id: ThreadId::unknown() };
+        vec![
+            created(1),
+            mail(4, 1),
+            status(1, SubagentStatus::Running),
+            inbox(1, vec![4]),
+            created(2),
+            mail(5, 2),
+            status(1, SubagentStatus::Idle),
+            AgentEvent::Result(result),
+            AgentEvent::Read(MailRead { mail: vec![6] }),
+            AgentEvent::Watchdog(watchdog),
+            AgentEvent::Lifecycle(SubagentLifecycleEvent::Deleted(deleted)),
+            AgentEvent::Numbers(Numbers { next_agent_id: 9, next_mail: 2 }),
+        ]
+    }
+
+    #[test]
+    fn events_survive_their_lines_and_lead_to_one_state() {
+        let mut state = AgentsState::default();
+        let mut lines = Lines::default();
+        let mut events = story();
+        for event in &events {
+            state.apply(event);
+        }
+        events.push(AgentEvent::All(Box::new(state.clone())));
+        for told in &events {
+            let body = Body::Agent(std::sync::Arc::new(told.clone()));
+            let turn = Some(TurnId::new("t"));
+            encode(&Event { thread: ThreadId::unknown(), seq: Seq::default(), at_ms: 0, turn, body }, &mut lines)
+                .unwrap();
+        }
+        let (mut decoder, mut read) = (Decoder::new(Wanted::AGENTS), Vec::new());
+        for line in &lines.0 {
+            decoder.line(&Line::parse(line).unwrap(), &mut read);
+        }
+        let told: Vec<AgentEvent> = read
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::Agent(told) => Some((**told).clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, events);
+        assert_eq!((state.children.len(), state.mail.len(), state.watchdogs.len()), (1, 0, 1));
+        assert_eq!(state.numbers, Numbers { next_agent_id: 9, next_mail: 6 });
+        assert!(state.children[0].completion.is_some() && state.read.contains(&6));
+    }
+
+    #[test]
+    fn a_new_task_forgets_the_result_of_the_last_one() {
+        let mut state = AgentsState::default();
+        for event in story() {
+            state.apply(&event);
+        }
+        state.apply(&status(1, SubagentStatus::Running));
+        assert_eq!(state.children[0].completion, None);
+    }
+}

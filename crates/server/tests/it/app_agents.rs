@@ -1,0 +1,177 @@
+//! Child agents over the app-server: both sets of tools, in all dialects, and what outlives a restart.
+
+use codex_dialects::ProtocolRelease;
+use serde_json::{Value, json};
+
+use crate::app_client::AppClient;
+use crate::app_threads::start;
+
+const PLAYS: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\n\
+                     script = 'script.json'\n";
+
+const NINE: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'\nfeatures.subagent_tools = true\n";
+
+/// A client whose model answers by content.
+async fn client(release: ProtocolRelease, config: &str, script: &Value) -> AppClient {
+    let client = AppClient::start_as(release, &format!("{config}{PLAYS}")).await;
+    std::fs::write(client.home("script.json"), script.to_string()).expect("a script can be written");
+    client
+}
+
+fn call(id: &str, tool: &str, args: Value) -> Value {
+    json!({"call": tool, "id": id, "args": args})
+}
+
+/// The root starts an agent, waits for it and says so. The entry of the child is the third.
+fn spawn_and_await(child: Value) -> Value {
+    json!([
+        {"when": "id-await", "items": [{"text": "All done."}]},
+        {"when": "id-spawn", "items": [call("id-await", "subagent_await", json!({}))]},
+        {"when": "Look at the tests", "items": child},
+        {"items": [call("id-spawn", "subagent_spawn", json!({"prompt": "Look at the tests", "label": "tester"}))]},
+    ])
+}
+
+async fn say(client: &mut AppClient, thread: &str, text: &str) {
+    let input = json!([{"type": "text", "text": text}]);
+    client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
+}
+
+/// All messages up to the end of a turn of that thread.
+async fn until_end(client: &mut AppClient, thread: &str) -> Vec<Value> {
+    let mut messages = Vec::new();
+    loop {
+        let message = client.next().await;
+        let is_end = message["method"] == "turn/completed" && message["params"]["threadId"] == thread;
+        messages.push(message);
+        if is_end {
+            return messages;
+        }
+    }
+}
+
+/// All messages up to the end of that many turns of any thread.
+async fn until_ends(client: &mut AppClient, turns: usize) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    while messages.iter().filter(|message| message["method"] == "turn/completed").count() < turns {
+        messages.push(client.next().await);
+    }
+    messages
+}
+
+fn items<'a>(messages: &'a [Value], method: &str, kind: &str) -> Vec<&'a Value> {
+    let is_wanted = |message: &&Value| message["method"] == method && message["params"]["item"]["type"] == kind;
+    messages.iter().filter(is_wanted).map(|message| &message["params"]).collect()
+}
+
+#[tokio::test]
+async fn a_child_works_and_its_result_comes_back() {
+    let script = spawn_and_await(json!([{"text": "Two tests fail."}]));
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Have somebody look.").await;
+    let messages = until_ends(&mut client, 2).await;
+    let calls = items(&messages, "item/completed", "collabAgentToolCall");
+    let tools: Vec<_> = calls.iter().map(|call| call["item"]["tool"].as_str().unwrap_or_default()).collect();
+    assert_eq!(tools, ["spawnAgent", "wait"]);
+    let child = calls[0]["item"]["receiverThreadIds"][0].as_str().expect("it is named").to_owned();
+    assert_eq!(calls[1]["item"]["agentsStates"][&child]["message"], "Two tests fail.");
+    let said = items(&messages, "item/completed", "agentMessage");
+    let text_of = |thread: &str| said.iter().find(|said| said["threadId"] == thread).map(|said| &said["item"]["text"]);
+    assert_eq!(text_of(&child), Some(&json!("Two tests fail.")), "{said:#?}");
+    assert_eq!(text_of(&root), Some(&json!("All done.")));
+    let listed = client.ok("thread/list", json!({"sourceKinds": ["subAgentThreadSpawn"]})).await;
+    let thread = &listed["data"][0];
+    assert_eq!(thread["id"], json!(child));
+    assert_eq!((&thread["parentThreadId"], &thread["agentNickname"]), (&json!(root), &json!("tester")));
+    assert_eq!(thread["source"]["subAgent"]["thread_spawn"]["depth"], 1);
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn clients_of_the_event_queue_are_told_of_children() {
+    let script = spawn_and_await(json!([{"text": "Two tests fail."}]));
+    let mut client = client(ProtocolRelease::V077, NINE, &script).await;
+    let begun = client.ok("newConversation", json!({})).await;
+    let id = begun["conversationId"].as_str().expect("an id").to_owned();
+    client.ok("addConversationListener", json!({"conversationId": id})).await;
+    let items = json!([{"type": "text", "data": {"text": "Have somebody look."}}]);
+    client.ok("sendUserMessage", json!({"conversationId": id, "items": items})).await;
+    let mut told = Vec::new();
+    while told.iter().filter(|word| *word == "idle").count() == 0 {
+        let message = client.next().await;
+        let event = &message["params"]["msg"];
+        match message["method"].as_str() {
+            Some("codex/event/subagent_lifecycle") => {
+                let word = event["status"].as_str().or(event["event"].as_str()).unwrap_or_default();
+                told.push(word.to_owned());
+            }
+            Some("codex/event/agent_inbox") => told.push("inbox".to_owned()),
+            _ => {}
+        }
+    }
+    assert_eq!(told, ["created", "inbox", "running", "inbox", "idle"]);
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_question_of_a_child_reaches_the_client_of_the_root() {
+    let config = "approval_policy = 'untrusted'\nsandbox_mode = 'danger-full-access'\nfeatures.subagent_tools = true\n";
+    let mut script =
+        spawn_and_await(json!([{"call": "shell", "id": "id-touch", "args": {"command": ["touch", "made"]}}]));
+    script.as_array_mut().expect("a list").insert(2, json!({"when": "id-touch", "items": [{"text": "Made it."}]}));
+    let mut client = client(ProtocolRelease::V0166, config, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Have somebody look.").await;
+    let (id, asked) = client.next_request("item/commandExecution/requestApproval").await;
+    assert_ne!(asked["threadId"], json!(root), "the child asks");
+    client.respond(id, json!({"result": {"decision": "accept"}})).await;
+    let messages = until_end(&mut client, &root).await;
+    assert!(!items(&messages, "item/completed", "commandExecution").is_empty());
+    assert!(client.work("made").exists());
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_mode_wider_than_the_parents_is_refused() {
+    let config = "approval_policy = 'never'\nsandbox_mode = 'read-only'\nfeatures.subagent_tools = true\n";
+    let args = json!({"prompt": "p", "sandbox_mode": "danger-full-access"});
+    let script = json!([
+        {"when": "never gets more access", "items": [{"text": "Refused."}]},
+        {"items": [call("id-spawn", "subagent_spawn", args)]},
+    ]);
+    let mut client = client(ProtocolRelease::V0166, config, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Break out.").await;
+    let messages = until_end(&mut client, &root).await;
+    let said = items(&messages, "item/completed", "agentMessage");
+    assert_eq!(said[0]["item"]["text"], "Refused.");
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_resumed_root_knows_its_children_and_a_message_starts_one_again() {
+    let mut script = spawn_and_await(json!([{"text": "Two tests fail."}]));
+    let entries = script.as_array_mut().expect("a list");
+    let send = call("id-send", "subagent_send_message", json!({"agent_id": 1, "prompt": "Try once more"}));
+    let more = [
+        json!({"when": ["Ask again", "id-await"], "items": [send]}),
+        json!({"when": "id-await-2", "items": [{"text": "Thanks."}]}),
+        json!({"when": "id-send", "items": [call("id-await-2", "subagent_await", json!({}))]}),
+        json!({"when": "Try once more", "items": [{"text": "They pass now."}]}),
+    ];
+    entries.splice(0..0, more);
+    let mut first = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut first).await;
+    say(&mut first, &root, "Have somebody look.").await;
+    until_end(&mut first, &root).await;
+    let mut client = first.start_again().await;
+    client.ok("thread/resume", json!({"threadId": root})).await;
+    say(&mut client, &root, "Ask again").await;
+    let messages = until_end(&mut client, &root).await;
+    let calls = items(&messages, "item/completed", "collabAgentToolCall");
+    let states = calls.iter().filter(|call| call["item"]["tool"] == "wait").map(|call| &call["item"]["agentsStates"]);
+    let states: Vec<_> = states.collect();
+    assert!(states.iter().any(|states| states.to_string().contains("They pass now.")), "{calls:#?}");
+    client.end_unread().await;
+}

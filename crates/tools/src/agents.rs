@@ -1,0 +1,124 @@
+//! Other agents: the interface between threads and the component that runs the trees they belong to.
+//!
+//! Invariant: nothing here waits, except where a method says so.
+
+use std::fmt;
+use std::sync::Arc;
+
+use codex_config::Config;
+use codex_log::agents::AgentsState;
+use codex_log::settings::Settings;
+use codex_log::{Body, Event};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::ThreadSpawn;
+use futures_util::future::BoxFuture;
+
+use crate::registry::ToolSource;
+
+/// The agents of one thread, as a source of tools. The thread is gone when it is dropped.
+pub trait ThreadAgents: ToolSource + fmt::Debug {
+    /// The thread has started, with these agents and settings. It needs a runtime.
+    fn attach(&self, thread: ThreadId, agents: &AgentsState, settings: &Arc<Settings>);
+    /// The file in the home folder with the instructions of its role, and the text if there is none.
+    fn role(&self) -> (&'static str, &'static str);
+    /// Waits for the next order. Cancel safe.
+    fn next_order(&self) -> BoxFuture<'_, AgentOrder>;
+    /// Whether mail waits.
+    fn has_mail(&self) -> bool;
+    /// Whether mail waits with which a turn goes on that would end.
+    fn goes_on(&self) -> bool;
+    /// Takes the mail in the order in which it is to be read, without mail that was read before.
+    fn take_mail(&self, agents: &AgentsState) -> Vec<Unread>;
+    /// Notes that a turn that was ordered did not begin.
+    fn rested(&self);
+    /// Sees an event of the thread.
+    fn observe(&self, event: &Event);
+    /// The settings of the thread have changed. Agents below it get no wider ones.
+    fn settings_changed(&self, settings: &Arc<Settings>);
+    /// Whether agents below are at work.
+    fn is_busy(&self) -> bool;
+    /// Ends all agents below, and returns the last events for the log.
+    fn close(&self) -> BoxFuture<'static, Vec<Body>>;
+}
+
+/// Mail that was taken.
+#[derive(Debug, Clone)]
+pub struct Unread {
+    /// Its numbers.
+    pub mail: Vec<u64>,
+    pub form: UnreadForm,
+}
+
+/// The form in which the model is told mail.
+#[derive(Debug, Clone)]
+pub enum UnreadForm {
+    /// A message of its user, which clients see too.
+    User(String),
+    /// A message that clients do not see.
+    Note(String),
+    /// A call that the model seems to have made, and its output.
+    Call { call_id: String, tool: &'static str, arguments: String, output: String },
+}
+
+/// An order to a thread.
+#[derive(Debug)]
+pub enum AgentOrder {
+    /// Append to the log.
+    Log(Vec<Body>),
+    /// Begin a turn, if none runs and mail waits.
+    Wake,
+    /// Stop the running turn.
+    Stop,
+}
+
+/// Runs trees of agents.
+pub trait AgentTrees: Send + Sync + fmt::Debug {
+    /// The agents of a thread that starts without a parent; none if its configuration offers no agents.
+    fn open(&self, config: &Config, is_offered: bool, host: Arc<dyn ChildHost>) -> Option<Arc<dyn ThreadAgents>>;
+}
+
+/// Starts and ends the threads of agents.
+pub trait ChildHost: Send + Sync {
+    /// Starts a thread.
+    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<(), String>>;
+    /// Ends a thread, if it runs.
+    fn close(&self, thread: ThreadId) -> BoxFuture<'static, ()>;
+    /// Sets the policies of a thread.
+    fn tighten(&self, thread: ThreadId, settings: Arc<Settings>) -> BoxFuture<'static, ()>;
+    /// The agents in the log of a thread. It reads files.
+    fn agents_of(&self, thread: ThreadId) -> Option<AgentsState>;
+}
+
+/// The start of an agent's thread.
+#[derive(Clone)]
+pub struct ChildStart {
+    pub thread: ThreadId,
+    pub history: ChildHistory,
+    /// Its settings, unless it continues its own history.
+    pub settings: Arc<Settings>,
+    /// The thread at the root of the tree.
+    pub root: ThreadId,
+    pub spawn: ThreadSpawn,
+    /// The instructions of its role.
+    pub instructions: Option<String>,
+    pub agents: Arc<dyn ThreadAgents>,
+}
+
+impl fmt::Debug for ChildStart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ChildStart").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+/// The initial history of an agent's thread.
+#[derive(Debug, Clone)]
+pub enum ChildHistory {
+    Empty,
+    /// A copy of its parent's, in which the call that made it has this output.
+    Fork {
+        call_id: String,
+        output: String,
+    },
+    /// Its own.
+    Resume,
+}
