@@ -2,6 +2,7 @@
 
 use codex_client::Event;
 use codex_client::event::Members;
+use codex_protocol::v2::item::CollabAgentToolCall;
 use codex_wire::ids::RequestId;
 use serde_json::Value;
 
@@ -99,6 +100,11 @@ impl Agents {
         };
         self.known.iter().map(line).collect()
     }
+}
+
+/// A call about agents on one line.
+pub(crate) fn title(call: &CollabAgentToolCall) -> String {
+    format!("{} {}", call.tool, call.prompt.as_deref().unwrap_or_default())
 }
 
 fn kind(item: &Members) -> &str {

@@ -20,6 +20,7 @@ use codex_wire::plan::StepStatus;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::agents;
 use crate::markdown::Markdown;
 use crate::transcript::{Ended, Style, TextKind, Transcript, printable};
 use crate::{Ink, Span, amount, diff, in_brief};
@@ -289,10 +290,7 @@ impl View {
             ThreadItem::FileChange { id, changes, .. } => self.patch(id, changes),
             ThreadItem::EnteredReviewMode { review, .. } => self.note(Style::Bold, "review", review),
             ThreadItem::WebSearch { query, .. } if !query.is_empty() => self.note(Style::Dim, "search", query),
-            ThreadItem::CollabAgentToolCall(call) => {
-                let prompt = call.prompt.as_deref().unwrap_or_default();
-                self.note(Style::Green, "agent", &format!("{} {prompt}", call.tool));
-            }
+            ThreadItem::CollabAgentToolCall(call) => self.note(Style::Green, "agent", &agents::title(call)),
             ThreadItem::McpToolCall(call) => {
                 self.note(Style::Green, "call", &format!("{}.{} {}", call.server, call.tool, call.arguments));
             }
