@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use codex_config::{ConfigSource, Env, Home};
+use codex_config::{ConfigFindings, ConfigSource, Env, Home};
 use codex_protocol::schema::{self, File};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::Address;
@@ -33,7 +33,7 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitC
         Some(AppServerForm::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
         Some(AppServerForm::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
         None if args.listening.listen == [Address::Stdio] => serve_alone(shared, args),
-        None => listen::run(start(shared, args, RECENT_BYTES)?, &args.listening),
+        None => listen::run(start(shared, args, RECENT_BYTES)?.0, &args.listening),
     }
 }
 
@@ -50,7 +50,8 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
     // The only client on standard input cannot reconnect.
-    let app = AppServer::for_one_client(start(shared, args, 0)?);
+    let (start, findings) = start(shared, args, 0)?;
+    let app = AppServer::for_one_client(start, findings);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, like everything else: waking this one for every message would take time.
     let served = runtime.block_on(runtime.spawn(async move {
@@ -75,14 +76,14 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     served.context("the server panicked")?.map(|()| ExitCode::SUCCESS)
 }
 
-fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<Start> {
+fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<(Start, ConfigFindings)> {
     let env = Env::process();
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
-    warnings::tell(&home, &env, &overrides)?;
+    let findings = warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
     let config = ConfigSource::new(home, env, overrides);
-    Ok(Start {
+    let start = Start {
         release: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
             DialectArg::V1 => Dialect::V1,
@@ -91,5 +92,6 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
             DialectArg::Items => Dialect::Items,
         }),
         ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)
-    })
+    };
+    Ok((start, findings))
 }

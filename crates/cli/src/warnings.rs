@@ -1,20 +1,21 @@
 //! Warnings on standard error about configuration keys without effect.
 
-use codex_config::{ConfigError, Env, Home, Layers, Overrides};
+use codex_config::{ConfigError, ConfigFindings, Env, Home, Layers, Overrides};
 
 use crate::console;
 
-/// Warns about each key once. Code that needs a file reports that it cannot be read. With `--strict-config` such a key
+/// Warns about each key once, and returns the findings. Code that needs a file reports that it cannot be read. With `--strict-config` such a key
 /// is an error.
-pub(crate) fn tell(home: &Home, env: &Env, overrides: &Overrides) -> Result<(), ConfigError> {
+pub(crate) fn tell(home: &Home, env: &Env, overrides: &Overrides) -> Result<ConfigFindings, ConfigError> {
     match Layers::read(home, env, overrides) {
         Ok(layers) => {
-            for warning in layers.warnings() {
+            let findings = layers.findings();
+            for warning in &findings.warnings {
                 console::note(format_args!("warning: {warning}"));
             }
-            Ok(())
+            Ok(findings)
         }
         Err(error @ ConfigError::Strict { .. }) => Err(error),
-        Err(_) => Ok(()),
+        Err(_) => Ok(ConfigFindings::default()),
     }
 }

@@ -310,11 +310,27 @@ impl Layers {
         warnings
     }
 
+    /// The findings that need no value of the configuration.
+    #[must_use]
+    pub fn findings(&self) -> ConfigFindings {
+        let names_catalogue = |layer: &Layer| layer.counted().get(&["model_catalog_json"]).is_some();
+        ConfigFindings { warnings: self.warnings(), names_catalogue: self.list.iter().any(names_catalogue) }
+    }
+
     /// The resulting configuration.
     pub fn config(&self, home: &Home, env: &Env) -> Result<Config, ConfigError> {
         let (tree, profile) = self.merge(home)?;
         Config::from_tree(tree, profile, home.user_dir(), env)
     }
+}
+
+/// The findings about a configuration that need no value of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigFindings {
+    /// The warnings for the user.
+    pub warnings: Vec<ConfigWarning>,
+    /// Whether a model catalogue is named.
+    pub names_catalogue: bool,
 }
 
 /// A path in a variable. A relative one would depend on the folder that the program is started in.

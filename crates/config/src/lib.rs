@@ -82,7 +82,7 @@ pub use home::{Home, HomeError};
 pub use json::{table_json, value_json};
 pub use key::{KeyError, KeyPath};
 pub use key_command::KeyCommand;
-pub use layers::{LayerSource, Layers, Overrides, config_files};
+pub use layers::{ConfigFindings, LayerSource, Layers, Overrides, config_files};
 pub use login_config::{CredentialsStore, LoginConfig};
 pub use mcp_login::{McpLoginConfig, read_mcp_credentials, write_mcp_credentials};
 pub use mcp_servers::{McpAddress, McpApprovalMode, McpOauth, McpProgram, McpServer, McpTransport};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-use codex_config::{AccountHost, Config, ConfigSource, ConfigWarning};
+use codex_config::{AccountHost, Config, ConfigFindings, ConfigSource, ConfigWarning};
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
@@ -75,12 +75,12 @@ impl Host {
         }
     }
 
-    /// Reads the configuration before there is a runtime: a thread for the two reads of `initialize` would cost more
-    /// than they do.
-    pub(crate) fn for_one_client(start: Start) -> Self {
+    /// The findings spare `initialize` two reads of the configuration, and a thread for them.
+    pub(crate) fn for_one_client(start: Start, findings: ConfigFindings) -> Self {
         let host = Self::new(start);
-        let warnings = host.start.config.warnings(host.start.cwd.clone());
-        Self { at_start: Some(AtStart { release: host.release(), warnings }), ..host }
+        let ConfigFindings { warnings, names_catalogue } = findings;
+        let release = host.start.release.unwrap_or_else(|| implied_release(names_catalogue));
+        Self { at_start: Some(AtStart { release, warnings }), ..host }
     }
 
     /// Registers a connected client.
@@ -109,12 +109,11 @@ impl Host {
         self.start.threads.loaded().iter().map(|thread| thread.started().settings.cwd.clone()).collect()
     }
 
-    /// The release whose behaviour is followed. A home that names a model catalogue was written for a newer release.
+    /// The release whose behaviour is followed.
     pub(crate) fn release(&self) -> ProtocolRelease {
         self.start.release.unwrap_or_else(|| {
             let config = self.config().ok();
-            let names_catalogue = config.is_some_and(|config| config.model.catalogue.is_some());
-            if names_catalogue { ProtocolRelease::V0166 } else { ProtocolRelease::V077 }
+            implied_release(config.is_some_and(|config| config.model.catalogue.is_some()))
         })
     }
 
@@ -138,6 +137,11 @@ impl Host {
             initial_history: InitialHistory::New,
         }
     }
+}
+
+/// A home that names a model catalogue was written for a newer release.
+fn implied_release(names_catalogue: bool) -> ProtocolRelease {
+    if names_catalogue { ProtocolRelease::V0166 } else { ProtocolRelease::V077 }
 }
 
 /// The expectations of clients of a release.

@@ -37,6 +37,7 @@ mod v1;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_config::ConfigFindings;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
@@ -65,11 +66,11 @@ impl AppServer {
         Self { host: Arc::new(Host::new(start)), closing: watch::Sender::new(false) }
     }
 
-    /// A server for the one client of standard input, which initializes at once. Its configuration is read here, so
-    /// this belongs before the runtime is started.
+    /// A server for the one client of standard input, which initializes at once. `initialize` then needs these findings
+    /// alone, and reads nothing.
     #[must_use]
-    pub fn for_one_client(start: Start) -> Self {
-        Self { host: Arc::new(Host::for_one_client(start)), closing: watch::Sender::new(false) }
+    pub fn for_one_client(start: Start, findings: ConfigFindings) -> Self {
+        Self { host: Arc::new(Host::for_one_client(start, findings)), closing: watch::Sender::new(false) }
     }
 
     /// Waits until a client has initialized.
