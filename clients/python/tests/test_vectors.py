@@ -6,6 +6,7 @@ import time
 import unittest
 from pathlib import Path
 
+from codex_embed import markdown
 from codex_embed.events import Delta, Teller
 from codex_embed.state import State
 from codex_embed.transcript import Transcript, event_of
@@ -13,14 +14,19 @@ from codex_embed.transcript import Transcript, event_of
 VECTORS = sorted((Path(__file__).resolve().parents[2] / "vectors").glob("*.json"))
 
 
-def state_of(pieces):
-    """The state after bytes that arrive in pieces, as JSON shows it."""
+def folded(pieces):
+    """The state after bytes that arrive in pieces."""
     transcript, state = Transcript(), State()
     for piece in pieces:
         for message in transcript.push(piece):
             if (event := event_of(message)) is not None:
                 state.apply(event)
-    return json.loads(json.dumps(state.to_value()))
+    return state
+
+
+def state_of(pieces):
+    """The same as JSON shows it."""
+    return json.loads(json.dumps(folded(pieces).to_value()))
 
 
 def cut(data, sizes):
@@ -40,6 +46,8 @@ class VectorTest(unittest.TestCase):
             data = "".join(f"{line}\n" for line in vector["lines"]).encode()
             with self.subTest(path.name):
                 self.assertEqual(state_of([data]), vector["state"])
+                threads = sorted(folded([data]).threads.items())
+                self.assertEqual("".join(markdown.export(thread) for _, thread in threads), vector["markdown"])
                 for seed, bound in enumerate((3, 60, 700, 5000)):
                     chance = random.Random(seed)
                     sizes = [chance.randint(1, bound) for _ in range(97)]

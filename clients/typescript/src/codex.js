@@ -265,7 +265,8 @@ class RunningTurn {
    * send them again.
    */
   recover(answer) {
-    if (answer?.reset !== true) return;
+    // A turn without a name is still to be sent, or sent again.
+    if (this.id === "" || answer?.reset !== true) return;
     const known = (answer.thread?.turns ?? []).find((turn) => turn?.id === this.id);
     if (known === undefined) return this.lose("the server does not know the turn any more");
     const place = { thread: this.thread, turn: this.id };
@@ -357,7 +358,7 @@ export class Thread {
     const interrupt = () => turn.id && this.interrupt(turn.id).catch(() => {});
     let events;
     try {
-      turn.id = (await this.#started(params, signal)).turn.id;
+      await this.#send(turn, params, signal);
       events = new TurnEvents(turn.id);
       signal?.addEventListener("abort", interrupt);
       if (signal?.aborted) interrupt();
@@ -377,12 +378,16 @@ export class Thread {
   }
 
   /** Starts a turn, again if the connection breaks: its name tells a new server whether it has the turn already. */
-  async #started(params, signal) {
+  async #send(turn, params, signal) {
     const named = { ...params, clientUserMessageId: crypto.randomUUID() };
-    for (;;) {
+    for (let isRepeated = false; ; isRepeated = true) {
       const client = await this.#codex.connected();
       try {
-        return await client.call("turn/start", named, { signal });
+        turn.id = (await client.call("turn/start", named, { signal })).turn.id;
+        if (!isRepeated) return;
+        // The server that is gone may have taken the turn; then it is over, and no event will say so.
+        const known = await client.call("thread/read", { threadId: turn.thread, includeTurns: true }, { signal });
+        return turn.recover({ ...known, reset: true });
       } catch (error) {
         if (!client.isClosed) throw error;
       }

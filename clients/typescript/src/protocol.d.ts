@@ -4152,6 +4152,33 @@ export namespace v2 {
       };
     };
 
+  /** An agent at the end of a call. */
+  export type CollabAgentState = {
+    /** `pendingInit`, `running`, `interrupted`, `completed`, `errored`, `shutdown` or `notFound`. */
+    status: string;
+    message: string | null;
+  };
+
+  /** A call about other agents. */
+  export type CollabAgentToolCall = {
+    /** Its name: the id of the model's call. */
+    id: string;
+    /** `spawnAgent`, `wait`, `sendInput`, `closeAgent`, `resumeAgent` and others. */
+    tool: string;
+    /** Its status. */
+    status: v2.CallStatus;
+    /** The thread that calls. */
+    senderThreadId: ThreadId;
+    /** The threads of the other agents. */
+    receiverThreadIds: Array<ThreadId>;
+    prompt: string | null;
+    /** The model of a new agent. */
+    model: string | null;
+    reasoningEffort: ReasoningEffort | null;
+    /** The agents by thread. */
+    agentsStates: { [key: string]: v2.CollabAgentState };
+  };
+
   /** A collaboration mode with its settings. */
   export type CollaborationMode = {
     mode: v2.ModeKind;
@@ -6087,6 +6114,10 @@ export namespace v2 {
     source: unknown;
     /** The repository it began in. */
     gitInfo: v2.GitInfo | null;
+    /** The name of its agent, if another agent has started it. */
+    agentNickname: string | null;
+    /** The role of its agent. */
+    agentRole: string | null;
     /** Whether a client may speak to it. */
     canAcceptDirectInput: boolean | null;
     name: string | null;
@@ -6097,8 +6128,6 @@ export namespace v2 {
     extra: null;
     projectId: null;
     threadSource: null;
-    agentNickname: null;
-    agentRole: null;
     daybreakEnabled: null;
     /** Its turns, if they were requested. */
     turns: Array<v2.Turn>;
@@ -6459,6 +6488,10 @@ export namespace v2 {
     | {
       type: "mcpToolCall";
     } & v2.McpToolCall
+    /** A call about other agents. */
+    | {
+      type: "collabAgentToolCall";
+    } & v2.CollabAgentToolCall
     /** A search of the web. */
     | {
       type: "webSearch";
@@ -7385,6 +7418,18 @@ export namespace v2 {
 }
 
 export namespace exec {
+  /** The status of an agent, as items name it. */
+  export type AgentState = "pending_init" | "running" | "interrupted" | "completed" | "errored" | "shutdown" | "not_found";
+
+  /** A call about other agents, as items name it. */
+  export type AgentTool = "spawn_agent" | "wait" | "send_input" | "close_agent" | "resume_agent" | "send_message" | "followup_task" | "interrupt_agent" | "list_agents";
+
+  /** An agent at the end of a call. */
+  export type CollabAgentState = {
+    status: exec.AgentState;
+    message: string | null;
+  };
+
   /** The status of a command or a call. */
   export type CommandStatus =
     /** It is running. */
@@ -7547,6 +7592,20 @@ export namespace exec {
       /** Its result, once it has ended. */
       result: exec.McpResult | null;
       error: exec.ThreadError | null;
+      status: exec.CommandStatus;
+    }
+    /** A call about other agents. */
+    | {
+      type: "collab_tool_call";
+      tool: exec.AgentTool;
+      /** The thread that calls. */
+      sender_thread_id: exec.ThreadId;
+      /** The threads of the other agents. */
+      receiver_thread_ids: Array<exec.ThreadId>;
+      prompt: string | null;
+      /** The agents by thread. */
+      agents_states: { [key: string]: exec.CollabAgentState };
+      /** How far it is. */
       status: exec.CommandStatus;
     }
     /** A web search. */

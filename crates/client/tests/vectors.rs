@@ -1,13 +1,14 @@
-//! The vectors that hold the clients of all languages together: lines of a server, and the state that they leave.
+//! The vectors that hold the clients of all languages together: lines of a server, the state that they leave, and its
+//! threads as Markdown.
 //!
-//! After the reducer has changed, `UPDATE_EXPECT=1 cargo test -p codex-client --test vectors` writes the states anew.
+//! After the reducer has changed, `UPDATE_EXPECT=1 cargo test -p codex-client --test vectors` updates both.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::path::{Path, PathBuf};
 
-use codex_client::State;
 use codex_client::transcript::Transcript;
+use codex_client::{State, markdown};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ struct Vector {
     text: String,
     lines: Vec<u8>,
     state: Value,
+    markdown: Value,
 }
 
 fn vectors() -> Vec<Vector> {
@@ -28,13 +30,17 @@ fn vectors() -> Vec<Vector> {
         let vector: Value = serde_json::from_str(&text).unwrap();
         let lines = vector["lines"].as_array().unwrap().iter();
         let lines = lines.flat_map(|line| format!("{}\n", line.as_str().unwrap()).into_bytes()).collect();
-        Vector { path, text, lines, state: vector["state"].clone() }
+        Vector { path, text, lines, state: vector["state"].clone(), markdown: vector["markdown"].clone() }
     };
     paths.into_iter().map(read).collect()
 }
 
 /// The state after bytes that arrive in pieces.
 fn state(pieces: impl Iterator<Item = impl AsRef<[u8]>>) -> Value {
+    folded(pieces).to_value()
+}
+
+fn folded(pieces: impl Iterator<Item = impl AsRef<[u8]>>) -> State {
     let (mut transcript, mut state) = (Transcript::default(), State::default());
     for piece in pieces {
         transcript.push(piece.as_ref(), |message| {
@@ -43,7 +49,7 @@ fn state(pieces: impl Iterator<Item = impl AsRef<[u8]>>) -> Value {
             }
         });
     }
-    state.to_value()
+    state
 }
 
 #[test]
@@ -51,12 +57,16 @@ fn each_vector_leaves_its_state() {
     let vectors = vectors();
     assert!(vectors.len() > 20, "there are vectors");
     for vector in vectors {
-        let left = state(std::iter::once(&vector.lines));
+        let left = folded(std::iter::once(&vector.lines));
+        let shown: String = left.threads().map(|(_, thread)| markdown::thread(thread)).collect();
+        let (left, shown) = (left.to_value(), Value::from(shown));
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             let (head, _) = vector.text.rsplit_once("\n\"state\": ").unwrap();
-            std::fs::write(&vector.path, format!("{head}\n\"state\": {left}}}\n")).unwrap();
+            let text = format!("{head}\n\"state\": {left},\n\"markdown\": {shown}}}\n");
+            std::fs::write(&vector.path, text).unwrap();
         } else {
             assert_eq!(left, vector.state, "{}", vector.path.display());
+            assert_eq!(shown, vector.markdown, "{}", vector.path.display());
         }
     }
 }

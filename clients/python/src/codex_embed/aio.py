@@ -363,20 +363,25 @@ class AsyncThread:
         params["clientUserMessageId"] = uuid.uuid4().hex
         self._codex.follow(turn)
         try:
-            turn.id = str((await self._sent("turn/start", params))["turn"]["id"])
+            await self._send(turn, params)
         except BaseException:
             self._codex.forget(turn)
             raise
         return turn
 
-    async def _sent(self, method: str, params: dict[str, Any]) -> Any:
-        """Calls a method that may be repeated, again if the connection breaks."""
+    async def _send(self, turn: AsyncTurn, params: dict[str, Any]) -> None:
+        """Starts a turn, again if the connection breaks."""
+        is_repeated = False
         while True:
             client = await self._codex.client()
             try:
-                return await client.call(method, params)
+                turn.id = str((await client.call("turn/start", params))["turn"]["id"])
+                if is_repeated:
+                    # The server that is gone may have taken the turn; then it is over, and no event will say so.
+                    turn.recover({**(await self.read(include_turns=True)), "reset": True})
+                return
             except ClosedError:
-                continue
+                is_repeated = True
 
     async def read(self, *, include_turns: bool = False) -> v2.ThreadReadResponse:
         answer = await self._call("thread/read", includeTurns=include_turns)

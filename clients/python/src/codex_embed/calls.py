@@ -285,6 +285,14 @@ class Calls:
         """Begins a login to an MCP server. `mcpServer/oauthLogin/completed` tells how it ends."""
         return cast("v2.McpServerOauthLoginResponse", await self._call("mcpServer/oauth/login", params))
 
+    async def mcp_server_restart(self, params: v2.McpServerRestartParams) -> v2.McpServerRestartResponse:
+        """Restarts an MCP server in all threads that use it. Calls that it has not answered fail."""
+        return cast("v2.McpServerRestartResponse", await self._call("mcpServer/restart", params))
+
+    async def custom_prompt_list(self, params: v2.CustomPromptListParams | None = None) -> v2.CustomPromptListResponse:
+        """Lists the prompts of the user and of the MCP servers of a thread."""
+        return cast("v2.CustomPromptListResponse", await self._call("customPrompt/list", params))
+
     async def mcp_server_tool_call(self, params: v2.McpServerToolCallParams) -> v2.McpServerToolCallResponse:
         """Calls a tool of an MCP server of a thread. The model does not see it."""
         return cast("v2.McpServerToolCallResponse", await self._call("mcpServer/tool/call", params))

@@ -71,6 +71,8 @@ METHODS: frozenset[str] = frozenset(
         "mcpServerStatus/list",
         "mcpServers/list",
         "mcpServer/oauth/login",
+        "mcpServer/restart",
+        "customPrompt/list",
         "mcpServer/tool/call",
         "mcpServer/resource/read",
         "skills/list",

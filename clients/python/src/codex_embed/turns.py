@@ -64,7 +64,8 @@ class AsyncTurn:
     def recover(self, answer: Any) -> None:
         """After a break: the end of the turn, and items that were completed meanwhile, are in the thread if the server
         does not send them again."""
-        if not isinstance(answer, dict) or answer.get("reset") is not True:
+        # A turn without a name is still to be sent, or sent again.
+        if not self.id or not isinstance(answer, dict) or answer.get("reset") is not True:
             return
         thread = answer.get("thread")
         turns = thread.get("turns") if isinstance(thread, dict) else None

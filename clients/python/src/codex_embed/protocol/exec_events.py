@@ -4,6 +4,21 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, TypedDict
 
 
+# The status of an agent, as items name it.
+AgentState: TypeAlias = "Literal[\"pending_init\", \"running\", \"interrupted\", \"completed\", \"errored\", \"shutdown\", \"not_found\"]"
+
+
+# A call about other agents, as items name it.
+AgentTool: TypeAlias = "Literal[\"spawn_agent\", \"wait\", \"send_input\", \"close_agent\", \"resume_agent\", \"send_message\", \"followup_task\", \"interrupt_agent\", \"list_agents\"]"
+
+
+class CollabAgentState(TypedDict):
+    """An agent at the end of a call."""
+
+    status: AgentState
+    message: str | None
+
+
 # The status of a command or a call.
 CommandStatus: TypeAlias = "Literal[\"in_progress\"] | Literal[\"completed\"] | Literal[\"failed\"]"
 
@@ -223,6 +238,23 @@ class ThreadItemMcpToolCall(TypedDict):
     id: str
 
 
+class ThreadItemCollabToolCall(TypedDict):
+    """An item. Its id is unique within the run."""
+
+    type: Literal["collab_tool_call"]
+    tool: AgentTool
+    # The thread that calls.
+    sender_thread_id: ThreadId
+    # The threads of the other agents.
+    receiver_thread_ids: list[ThreadId]
+    prompt: str | None
+    # The agents by thread.
+    agents_states: dict[str, CollabAgentState]
+    # How far it is.
+    status: CommandStatus
+    id: str
+
+
 class ThreadItemWebSearch(TypedDict):
     """An item. Its id is unique within the run."""
 
@@ -249,7 +281,7 @@ class ThreadItemError(TypedDict):
 
 
 # An item. Its id is unique within the run.
-ThreadItem: TypeAlias = "ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemWebSearch | ThreadItemTodoList | ThreadItemError"
+ThreadItem: TypeAlias = "ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabToolCall | ThreadItemWebSearch | ThreadItemTodoList | ThreadItemError"
 
 
 class Todo(TypedDict):

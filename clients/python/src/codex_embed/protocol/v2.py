@@ -228,6 +228,35 @@ class CodexErrorInfoResponseTooManyFailedAttempts(TypedDict):
 CodexErrorInfo: TypeAlias = "Literal[\"contextWindowExceeded\", \"usageLimitExceeded\", \"internalServerError\", \"unauthorized\", \"badRequest\", \"sandboxError\", \"other\"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts"
 
 
+class CollabAgentState(TypedDict):
+    """An agent at the end of a call."""
+
+    # `pendingInit`, `running`, `interrupted`, `completed`, `errored`, `shutdown` or `notFound`.
+    status: str
+    message: str | None
+
+
+class CollabAgentToolCall(TypedDict):
+    """A call about other agents."""
+
+    # Its name: the id of the model's call.
+    id: str
+    # `spawnAgent`, `wait`, `sendInput`, `closeAgent`, `resumeAgent` and others.
+    tool: str
+    # Its status.
+    status: CallStatus
+    # The thread that calls.
+    senderThreadId: base.ThreadId
+    # The threads of the other agents.
+    receiverThreadIds: list[base.ThreadId]
+    prompt: str | None
+    # The model of a new agent.
+    model: str | None
+    reasoningEffort: base.ReasoningEffort | None
+    # The agents by thread.
+    agentsStates: dict[str, CollabAgentState]
+
+
 class CollaborationMode(TypedDict):
     """A collaboration mode with its settings."""
 
@@ -850,6 +879,19 @@ class CreditsSnapshot(TypedDict):
     unlimited: bool
     # The remaining amount, as the provider writes it.
     balance: str | None
+
+
+class CustomPromptListParams(TypedDict, total=False):
+    """The parameters of `customPrompt/list`."""
+
+    # The thread whose MCP servers are asked; without one, only the prompts of the user are listed.
+    threadId: str | None
+
+
+class CustomPromptListResponse(TypedDict):
+    """The answer of `customPrompt/list`."""
+
+    data: list[ListedPrompt]
 
 
 class DeprecationNoticeNotification(TypedDict):
@@ -1532,6 +1574,17 @@ class ListMcpServerStatusResponse(TypedDict):
     nextCursor: str | None
 
 
+class ListedPrompt(TypedDict):
+    """A prompt that a user can call by name."""
+
+    name: str
+    description: str | None
+    # The arguments that it takes, for people.
+    argumentHint: str | None
+    # The text, with `$NAME` where an argument belongs.
+    content: str
+
+
 class LoadedListResponse(TypedDict):
     """The response of `thread/loaded/list`."""
 
@@ -1754,6 +1807,15 @@ class McpServerOauthLoginResponse(TypedDict):
     # The address to open.
     authorizationUrl: str
     loginId: str | None
+
+
+class McpServerRestartParams(TypedDict):
+    """The parameters of `mcpServer/restart`."""
+
+    name: str
+
+
+McpServerRestartResponse: TypeAlias = "base.Empty"
 
 
 # The startup status of an MCP server.
@@ -2473,6 +2535,10 @@ class Thread(TypedDict):
     source: Any
     # The repository it began in.
     gitInfo: GitInfo | None
+    # The name of its agent, if another agent has started it.
+    agentNickname: str | None
+    # The role of its agent.
+    agentRole: str | None
     # Whether a client may speak to it.
     canAcceptDirectInput: bool | None
     name: str | None
@@ -2483,8 +2549,6 @@ class Thread(TypedDict):
     extra: None
     projectId: None
     threadSource: None
-    agentNickname: None
-    agentRole: None
     daybreakEnabled: None
     # Its turns, if they were requested.
     turns: list[Turn]
@@ -2955,6 +3019,32 @@ class ThreadItemMcpToolCall(_ThreadItemMcpToolCallRequired, total=False):
     readOnlyHint: bool | None
 
 
+class ThreadItemCollabAgentToolCall(TypedDict):
+    """An item, with when it began and ended."""
+
+    # Its name: the id of the model's call.
+    id: str
+    # `spawnAgent`, `wait`, `sendInput`, `closeAgent`, `resumeAgent` and others.
+    tool: str
+    # Its status.
+    status: CallStatus
+    # The thread that calls.
+    senderThreadId: base.ThreadId
+    # The threads of the other agents.
+    receiverThreadIds: list[base.ThreadId]
+    prompt: str | None
+    # The model of a new agent.
+    model: str | None
+    reasoningEffort: base.ReasoningEffort | None
+    # The agents by thread.
+    agentsStates: dict[str, CollabAgentState]
+    type: Literal["collabAgentToolCall"]
+    # The start time in Unix milliseconds.
+    startedAtMs: int | None
+    # The completion time.
+    completedAtMs: int | None
+
+
 class ThreadItemWebSearch(TypedDict):
     """An item, with when it began and ended."""
 
@@ -3026,7 +3116,7 @@ class ThreadItemContextCompaction(TypedDict):
 
 
 # An item, with when it began and ended.
-ThreadItem: TypeAlias = "ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction"
+ThreadItem: TypeAlias = "ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction"
 
 
 class ThreadItemEntry(TypedDict):
