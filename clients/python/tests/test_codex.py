@@ -3,10 +3,23 @@
 import asyncio
 import os
 import signal
+import subprocess
 import threading
 import unittest
 
-from codex_embed import ApprovalMode, AsyncCodex, Codex, Sandbox, StartError, TurnError, approvals, events
+from codex_embed import (
+    ApprovalMode,
+    AsyncCodex,
+    Codex,
+    Sandbox,
+    StartError,
+    State,
+    TurnError,
+    approvals,
+    events,
+    markdown,
+    response,
+)
 from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_params, thread_params, turn_params
 from server import ScriptedTest, needs_program, runs, says
 
@@ -100,6 +113,23 @@ class BlockingTest(ScriptedTest, unittest.TestCase):
             result = codex.thread_start(approval_policy="untrusted", sandbox=Sandbox.workspace_write).run("Make it.")
             self.assertEqual(result.final_response, "Refused.")
         self.assertFalse((self.folder / "work" / "made").exists())
+
+    def test_the_export_is_that_of_the_program(self):
+        patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n"
+        answers = [
+            {"items": [{"reasoning": ["**Look** around"]}, *runs("echo one; exit 3")["items"]]},
+            {"items": [{"custom": "apply_patch", "input": patch}]},
+            says("It is *done*."),
+        ]
+        config = self.config(answers)
+        with Codex(config) as codex:
+            thread = codex.thread_start(sandbox=Sandbox.workspace_write, approval_policy="never")
+            thread.run("Do it.")
+            state = State()
+            state.apply(response(thread.read(include_turns=True)))
+        command = [config.codex_bin, "threads", "export", thread.id]
+        exported = subprocess.run(command, env={**os.environ, **config.env}, capture_output=True, timeout=60, check=True)
+        self.assertEqual(markdown.export(state.threads[thread.id]), exported.stdout.decode())
 
     def test_a_key_is_stored_and_forgotten(self):
         with Codex(self.config([])) as codex:

@@ -3,6 +3,7 @@
 
 import { answer, encode } from "./approvals.js";
 import { request, response } from "./router.js";
+import { threadId } from "./shapes.js";
 import { Transcript, eventOf } from "./transcript.js";
 import { VERSION } from "./version.js";
 
@@ -234,7 +235,9 @@ export class Client {
 
   #isRepeated({ event, seq }) {
     const { saw } = this.#options;
-    return seq !== undefined && Boolean(event.thread) && saw !== undefined && !saw(event.thread, seq);
+    if (seq === undefined || saw === undefined) return false;
+    const thread = threadOf(event);
+    return thread !== "" && !saw(thread, seq);
   }
 
   async #ask({ id, method, params }) {
@@ -266,9 +269,15 @@ export class Client {
   }
 }
 
+/** The thread that an event is about; empty if it is about none. */
+function threadOf(event) {
+  if (event.type === "other" || event.type === "unknown") return threadId(event.params);
+  return (event.type === "thread" ? event.id : event.thread) ?? "";
+}
+
 const repeated = ({ event, seq }) => ({
   type: "note",
-  text: `event ${seq} of thread ${event.thread} was reported already`,
+  text: `event ${seq} of thread ${threadOf(event)} was reported already`,
 });
 
 /**

@@ -20,6 +20,7 @@ use crate::approvals::{Approvals, Ask};
 use crate::error::{CallError, ConnectError};
 use crate::event::Event;
 use crate::feed::{Events, Feed};
+use crate::numbers::Numbers;
 use crate::router;
 use crate::transcript::{MAX_LINE_BYTES, Message, Transcript};
 
@@ -48,14 +49,17 @@ pub struct Options {
     pub unwanted: Vec<String>,
     /// The longest line that is read; a longer one costs a note.
     pub line_bytes: usize,
+    /// The numbers of events that were seen: those of a registry that is to recover from breaks.
+    pub numbers: Numbers,
 }
 
 impl Options {
     /// The usual options for a program.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let deadline = Duration::from_secs(60);
-        let (unwanted, line_bytes) = (Vec::new(), MAX_LINE_BYTES);
-        Self { name: name.into(), version: version.into(), experimental: true, deadline, unwanted, line_bytes }
+        let (unwanted, line_bytes, numbers) = (Vec::new(), MAX_LINE_BYTES, Numbers::default());
+        let (name, version) = (name.into(), version.into());
+        Self { name, version, experimental: true, deadline, unwanted, line_bytes, numbers }
     }
 }
 
@@ -73,6 +77,7 @@ struct Shared {
     deadline: Duration,
     server: OnceLock<Value>,
     closing: Arc<Notify>,
+    numbers: Numbers,
 }
 
 /// A connection after its handshake. Clones share it; its input ends when the last one is dropped.
@@ -105,6 +110,7 @@ where
         deadline: options.deadline,
         server: OnceLock::new(),
         closing: Arc::clone(&closing),
+        numbers: options.numbers,
     }));
     let events = client.0.feed.events();
     tokio::spawn(write(output, waiting, closing));
@@ -235,9 +241,19 @@ impl Shared {
                 self.feed.push_message(message);
                 return *noise <= NOISE_BYTES || bytes > NOISE_BYTES;
             }
-            message @ Message::Event(_) => self.feed.push_message(message),
+            Message::Event { event, seq } => self.feed.push(self.unless_repeated(event, seq)),
         }
         true
+    }
+
+    /// An event, or a note if its number was reported already.
+    fn unless_repeated(&self, event: Event, seq: Option<u64>) -> Event {
+        match (event.thread(), seq) {
+            (Some(thread), Some(seq)) if !self.numbers.saw(thread, seq) => {
+                Event::Note { text: format!("event {seq} of thread {thread} was reported already") }
+            }
+            _ => event,
+        }
     }
 
     /// Has a question answered, beside everything else.

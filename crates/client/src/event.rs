@@ -115,6 +115,30 @@ impl Delta {
 }
 
 impl Event {
+    /// The thread that it is about, if it is about one.
+    #[must_use]
+    pub fn thread(&self) -> Option<&str> {
+        let thread = match self {
+            Self::Thread { id, .. } => id.as_str(),
+            Self::Delta(delta) => &delta.thread,
+            Self::ThreadChanged { thread, .. }
+            | Self::TurnStarted { thread, .. }
+            | Self::TurnEnded { thread, .. }
+            | Self::ItemStarted { thread, .. }
+            | Self::ItemCompleted { thread, .. }
+            | Self::Plan { thread, .. }
+            | Self::Diff { thread, .. }
+            | Self::Usage { thread, .. }
+            | Self::Error { thread, .. }
+            | Self::Warning { thread, .. }
+            | Self::Asked { thread, .. }
+            | Self::Resolved { thread, .. } => thread,
+            Self::Other { params, .. } | Self::Unknown { params, .. } => crate::router::thread_id(params),
+            Self::RateLimits { .. } | Self::Note { .. } => return None,
+        };
+        Some(thread).filter(|thread| !thread.is_empty())
+    }
+
     /// Whether another event says the same anew.
     pub(crate) fn is_replaced_by(&self, next: &Self) -> bool {
         match (self, next) {

@@ -18,6 +18,7 @@ pub mod event;
 mod feed;
 pub mod handlers;
 pub mod markdown;
+pub mod numbers;
 pub mod registry;
 pub mod replay;
 pub mod router;

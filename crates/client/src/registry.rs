@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::connection::Client;
 use crate::error::CallError;
+use crate::numbers::Numbers;
 
 /// The life of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +49,6 @@ impl Life {
 #[derive(Debug)]
 struct Followed {
     life: Life,
-    /// The log that its numbers count in, and the last number.
-    log: Option<(String, u64)>,
     /// Turns that were sent and not answered, by their `clientUserMessageId`.
     unanswered: BTreeMap<String, Value>,
 }
@@ -58,12 +57,13 @@ struct Followed {
 #[derive(Debug, Default)]
 pub struct Registry {
     threads: BTreeMap<String, Followed>,
+    numbers: Numbers,
 }
 
 impl Registry {
     /// Follows a thread that was created.
     pub fn follow(&mut self, thread: &str) {
-        let created = || Followed { life: Life::Created, log: None, unanswered: BTreeMap::new() };
+        let created = || Followed { life: Life::Created, unanswered: BTreeMap::new() };
         self.threads.entry(thread.to_owned()).or_insert_with(created);
     }
 
@@ -87,16 +87,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes the number of an event; `false` if it was told already.
-    pub fn saw(&mut self, thread: &str, seq: u64) -> bool {
-        match self.threads.get_mut(thread).and_then(|followed| followed.log.as_mut()) {
-            Some((_, last)) if seq <= *last => false,
-            Some((_, last)) => {
-                *last = seq;
-                true
-            }
-            None => true,
-        }
+    /// The numbers of its threads, for the options of a connection.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        self.numbers.clone()
     }
 
     /// Records a turn that is about to be sent. Its parameters get a `clientUserMessageId` if they have none.
@@ -128,12 +122,13 @@ impl Registry {
             if followed.life == Life::Archived {
                 continue;
             }
-            let (log_id, after) = followed.log.clone().unzip();
+            let (log_id, after) = self.numbers.last(thread);
             let params = json!({"threadId": thread, "after": after, "logId": log_id});
             match client.raw("thread/subscribe", params).await {
-                Ok(answer) => followed.log = log_of(&answer),
+                Ok(answer) => self.numbers.subscribed(thread, &answer),
                 // A server of another release has no numbers; it tells the whole thread.
                 Err(CallError::Refused { code: INVALID_REQUEST | -32601, .. }) => {
+                    self.numbers.unnumbered(thread);
                     client.raw("thread/resume", json!({"threadId": thread})).await?;
                 }
                 Err(error) => return Err(error),
@@ -150,11 +145,6 @@ impl Registry {
         }
         Ok(())
     }
-}
-
-fn log_of(answer: &Value) -> Option<(String, u64)> {
-    let log = answer.get("logId")?.as_str()?.to_owned();
-    Some((log, answer.get("seq").and_then(Value::as_u64).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -199,16 +189,5 @@ mod tests {
         assert_eq!(registry.threads["t"].unanswered.len(), 1);
         registry.answered("t", &name);
         assert!(registry.threads["t"].unanswered.is_empty());
-    }
-
-    #[test]
-    fn a_number_that_goes_back_was_told_already() {
-        let mut registry = Registry::default();
-        registry.follow("t");
-        assert!(registry.saw("t", 7), "without a log there is nothing to compare");
-        if let Some(followed) = registry.threads.get_mut("t") {
-            followed.log = Some(("log".to_owned(), 3));
-        }
-        assert_eq!([4, 4, 2, 5].map(|seq| registry.saw("t", seq)), [true, false, false, true]);
     }
 }

@@ -16,8 +16,8 @@ pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 /// A message of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// It tells something.
-    Event(Event),
+    /// It tells something; with its number, if the server numbers its events.
+    Event { event: Event, seq: Option<u64> },
     /// It asks something.
     Question { id: RequestId, method: String, params: Value },
     /// It answers a request.
@@ -44,6 +44,8 @@ struct Shape {
     method: Option<String>,
     #[serde(default)]
     params: Value,
+    #[serde(default)]
+    seq: Value,
     #[serde(default)]
     result: Option<Value>,
     #[serde(default)]
@@ -115,7 +117,7 @@ pub fn read(line: &[u8]) -> Option<Message> {
     let noise = |why| Some(Message::Noise { bytes: line.len(), why });
     // A list would be read as the members in their order.
     let shape = line.starts_with(b"{").then(|| serde_json::from_slice(line).ok()).flatten();
-    let Some(Shape { id, method, params, result, error }) = shape else {
+    let Some(Shape { id, method, params, seq, result, error }) = shape else {
         return noise("a line is not a message");
     };
     let id = match id.filter(|id| !id.is_null()).map(serde_json::from_value::<RequestId>) {
@@ -125,7 +127,9 @@ pub fn read(line: &[u8]) -> Option<Message> {
     };
     match (id, method) {
         (Some(id), Some(method)) => Some(Message::Question { id, method, params }),
-        (None, Some(method)) => Some(Message::Event(router::notification(&method, params))),
+        (None, Some(method)) => {
+            Some(Message::Event { event: router::notification(&method, params), seq: seq.as_u64() })
+        }
         (Some(id), None) => {
             Some(Message::Response { id, result: error.map_or_else(|| Ok(result.unwrap_or_default()), Err) })
         }
@@ -138,7 +142,7 @@ impl Message {
     #[must_use]
     pub fn event(self) -> Option<Event> {
         match self {
-            Self::Event(event) => Some(event),
+            Self::Event { event, .. } => Some(event),
             Self::Question { id, method, params } => Some(router::request(id, &method, params)),
             Self::Response { result, .. } => router::response(result.as_ref().ok()?),
             Self::Noise { bytes, why } => Some(Event::Note { text: format!("{why} ({bytes} bytes)") }),
@@ -163,7 +167,9 @@ mod tests {
     fn a_character_may_be_cut_in_the_middle() {
         let line = "{\"method\":\"warning\",\"params\":{\"message\":\"ä€😀\"}}\n".as_bytes();
         let whole = messages(&[line]);
-        assert!(matches!(&whole[..], [Message::Event(Event::Warning { message, .. })] if message == "ä€😀"));
+        assert!(
+            matches!(&whole[..], [Message::Event { event: Event::Warning { message, .. }, .. }] if message == "ä€😀")
+        );
         for cut in 0..line.len() {
             assert_eq!(messages(&[&line[..cut], &line[cut..]]), whole, "cut at {cut}");
         }
@@ -175,7 +181,9 @@ mod tests {
         let read = messages(&[lines]);
         let noise = read.iter().filter(|message| matches!(message, Message::Noise { .. })).count();
         assert_eq!(noise, 5, "{read:?}");
-        assert!(matches!(read.last(), Some(Message::Event(Event::Unknown { method, .. })) if method == "x/y"));
+        assert!(
+            matches!(read.last(), Some(Message::Event { event: Event::Unknown { method, .. }, .. }) if method == "x/y")
+        );
     }
 
     #[test]

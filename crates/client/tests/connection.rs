@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use codex_client::approvals::{Approvals, Decision};
 use codex_client::event::Event;
+use codex_client::registry::Registry;
 use codex_client::{CallError, Client, Events, Options, connect};
 use codex_protocol::methods::call::ThreadArchive;
 use codex_protocol::v2::thread::ThreadParams;
@@ -35,11 +36,14 @@ impl Server {
 }
 
 async fn connected(approvals: Approvals) -> (Client, Events, Server) {
+    connected_with(Options::new("test", "1.0"), approvals).await
+}
+
+async fn connected_with(options: Options, approvals: Approvals) -> (Client, Events, Server) {
     let (near, far) = duplex(1024 * 1024);
     let (input, output) = tokio::io::split(far);
     let mut server = Server { input: BufReader::new(input).lines(), output };
     let (near_input, near_output) = tokio::io::split(near);
-    let options = Options::new("test", "1.0");
     let connecting = tokio::spawn(connect(near_input, near_output, options, approvals));
     let hello = server.read().await;
     assert_eq!(hello["method"], "initialize");
@@ -165,6 +169,25 @@ async fn noise_is_tolerated_up_to_a_bound() {
     }
     while events.next().await.is_some() {}
     assert!(client.is_closed());
+}
+
+#[tokio::test]
+async fn a_number_that_goes_back_is_one_note() {
+    let registry = Registry::default();
+    let numbers = registry.numbers();
+    numbers.subscribed("t", &json!({"logId": "log", "seq": 3, "reset": true}));
+    let options = Options { numbers, ..Options::new("test", "1.0") };
+    let (_client, mut events, mut server) = connected_with(options, Approvals::deny_all()).await;
+    for seq in [4, 4, 2, 5] {
+        let params = json!({"threadId": "t", "turn": {"id": seq.to_string()}});
+        server.write(json!({"method": "turn/started", "params": params, "seq": seq})).await;
+    }
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(matches!(events.next().await, Some(Event::TurnStarted { .. })));
+    }
+    assert_eq!(told, [true, false, false, true]);
+    assert_eq!(registry.numbers().last("t"), (Some("log".to_owned()), Some(5)));
 }
 
 #[tokio::test]

@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from .approvals import DEADLINE, Approvals, Handler, deny, encode
 from .calls import Calls
 from .errors import CallError, ClosedError, LateError, RefusedError
-from .events import Event, Note, RequestId, Resolved
+from .events import Event, Note, Other, RequestId, Resolved, ThreadKnown, Unknown
 from .feed import Events
 from .router import request, response
+from .shapes import thread_id
 from .transcript import Message, Noise, Question, Response, Told, Transcript, event_of
 from .version import VERSION
 
@@ -76,6 +77,13 @@ async def connect(reader: Input, writer: Output, options: Options | None = None)
         client.abandon()
         raise
     return client
+
+
+def _thread_of(event: Event) -> str:
+    """The thread that an event is about; empty if it is about none."""
+    if isinstance(event, (Other, Unknown)):
+        return thread_id(event.params)
+    return event.id if isinstance(event, ThreadKnown) else getattr(event, "thread", "")
 
 
 class Client:
@@ -217,7 +225,7 @@ class Client:
                 self.events.push(event_of(message) or Note(""))
 
     def _told(self, event: Event, seq: int | None) -> None:
-        thread = getattr(event, "thread", "")
+        thread = _thread_of(event)
         if seq is not None and thread and self._options.saw is not None and not self._options.saw(thread, seq):
             self.events.push(Note(f"event {seq} of thread {thread} was reported already"))
             return

@@ -12,7 +12,8 @@ use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 
 pub(crate) use self::queue::changes;
-use self::shapes::{any_text, text, thread_id, turn_id};
+pub(crate) use self::shapes::thread_id;
+use self::shapes::{any_text, text, turn_id};
 use crate::event::{Delta, Event, Part, Teller};
 
 /// Methods that other releases send, and that change nothing of a thread.

@@ -8,7 +8,7 @@ pub(super) fn text<'a>(members: &'a Value, names: &[&str]) -> Option<&'a str> {
 }
 
 /// The thread that parameters are about; empty if they name none.
-pub(super) fn thread_id(params: &Value) -> &str {
+pub(crate) fn thread_id(params: &Value) -> &str {
     const NAMES: &[&str] = &["threadId", "thread_id", "conversationId", "conversation_id"];
     let inner = |name: &str| params.get(name);
     text(params, NAMES)

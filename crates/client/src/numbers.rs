@@ -1,0 +1,100 @@
+//! The numbers of events: the last one of each thread that was seen, and the log that it counts in.
+//!
+//! Invariant: a number that is not higher than the last one of its log was reported already.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+/// The last numbers of threads. Clones share them: a registry reads what its connection has seen.
+#[derive(Debug, Clone, Default)]
+pub struct Numbers(Arc<Mutex<BTreeMap<String, Position>>>);
+
+#[derive(Debug, Default)]
+struct Position {
+    /// The last number that was seen, and its log.
+    log: Option<String>,
+    after: Option<u64>,
+    /// The log that the numbers of this connection count in, and the last of them.
+    current: Option<String>,
+    last: Option<u64>,
+}
+
+impl Numbers {
+    fn positions(&self) -> MutexGuard<'_, BTreeMap<String, Position>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the answer to `thread/subscribe`. Unless it replaces everything, events up to its number are still to come.
+    pub fn subscribed(&self, thread: &str, answer: &Value) {
+        let Some(log) = answer.get("logId").and_then(Value::as_str) else { return };
+        let is_reset = answer.get("reset").and_then(Value::as_bool).unwrap_or_default();
+        let mut positions = self.positions();
+        let position = positions.entry(thread.to_owned()).or_default();
+        if position.current.as_deref() != Some(log) || is_reset {
+            (position.current, position.last) = (Some(log.to_owned()), None);
+        }
+        if is_reset {
+            (position.log, position.after) = (Some(log.to_owned()), answer.get("seq").and_then(Value::as_u64));
+        }
+    }
+
+    /// The server has no numbers for a thread: from now on each of its events counts.
+    pub(crate) fn unnumbered(&self, thread: &str) {
+        if let Some(position) = self.positions().get_mut(thread) {
+            position.current = None;
+        }
+    }
+
+    /// Takes the number of an event; `false` if it was reported already.
+    #[must_use]
+    pub fn saw(&self, thread: &str, seq: u64) -> bool {
+        let mut positions = self.positions();
+        let Some(position) = positions.get_mut(thread).filter(|position| position.current.is_some()) else {
+            return true;
+        };
+        if position.last.is_some_and(|last| seq <= last) {
+            return false;
+        }
+        (position.last, position.after) = (Some(seq), Some(seq));
+        position.log.clone_from(&position.current);
+        true
+    }
+
+    /// The last number of a thread, and its log, to subscribe from.
+    #[must_use]
+    pub fn last(&self, thread: &str) -> (Option<String>, Option<u64>) {
+        self.positions().get(thread).map(|position| (position.log.clone(), position.after)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_goes_back_was_reported_already() {
+        let numbers = Numbers::default();
+        assert!(numbers.saw("t", 7), "without a log there is nothing to compare");
+        numbers.subscribed("t", &json!({"logId": "one", "seq": 5, "reset": true}));
+        assert_eq!(numbers.last("t"), (Some("one".to_owned()), Some(5)));
+        assert_eq!([6, 6, 2, 7].map(|seq| numbers.saw("t", seq)), [true, false, false, true]);
+        assert_eq!(numbers.last("t"), (Some("one".to_owned()), Some(7)));
+    }
+
+    #[test]
+    fn events_up_to_the_number_of_a_subscription_are_still_to_come() {
+        let numbers = Numbers::default();
+        numbers.subscribed("t", &json!({"logId": "one", "seq": 5, "reset": true}));
+        assert!(numbers.saw("t", 7));
+        numbers.subscribed("t", &json!({"logId": "two", "seq": 9, "reset": false}));
+        assert_eq!(numbers.last("t"), (Some("one".to_owned()), Some(7)), "nothing of the other log was seen yet");
+        assert_eq!([3, 4, 4].map(|seq| numbers.saw("t", seq)), [true, true, false]);
+        numbers.subscribed("t", &json!({"logId": "two", "seq": 9, "reset": false}));
+        assert_eq!(numbers.last("t"), (Some("two".to_owned()), Some(4)));
+        assert!(!numbers.saw("t", 4));
+    }
+}
