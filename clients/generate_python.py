@@ -37,6 +37,7 @@ class Module:
         self.own = {name: schema for name, schema in own.items() if name not in MODULES and name not in MESSAGES}
         self.names = set(self.own)
         self.lines = []
+        self.aliases = {}
 
     def resolve(self, ref):
         schema = self.definitions
@@ -171,12 +172,24 @@ class Module:
             if merged is not None:
                 self.write(name, schema.get("description"), *merged)
                 return
-        kind = self.type_of(schema, name)
-        self.lines += ["", "", *comment(schema.get("description"), ""), f"{name}: TypeAlias = {json.dumps(kind)}"]
+        self.aliases[name] = (schema.get("description"), self.type_of(schema, name))
+
+    def write_aliases(self):
+        """Writes the other names, each after those that it uses: Python evaluates them at once."""
+        waiting = dict(self.aliases)
+        while waiting:
+            used = {name: set(re.findall(r"(?<![.\w])\w+", kind)) & set(waiting) for name, (_, kind) in waiting.items()}
+            ready = [name for name in waiting if not used[name]]
+            for name in ready or list(waiting):
+                about, kind = waiting.pop(name)
+                # One that uses itself is evaluated only by those who ask for it.
+                value = kind if ready else json.dumps(kind)
+                self.lines += ["", "", *comment(about, ""), f"{name}: TypeAlias = {value}"]
 
     def text(self, note):
         for name, schema in self.own.items():
             self.definition(name, schema)
+        self.write_aliases()
         body = "\n".join(self.lines)
         others = [module for module in MODULES.values() if re.search(rf"\b{module}\.[A-Z]", body)]
         imports = "".join(f"\nfrom . import {other}" for other in others)

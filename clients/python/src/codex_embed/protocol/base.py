@@ -30,10 +30,6 @@ class AddToHistory(TypedDict):
     text: str
 
 
-# The number of an agent in its tree, which grows and is never reused.
-AgentId: TypeAlias = "int"
-
-
 class AgentInboxEvent(TypedDict):
     """The pending input of an agent."""
 
@@ -53,10 +49,6 @@ class AgentMessageContentText(TypedDict):
     # The text.
     text: str
     type: Literal["Text"]
-
-
-# One part of a message of the model.
-AgentMessageContent: TypeAlias = "AgentMessageContentText"
 
 
 class AgentMessageContentDeltaEvent(TypedDict):
@@ -168,9 +160,6 @@ class ApplyPatchApprovalRequestEvent(_ApplyPatchApprovalRequestEventRequired, to
     grant_root: str | None
 
 
-ApplyPatchApprovalResponse: TypeAlias = "ConversationApprovalResponse"
-
-
 class _ApprovalAnswerRequired(TypedDict):
     # The call of the question, or the submission of its turn.
     id: str
@@ -192,17 +181,6 @@ class ArchiveConversationParams(TypedDict):
     conversationId: ThreadId
     # Its file.
     rolloutPath: str
-
-
-ArchiveConversationResponse: TypeAlias = "Empty"
-
-
-# The policy for asking before acting.
-AskForApproval: TypeAlias = "Literal[\"untrusted\"] | Literal[\"on-failure\"] | Literal[\"on-request\"] | Literal[\"never\"]"
-
-
-# The kind of login.
-AuthMode: TypeAlias = "Literal[\"apikey\"] | Literal[\"chatgpt\"] | Literal[\"chatgptAuthTokens\"] | str"
 
 
 class AuthStatusChangeNotification(TypedDict):
@@ -255,9 +233,6 @@ class CancelLoginChatGptParams(TypedDict):
     loginId: str
 
 
-CancelLoginChatGptResponse: TypeAlias = "Empty"
-
-
 class CodexErrorInfoHttpConnectionFailedHttpConnectionFailed(TypedDict):
     # The status it answered with, if any.
     http_status_code: int | None
@@ -300,10 +275,6 @@ class CodexErrorInfoResponseTooManyFailedAttempts(TypedDict):
     """Every retry failed."""
 
     response_too_many_failed_attempts: CodexErrorInfoResponseTooManyFailedAttemptsResponseTooManyFailedAttempts
-
-
-# The kind of an error. Written in snake case as in events.
-CodexErrorInfo: TypeAlias = "Literal[\"context_window_exceeded\"] | Literal[\"usage_limit_exceeded\"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | Literal[\"internal_server_error\"] | Literal[\"unauthorized\"] | Literal[\"bad_request\"] | Literal[\"sandbox_error\"] | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts | Literal[\"other\"]"
 
 
 class _CodexEventNotificationParamsRequired(TypedDict):
@@ -379,10 +350,6 @@ class ContentItemRefusal(TypedDict):
     type: Literal["refusal"]
     # The text.
     refusal: str
-
-
-# One part of a message. An unknown kind must not invalidate the rest of the message.
-ContentItem: TypeAlias = "ContentItemInputText | ContentItemInputImage | ContentItemOutputText | ContentItemRefusal"
 
 
 class ConversationApprovalResponse(TypedDict):
@@ -516,12 +483,6 @@ class Duration(TypedDict):
     nanos: int
 
 
-# The answer to a question of an MCP server to the user.
-#
-# It is read as a word in any case, bare or as `{"action": …}`.
-ElicitationDecision: TypeAlias = "Literal[\"accept\"] | Literal[\"decline\"] | Literal[\"cancel\"]"
-
-
 class ElicitationRequestEvent(TypedDict):
     """An MCP server asks the user something."""
 
@@ -531,10 +492,6 @@ class ElicitationRequestEvent(TypedDict):
     id: RequestId
     # The question.
     message: str
-
-
-# An object without members: the parameters of a method that takes none, or a response that only confirms.
-Empty: TypeAlias = "dict[str, Any]"
 
 
 class _EnteredReviewModeEventRequired(TypedDict):
@@ -1217,10 +1174,6 @@ class EventMsgAgentInbox(TypedDict):
     type: Literal["agent_inbox"]
 
 
-# An event from the engine.
-EventMsg: TypeAlias = "EventMsgError | EventMsgWarning | EventMsgContextCompacted | EventMsgTaskStarted | EventMsgTaskComplete | EventMsgTokenCount | EventMsgAgentMessage | EventMsgUserMessage | EventMsgAgentMessageDelta | EventMsgAgentReasoning | EventMsgAgentReasoningDelta | EventMsgAgentReasoningRawContent | EventMsgAgentReasoningRawContentDelta | EventMsgAgentReasoningSectionBreak | EventMsgSessionConfigured | EventMsgMcpStartupUpdate | EventMsgMcpStartupComplete | EventMsgMcpToolCallBegin | EventMsgMcpToolCallEnd | EventMsgWebSearchBegin | EventMsgWebSearchEnd | EventMsgExecCommandBegin | EventMsgExecCommandOutputDelta | EventMsgTerminalInteraction | EventMsgExecCommandEnd | EventMsgViewImageToolCall | EventMsgExecApprovalRequest | EventMsgElicitationRequest | EventMsgApplyPatchApprovalRequest | EventMsgDeprecationNotice | EventMsgBackgroundEvent | EventMsgUndoStarted | EventMsgUndoCompleted | EventMsgStreamError | EventMsgPatchApplyBegin | EventMsgPatchApplyEnd | EventMsgTurnDiff | EventMsgGetHistoryEntryResponse | EventMsgMcpListToolsResponse | EventMsgListCustomPromptsResponse | EventMsgListSkillsResponse | EventMsgSkillsUpdateAvailable | EventMsgPlanUpdate | EventMsgTurnAborted | EventMsgShutdownComplete | EventMsgConversationPath | EventMsgEnteredReviewMode | EventMsgExitedReviewMode | EventMsgRawResponseItem | EventMsgItemStarted | EventMsgItemCompleted | EventMsgAgentMessageContentDelta | EventMsgReasoningContentDelta | EventMsgReasoningRawContentDelta | dict[str, Any] | EventMsgAgentInbox"
-
-
 class _ExecApprovalRequestEventRequired(TypedDict):
     # The call that wants to run it.
     call_id: str
@@ -1258,9 +1211,6 @@ class ExecCommandApprovalParams(TypedDict):
     reason: str | None
     # Its parsed form, for display.
     parsedCmd: list[ParsedCommand]
-
-
-ExecCommandApprovalResponse: TypeAlias = "ConversationApprovalResponse"
 
 
 class _ExecCommandBeginEventRequired(TypedDict):
@@ -1332,14 +1282,6 @@ class ExecCommandOutputDeltaEvent(TypedDict):
     chunk: str
 
 
-# The origin of a command.
-ExecCommandSource: TypeAlias = "Literal[\"agent\"] | Literal[\"user_shell\"] | Literal[\"unified_exec_startup\"] | Literal[\"unified_exec_interaction\"] | str"
-
-
-# A stream that a command writes to.
-ExecOutputStream: TypeAlias = "Literal[\"stdout\", \"stderr\"]"
-
-
 class ExitedReviewModeEvent(TypedDict):
     """Marks the end of a review."""
 
@@ -1409,17 +1351,6 @@ class FileChangeUpdate_(TypedDict):
     update: FileChangeUpdate_Update
 
 
-# The change of one file by a patch.
-#
-# It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
-# in snake or camel case. It is written with the kind inside and in snake case.
-FileChange: TypeAlias = "FileChangeAdd | FileChangeDelete | FileChangeUpdate | FileChangeAdd_ | FileChangeDelete_ | FileChangeUpdate_"
-
-
-# The only allowed way to log in.
-ForcedLoginMethod: TypeAlias = "Literal[\"chatgpt\", \"api\"] | str"
-
-
 class ForkConversationParams(TypedDict, total=False):
     """The parameters of `forkConversation`. A path takes precedence over an id."""
 
@@ -1429,9 +1360,6 @@ class ForkConversationParams(TypedDict, total=False):
     conversationId: ThreadId | None
     # Settings to change in the copy.
     overrides: NewConversationParams | None
-
-
-ForkConversationResponse: TypeAlias = "ConversationResumed"
 
 
 class _FunctionCallRequired(TypedDict):
@@ -1456,12 +1384,6 @@ class FunctionCallOutput(TypedDict):
     # The call of this output.
     call_id: str
     output: FunctionCallOutputPayload
-
-
-# The output of a tool: text, or parts if there are images.
-#
-# It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
-FunctionCallOutputPayload: TypeAlias = "str | list[ContentItem]"
 
 
 class GetAuthStatusParams(TypedDict, total=False):
@@ -1639,10 +1561,6 @@ class JSONRPCErrorError(_JSONRPCErrorErrorRequired, total=False):
     data: Any
 
 
-# One line.
-JSONRPCMessage: TypeAlias = "JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError"
-
-
 class _JSONRPCNotificationRequired(TypedDict):
     method: str
 
@@ -1746,10 +1664,6 @@ class LocalShellActionExec(_LocalShellActionExecRequired, total=False):
     justification: str | None
 
 
-# An action of the built-in shell tool.
-LocalShellAction: TypeAlias = "LocalShellActionExec"
-
-
 class LocalShellCall(TypedDict):
     """A command that the model runs through its built-in shell tool."""
 
@@ -1782,18 +1696,11 @@ class LocalShellExec(_LocalShellExecRequired, total=False):
     justification: str | None
 
 
-# The status of a call of the built-in shell tool.
-LocalShellStatus: TypeAlias = "Literal[\"completed\", \"in_progress\", \"incomplete\"]"
-
-
 class LoginApiKeyParams(TypedDict):
     """The parameters of `loginApiKey`."""
 
     # The key.
     apiKey: str
-
-
-LoginApiKeyResponse: TypeAlias = "Empty"
 
 
 class LoginChatGptCompleteNotification(TypedDict):
@@ -1813,13 +1720,6 @@ class LoginChatGptResponse(TypedDict):
     loginId: str
     # The address of the login page.
     authUrl: str
-
-
-LogoutChatGptResponse: TypeAlias = "Empty"
-
-
-# The login state for an MCP server.
-McpAuthStatus: TypeAlias = "Literal[\"not_logged_in\", \"bearer_token\", \"o_auth\"] | Literal[\"unsupported\"] | str"
 
 
 class McpInvocation(TypedDict):
@@ -1890,10 +1790,6 @@ class McpStartupStatusCancelled(TypedDict):
     state: Literal["cancelled"]
 
 
-# The startup status of an MCP server.
-McpStartupStatus: TypeAlias = "McpStartupStatusStarting | McpStartupStatusReady | McpStartupStatusFailed | McpStartupStatusCancelled"
-
-
 class McpStartupUpdateEvent(TypedDict):
     """The startup status of an MCP server has changed."""
 
@@ -1930,10 +1826,6 @@ class Message(TypedDict):
     role: str
     # The parts, in order.
     content: list[ContentItem]
-
-
-# Whether an outer sandbox gives commands network access.
-NetworkAccess: TypeAlias = "Literal[\"restricted\", \"enabled\"]"
 
 
 class NewConversationParams(TypedDict, total=False):
@@ -2192,10 +2084,6 @@ class OpShutdown(TypedDict):
     type: Literal["shutdown"]
 
 
-# A request to the engine.
-Op: TypeAlias = "OpInterrupt | OpUserInput | OpUserTurn | OpOverrideTurnContext | OpConfigureSession | OpExecApproval | OpPatchApproval | OpResolveElicitation | OpAddToHistory | OpGetHistoryEntryRequest | OpGetPath | OpListMcpTools | OpListCustomPrompts | OpListSkills | OpCompact | OpUndo | OpReview | OpRunUserShellCommand | OpListModels | OpShutdown"
-
-
 class _ParsedCommandReadRequired(TypedDict):
     # The command.
     cmd: str
@@ -2239,10 +2127,6 @@ class ParsedCommandUnknown(TypedDict):
     # The command.
     cmd: str
     type: Literal["unknown"]
-
-
-# One step of a shell command.
-ParsedCommand: TypeAlias = "ParsedCommandRead | ParsedCommandListFiles | ParsedCommandSearch | ParsedCommandUnknown"
 
 
 class _PatchApplyBeginEventRequired(TypedDict):
@@ -2385,10 +2269,6 @@ class ReasoningContentText(TypedDict):
     text: str
 
 
-# One part of raw reasoning.
-ReasoningContent: TypeAlias = "ReasoningContentReasoningText | ReasoningContentText"
-
-
 class ReasoningContentDeltaEvent(TypedDict):
     """A delta of a reasoning summary, with its item."""
 
@@ -2401,10 +2281,6 @@ class ReasoningContentDeltaEvent(TypedDict):
     delta: str
     # The part it belongs to; absent in 0.58.
     summary_index: int
-
-
-# The reasoning effort for an answer.
-ReasoningEffort: TypeAlias = "Literal[\"none\", \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\"] | str"
 
 
 class ReasoningItem(TypedDict):
@@ -2432,10 +2308,6 @@ class ReasoningRawContentDeltaEvent(TypedDict):
     content_index: int
 
 
-# The detail of reasoning summaries.
-ReasoningSummary: TypeAlias = "Literal[\"auto\", \"concise\", \"detailed\", \"none\"] | str"
-
-
 class ReasoningSummaryTextSummaryText(TypedDict):
     """The only kind there is."""
 
@@ -2444,22 +2316,11 @@ class ReasoningSummaryTextSummaryText(TypedDict):
     text: str
 
 
-# One part of a reasoning summary.
-ReasoningSummaryText: TypeAlias = "ReasoningSummaryTextSummaryText"
-
-
 class RemoveConversationListenerParams(TypedDict):
     """The parameters of `removeConversationListener`."""
 
     # The name that adding it has given.
     subscriptionId: str
-
-
-RemoveConversationListenerResponse: TypeAlias = "Empty"
-
-
-# The id of a JSON-RPC request, chosen by its sender.
-RequestId: TypeAlias = "int | str"
 
 
 class ResolveElicitation(TypedDict):
@@ -2607,21 +2468,12 @@ class ResponseItemCompaction(TypedDict):
     type: Literal["compaction"]
 
 
-# One item of a conversation: a message, reasoning, a call, or an output.
-#
-# Ids of a provider are read but not written, because a request that stores nothing must not name them.
-ResponseItem: TypeAlias = "ResponseItemMessage | ResponseItemReasoning | ResponseItemLocalShellCall | ResponseItemFunctionCall | ResponseItemFunctionCallOutput | ResponseItemCustomToolCall | ResponseItemCustomToolCallOutput | ResponseItemWebSearchCall | ResponseItemGhostSnapshot | ResponseItemCompaction"
-
-
 class Result_of_CallToolResult_or_stringOk(TypedDict):
     Ok: CallToolResult
 
 
 class Result_of_CallToolResult_or_stringErr(TypedDict):
     Err: str
-
-
-Result_of_CallToolResult_or_string: TypeAlias = "Result_of_CallToolResult_or_stringOk | Result_of_CallToolResult_or_stringErr"
 
 
 class ResumeConversationParams(TypedDict, total=False):
@@ -2635,9 +2487,6 @@ class ResumeConversationParams(TypedDict, total=False):
     history: list[Any] | None
     # Settings to change from here on.
     overrides: NewConversationParams | None
-
-
-ResumeConversationResponse: TypeAlias = "ConversationResumed"
 
 
 class ReviewCodeLocation(TypedDict):
@@ -2658,13 +2507,6 @@ class ReviewDecisionApprovedExecpolicyAmendment(TypedDict):
     """Approved, and commands with this prefix are approved from now on."""
 
     approved_execpolicy_amendment: ReviewDecisionApprovedExecpolicyAmendmentApprovedExecpolicyAmendment
-
-
-# The answer to an approval request.
-#
-# It is read in the spelling of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
-# …}`. It is written as in the submission queue.
-ReviewDecision: TypeAlias = "Literal[\"approved\"] | ReviewDecisionApprovedExecpolicyAmendment | Literal[\"approved_for_session\"] | Literal[\"denied\"] | Literal[\"abort\"] | Literal[\"timed_out\"]"
 
 
 class ReviewFinding(TypedDict):
@@ -2753,10 +2595,6 @@ class ReviewTargetCustom(TypedDict):
     type: Literal["custom"]
 
 
-# The target of a review.
-ReviewTarget: TypeAlias = "ReviewTargetUncommittedChanges | ReviewTargetBaseBranch | ReviewTargetCommit | ReviewTargetCustom"
-
-
 class ReviewTargetInputUncommittedChanges(TypedDict):
     """All uncommitted changes."""
 
@@ -2792,19 +2630,11 @@ class ReviewTargetInputCustom(TypedDict):
     type: Literal["custom"]
 
 
-# The target of a review.
-ReviewTargetInput: TypeAlias = "ReviewTargetInputUncommittedChanges | ReviewTargetInputBaseBranch | ReviewTargetInputCommit | ReviewTargetInputCustom"
-
-
 class RunUserShellCommand(TypedDict):
     """The payload of `Op::RunUserShellCommand`."""
 
     # The line, as typed.
     command: str
-
-
-# The short name of a sandbox policy, as in `config.toml`.
-SandboxMode: TypeAlias = "Literal[\"read-only\", \"workspace-write\", \"danger-full-access\"]"
 
 
 class SandboxPolicyDangerFullAccess(TypedDict):
@@ -2842,10 +2672,6 @@ class SandboxPolicyWorkspaceWrite(_SandboxPolicyWorkspaceWriteRequired, total=Fa
 
     # Writable folders in addition to the working directory and the temporary folders.
     writable_roots: list[str]
-
-
-# The sandbox policy: writable folders and network access.
-SandboxPolicy: TypeAlias = "SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite"
 
 
 class SandboxPolicyInputDangerFullAccess(TypedDict):
@@ -2888,10 +2714,6 @@ class SandboxPolicyInputWorkspaceWrite(_SandboxPolicyInputWorkspaceWriteRequired
     exclude_slash_tmp: bool
 
 
-# The sandbox policy: writable folders and network access.
-SandboxPolicyInput: TypeAlias = "SandboxPolicyInputDangerFullAccess | SandboxPolicyInputReadOnly | SandboxPolicyInputExternalSandbox | SandboxPolicyInputWorkspaceWrite"
-
-
 class SandboxSettings(TypedDict):
     """The limits of `workspace-write`."""
 
@@ -2925,9 +2747,6 @@ class SendUserMessageParams(TypedDict):
     items: list[UserInputInput]
 
 
-SendUserMessageResponse: TypeAlias = "Empty"
-
-
 class _SendUserTurnParamsRequired(TypedDict):
     # The conversation.
     conversationId: ThreadId
@@ -2952,9 +2771,6 @@ class SendUserTurnParams(_SendUserTurnParamsRequired, total=False):
     summary: ReasoningSummary | None
     # The schema that the last message must follow.
     outputSchema: Any
-
-
-SendUserTurnResponse: TypeAlias = "Empty"
 
 
 class _SessionConfiguredEventRequired(TypedDict):
@@ -3012,10 +2828,6 @@ class SessionSourceSubagent(TypedDict):
     subagent: SubAgentSource
 
 
-# The kind of client, or other source, that started a thread.
-SessionSource: TypeAlias = "Literal[\"cli\"] | Literal[\"vscode\"] | Literal[\"exec\"] | Literal[\"mcp\"] | Literal[\"unknown\"] | SessionSourceSubagent | Any"
-
-
 class SetDefaultModelParams(TypedDict, total=False):
     """The parameters of `setDefaultModel`; absent values are removed from the file."""
 
@@ -3023,9 +2835,6 @@ class SetDefaultModelParams(TypedDict, total=False):
     model: str | None
     # The reasoning effort.
     reasoningEffort: ReasoningEffort | None
-
-
-SetDefaultModelResponse: TypeAlias = "Empty"
 
 
 class SkillErrorInfo(TypedDict):
@@ -3051,10 +2860,6 @@ class SkillMetadata(TypedDict):
     scope: SkillScope
 
 
-# The scope of a skill.
-SkillScope: TypeAlias = "Literal[\"user\", \"repo\", \"system\", \"admin\"] | str"
-
-
 class SkillsListEntry(TypedDict):
     """The skills of one folder."""
 
@@ -3064,10 +2869,6 @@ class SkillsListEntry(TypedDict):
     skills: list[SkillMetadata]
     # Files that could not be read as skills.
     errors: list[SkillErrorInfo]
-
-
-# The status of one step of a plan.
-StepStatus: TypeAlias = "Literal[\"pending\", \"in_progress\", \"completed\"]"
 
 
 class StreamErrorEvent(TypedDict):
@@ -3089,10 +2890,6 @@ class SubAgentSourceOther(TypedDict):
     """For another reason."""
 
     other: str
-
-
-# The reason why a thread started another.
-SubAgentSource: TypeAlias = "Literal[\"review\"] | Literal[\"compact\"] | SubAgentSourceThreadSpawn | SubAgentSourceOther"
 
 
 class SubagentCreated(TypedDict):
@@ -3153,14 +2950,6 @@ class SubagentLifecycleEventDeleted(TypedDict):
     event: Literal["deleted"]
 
 
-# A change of an agent, reported on its parent's event queue.
-SubagentLifecycleEvent: TypeAlias = "SubagentLifecycleEventCreated | SubagentLifecycleEventStatus | SubagentLifecycleEventReasoningHeader | SubagentLifecycleEventDeleted"
-
-
-# The origin of an agent.
-SubagentOrigin: TypeAlias = "Literal[\"spawn\"] | Literal[\"fork\"] | Literal[\"send_message\"] | str"
-
-
 class SubagentReasoningHeader(TypedDict):
     """The payload of `SubagentLifecycleEvent::ReasoningHeader`."""
 
@@ -3170,10 +2959,6 @@ class SubagentReasoningHeader(TypedDict):
     session_id: ThreadId
     # A heading for its current reasoning.
     reasoning_header: str
-
-
-# The status of an agent.
-SubagentStatus: TypeAlias = "Literal[\"failed\", \"canceled\"] | Literal[\"queued\"] | Literal[\"running\"] | Literal[\"ready\"] | Literal[\"idle\"] | str"
 
 
 class SubagentStatusChange(TypedDict):
@@ -3275,10 +3060,6 @@ class TextElementInput(_TextElementInputRequired, total=False):
     placeholder: str | None
 
 
-# The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
-ThreadId: TypeAlias = "str"
-
-
 class ThreadSpawn(TypedDict):
     """The call that started a thread, as 0.166 records it."""
 
@@ -3367,10 +3148,6 @@ class Tools(TypedDict):
     viewImage: bool | None
 
 
-# The reason for interrupting a turn.
-TurnAbortReason: TypeAlias = "Literal[\"interrupted\"] | Literal[\"replaced\"] | Literal[\"review_ended\"] | str"
-
-
 class TurnAbortedEvent(TypedDict):
     """A turn was interrupted."""
 
@@ -3442,10 +3219,6 @@ class TurnItemWebSearch(TypedDict):
     # The search text.
     query: str
     type: Literal["WebSearch"]
-
-
-# One item of a turn. The form of 0.58, with the kind around the rest, is read too.
-TurnItem: TypeAlias = "TurnItemUserMessage | TurnItemAgentMessage | TurnItemReasoning | TurnItemWebSearch"
 
 
 class UndoCompletedEvent(TypedDict):
@@ -3534,13 +3307,6 @@ class UserInputMention(TypedDict):
     path: str
 
 
-# One part of user input.
-#
-# It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
-# `local_image` or `localImage`. It is written flat and in snake case.
-UserInput: TypeAlias = "UserInputText | UserInputImage | UserInputLocalImage | UserInputSkill | UserInputMention"
-
-
 class _UserInputInputTextRequired(TypedDict):
     type: Literal["text"]
     text: str
@@ -3587,13 +3353,6 @@ class UserInputInputMention(TypedDict):
     name: str
     # Its path or URL.
     path: str
-
-
-# One part of user input.
-#
-# It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
-# `local_image` or `localImage`. It is written flat and in snake case.
-UserInputInput: TypeAlias = "UserInputInputText | UserInputInputImage | UserInputInputLocalImage | UserInputInputSkill | UserInputInputMention"
 
 
 class _UserInputOpRequired(TypedDict):
@@ -3684,10 +3443,6 @@ class UserTurn(_UserTurnRequired, total=False):
     final_output_json_schema: Any
 
 
-# The verbosity of answers.
-Verbosity: TypeAlias = "Literal[\"low\", \"medium\", \"high\"] | str"
-
-
 class ViewImageToolCallEvent(TypedDict):
     """The model views an image file."""
 
@@ -3755,10 +3510,6 @@ class WebSearchActionFindInPage(_WebSearchActionFindInPageRequired, total=False)
     pattern: str | None
 
 
-# An action of a web search.
-WebSearchAction: TypeAlias = "WebSearchActionSearch | WebSearchActionOpenPage | WebSearchActionFindInPage"
-
-
 class WebSearchBeginEvent(TypedDict):
     """The provider searches the web."""
 
@@ -3820,3 +3571,252 @@ class WorkspaceWriteInput(TypedDict, total=False):
     exclude_tmpdir_env_var: bool
     # Excludes `/tmp` from the writable folders.
     exclude_slash_tmp: bool
+
+
+# The number of an agent in its tree, which grows and is never reused.
+AgentId: TypeAlias = int
+
+
+# One part of a message of the model.
+AgentMessageContent: TypeAlias = AgentMessageContentText
+
+
+ApplyPatchApprovalResponse: TypeAlias = ConversationApprovalResponse
+
+
+# The policy for asking before acting.
+AskForApproval: TypeAlias = Literal["untrusted"] | Literal["on-failure"] | Literal["on-request"] | Literal["never"]
+
+
+# The kind of login.
+AuthMode: TypeAlias = Literal["apikey"] | Literal["chatgpt"] | Literal["chatgptAuthTokens"] | str
+
+
+# The kind of an error. Written in snake case as in events.
+CodexErrorInfo: TypeAlias = Literal["context_window_exceeded"] | Literal["usage_limit_exceeded"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | Literal["internal_server_error"] | Literal["unauthorized"] | Literal["bad_request"] | Literal["sandbox_error"] | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts | Literal["other"]
+
+
+# One part of a message. An unknown kind must not invalidate the rest of the message.
+ContentItem: TypeAlias = ContentItemInputText | ContentItemInputImage | ContentItemOutputText | ContentItemRefusal
+
+
+# The answer to a question of an MCP server to the user.
+#
+# It is read as a word in any case, bare or as `{"action": …}`.
+ElicitationDecision: TypeAlias = Literal["accept"] | Literal["decline"] | Literal["cancel"]
+
+
+# An object without members: the parameters of a method that takes none, or a response that only confirms.
+Empty: TypeAlias = dict[str, Any]
+
+
+# An event from the engine.
+EventMsg: TypeAlias = EventMsgError | EventMsgWarning | EventMsgContextCompacted | EventMsgTaskStarted | EventMsgTaskComplete | EventMsgTokenCount | EventMsgAgentMessage | EventMsgUserMessage | EventMsgAgentMessageDelta | EventMsgAgentReasoning | EventMsgAgentReasoningDelta | EventMsgAgentReasoningRawContent | EventMsgAgentReasoningRawContentDelta | EventMsgAgentReasoningSectionBreak | EventMsgSessionConfigured | EventMsgMcpStartupUpdate | EventMsgMcpStartupComplete | EventMsgMcpToolCallBegin | EventMsgMcpToolCallEnd | EventMsgWebSearchBegin | EventMsgWebSearchEnd | EventMsgExecCommandBegin | EventMsgExecCommandOutputDelta | EventMsgTerminalInteraction | EventMsgExecCommandEnd | EventMsgViewImageToolCall | EventMsgExecApprovalRequest | EventMsgElicitationRequest | EventMsgApplyPatchApprovalRequest | EventMsgDeprecationNotice | EventMsgBackgroundEvent | EventMsgUndoStarted | EventMsgUndoCompleted | EventMsgStreamError | EventMsgPatchApplyBegin | EventMsgPatchApplyEnd | EventMsgTurnDiff | EventMsgGetHistoryEntryResponse | EventMsgMcpListToolsResponse | EventMsgListCustomPromptsResponse | EventMsgListSkillsResponse | EventMsgSkillsUpdateAvailable | EventMsgPlanUpdate | EventMsgTurnAborted | EventMsgShutdownComplete | EventMsgConversationPath | EventMsgEnteredReviewMode | EventMsgExitedReviewMode | EventMsgRawResponseItem | EventMsgItemStarted | EventMsgItemCompleted | EventMsgAgentMessageContentDelta | EventMsgReasoningContentDelta | EventMsgReasoningRawContentDelta | dict[str, Any] | EventMsgAgentInbox
+
+
+ExecCommandApprovalResponse: TypeAlias = ConversationApprovalResponse
+
+
+# The origin of a command.
+ExecCommandSource: TypeAlias = Literal["agent"] | Literal["user_shell"] | Literal["unified_exec_startup"] | Literal["unified_exec_interaction"] | str
+
+
+# A stream that a command writes to.
+ExecOutputStream: TypeAlias = Literal["stdout", "stderr"]
+
+
+# The change of one file by a patch.
+#
+# It is read with the kind inside (`{"type": "add", ..}`) or around (`{"add": {..}}`, before 0.59), with members
+# in snake or camel case. It is written with the kind inside and in snake case.
+FileChange: TypeAlias = FileChangeAdd | FileChangeDelete | FileChangeUpdate | FileChangeAdd_ | FileChangeDelete_ | FileChangeUpdate_
+
+
+# The only allowed way to log in.
+ForcedLoginMethod: TypeAlias = Literal["chatgpt", "api"] | str
+
+
+ForkConversationResponse: TypeAlias = ConversationResumed
+
+
+# One line.
+JSONRPCMessage: TypeAlias = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
+
+
+# An action of the built-in shell tool.
+LocalShellAction: TypeAlias = LocalShellActionExec
+
+
+# The status of a call of the built-in shell tool.
+LocalShellStatus: TypeAlias = Literal["completed", "in_progress", "incomplete"]
+
+
+# The login state for an MCP server.
+McpAuthStatus: TypeAlias = Literal["not_logged_in", "bearer_token", "o_auth"] | Literal["unsupported"] | str
+
+
+# The startup status of an MCP server.
+McpStartupStatus: TypeAlias = McpStartupStatusStarting | McpStartupStatusReady | McpStartupStatusFailed | McpStartupStatusCancelled
+
+
+# Whether an outer sandbox gives commands network access.
+NetworkAccess: TypeAlias = Literal["restricted", "enabled"]
+
+
+# A request to the engine.
+Op: TypeAlias = OpInterrupt | OpUserInput | OpUserTurn | OpOverrideTurnContext | OpConfigureSession | OpExecApproval | OpPatchApproval | OpResolveElicitation | OpAddToHistory | OpGetHistoryEntryRequest | OpGetPath | OpListMcpTools | OpListCustomPrompts | OpListSkills | OpCompact | OpUndo | OpReview | OpRunUserShellCommand | OpListModels | OpShutdown
+
+
+# One step of a shell command.
+ParsedCommand: TypeAlias = ParsedCommandRead | ParsedCommandListFiles | ParsedCommandSearch | ParsedCommandUnknown
+
+
+# One part of raw reasoning.
+ReasoningContent: TypeAlias = ReasoningContentReasoningText | ReasoningContentText
+
+
+# The reasoning effort for an answer.
+ReasoningEffort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"] | str
+
+
+# The detail of reasoning summaries.
+ReasoningSummary: TypeAlias = Literal["auto", "concise", "detailed", "none"] | str
+
+
+# One part of a reasoning summary.
+ReasoningSummaryText: TypeAlias = ReasoningSummaryTextSummaryText
+
+
+# The id of a JSON-RPC request, chosen by its sender.
+RequestId: TypeAlias = int | str
+
+
+# One item of a conversation: a message, reasoning, a call, or an output.
+#
+# Ids of a provider are read but not written, because a request that stores nothing must not name them.
+ResponseItem: TypeAlias = ResponseItemMessage | ResponseItemReasoning | ResponseItemLocalShellCall | ResponseItemFunctionCall | ResponseItemFunctionCallOutput | ResponseItemCustomToolCall | ResponseItemCustomToolCallOutput | ResponseItemWebSearchCall | ResponseItemGhostSnapshot | ResponseItemCompaction
+
+
+Result_of_CallToolResult_or_string: TypeAlias = Result_of_CallToolResult_or_stringOk | Result_of_CallToolResult_or_stringErr
+
+
+ResumeConversationResponse: TypeAlias = ConversationResumed
+
+
+# The answer to an approval request.
+#
+# It is read in the spelling of every dialect and in any case: `approved`, `accept` or `allow`, bare or as `{"action":
+# …}`. It is written as in the submission queue.
+ReviewDecision: TypeAlias = Literal["approved"] | ReviewDecisionApprovedExecpolicyAmendment | Literal["approved_for_session"] | Literal["denied"] | Literal["abort"] | Literal["timed_out"]
+
+
+# The target of a review.
+ReviewTarget: TypeAlias = ReviewTargetUncommittedChanges | ReviewTargetBaseBranch | ReviewTargetCommit | ReviewTargetCustom
+
+
+# The target of a review.
+ReviewTargetInput: TypeAlias = ReviewTargetInputUncommittedChanges | ReviewTargetInputBaseBranch | ReviewTargetInputCommit | ReviewTargetInputCustom
+
+
+# The short name of a sandbox policy, as in `config.toml`.
+SandboxMode: TypeAlias = Literal["read-only", "workspace-write", "danger-full-access"]
+
+
+# The sandbox policy: writable folders and network access.
+SandboxPolicy: TypeAlias = SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite
+
+
+# The sandbox policy: writable folders and network access.
+SandboxPolicyInput: TypeAlias = SandboxPolicyInputDangerFullAccess | SandboxPolicyInputReadOnly | SandboxPolicyInputExternalSandbox | SandboxPolicyInputWorkspaceWrite
+
+
+# The kind of client, or other source, that started a thread.
+SessionSource: TypeAlias = Literal["cli"] | Literal["vscode"] | Literal["exec"] | Literal["mcp"] | Literal["unknown"] | SessionSourceSubagent | Any
+
+
+# The scope of a skill.
+SkillScope: TypeAlias = Literal["user", "repo", "system", "admin"] | str
+
+
+# The status of one step of a plan.
+StepStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
+# The reason why a thread started another.
+SubAgentSource: TypeAlias = Literal["review"] | Literal["compact"] | SubAgentSourceThreadSpawn | SubAgentSourceOther
+
+
+# A change of an agent, reported on its parent's event queue.
+SubagentLifecycleEvent: TypeAlias = SubagentLifecycleEventCreated | SubagentLifecycleEventStatus | SubagentLifecycleEventReasoningHeader | SubagentLifecycleEventDeleted
+
+
+# The origin of an agent.
+SubagentOrigin: TypeAlias = Literal["spawn"] | Literal["fork"] | Literal["send_message"] | str
+
+
+# The status of an agent.
+SubagentStatus: TypeAlias = Literal["failed", "canceled"] | Literal["queued"] | Literal["running"] | Literal["ready"] | Literal["idle"] | str
+
+
+# The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
+ThreadId: TypeAlias = str
+
+
+# The reason for interrupting a turn.
+TurnAbortReason: TypeAlias = Literal["interrupted"] | Literal["replaced"] | Literal["review_ended"] | str
+
+
+# One item of a turn. The form of 0.58, with the kind around the rest, is read too.
+TurnItem: TypeAlias = TurnItemUserMessage | TurnItemAgentMessage | TurnItemReasoning | TurnItemWebSearch
+
+
+# One part of user input.
+#
+# It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+# `local_image` or `localImage`. It is written flat and in snake case.
+UserInput: TypeAlias = UserInputText | UserInputImage | UserInputLocalImage | UserInputSkill | UserInputMention
+
+
+# One part of user input.
+#
+# It is read in every form that clients have used: flat or with a `data` member, `image_url`, `imageUrl` or `url`,
+# `local_image` or `localImage`. It is written flat and in snake case.
+UserInputInput: TypeAlias = UserInputInputText | UserInputInputImage | UserInputInputLocalImage | UserInputInputSkill | UserInputInputMention
+
+
+# The verbosity of answers.
+Verbosity: TypeAlias = Literal["low", "medium", "high"] | str
+
+
+# An action of a web search.
+WebSearchAction: TypeAlias = WebSearchActionSearch | WebSearchActionOpenPage | WebSearchActionFindInPage
+
+
+ArchiveConversationResponse: TypeAlias = Empty
+
+
+CancelLoginChatGptResponse: TypeAlias = Empty
+
+
+# The output of a tool: text, or parts if there are images.
+#
+# It is read as a string, a list of parts, or the object `{content, success}`; it is never written as an object.
+FunctionCallOutputPayload: TypeAlias = str | list[ContentItem]
+
+
+LoginApiKeyResponse: TypeAlias = Empty
+
+
+LogoutChatGptResponse: TypeAlias = Empty
+
+
+RemoveConversationListenerResponse: TypeAlias = Empty
+
+
+SendUserMessageResponse: TypeAlias = Empty
+
+
+SendUserTurnResponse: TypeAlias = Empty
+
+
+SetDefaultModelResponse: TypeAlias = Empty

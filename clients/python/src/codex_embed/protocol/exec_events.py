@@ -4,31 +4,11 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, TypedDict
 
 
-# The status of an agent, as items name it.
-AgentState: TypeAlias = "Literal[\"pending_init\", \"running\", \"interrupted\", \"completed\", \"errored\", \"shutdown\", \"not_found\"]"
-
-
-# A call about other agents, as items name it.
-AgentTool: TypeAlias = "Literal[\"spawn_agent\", \"wait\", \"send_input\", \"close_agent\", \"resume_agent\", \"send_message\", \"followup_task\", \"interrupt_agent\", \"list_agents\"]"
-
-
 class CollabAgentState(TypedDict):
     """An agent at the end of a call."""
 
     status: AgentState
     message: str | None
-
-
-# The status of a command or a call.
-CommandStatus: TypeAlias = "Literal[\"in_progress\"] | Literal[\"completed\"] | Literal[\"failed\"]"
-
-
-# The kind of a file change.
-FileChangeKind: TypeAlias = "Literal[\"add\"] | Literal[\"delete\"] | Literal[\"update\"]"
-
-
-# Whether a patch was applied.
-FileChangeStatus: TypeAlias = "Literal[\"completed\", \"failed\"]"
 
 
 class McpResult(TypedDict):
@@ -174,14 +154,6 @@ class ThreadEventError(TypedDict):
     type: Literal["error"]
 
 
-# One line.
-ThreadEvent: TypeAlias = "ThreadEventThreadStarted | ThreadEventTurnStarted | ThreadEventTurnCompleted | ThreadEventTurnFailed | ThreadEventItemStarted | ThreadEventItemUpdated | ThreadEventItemCompleted | ThreadEventApprovalRequestedCommand | ThreadEventApprovalRequestedFileChange | ThreadEventApprovalRequestedMcpTool | ThreadEventApprovalRequestedElicitation | ThreadEventError"
-
-
-# The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
-ThreadId: TypeAlias = "str"
-
-
 class ThreadItemAgentMessage(TypedDict):
     """An item. Its id is unique within the run."""
 
@@ -280,10 +252,6 @@ class ThreadItemError(TypedDict):
     id: str
 
 
-# An item. Its id is unique within the run.
-ThreadItem: TypeAlias = "ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabToolCall | ThreadItemWebSearch | ThreadItemTodoList | ThreadItemError"
-
-
 class Todo(TypedDict):
     """A step of the plan."""
 
@@ -318,3 +286,35 @@ class Usage(_UsageRequired, total=False):
     reasoning_output_tokens: int | None
     # The cost of the run, if the user has set prices for everything that it used.
     cost: float | None
+
+
+# The status of an agent, as items name it.
+AgentState: TypeAlias = Literal["pending_init", "running", "interrupted", "completed", "errored", "shutdown", "not_found"]
+
+
+# A call about other agents, as items name it.
+AgentTool: TypeAlias = Literal["spawn_agent", "wait", "send_input", "close_agent", "resume_agent", "send_message", "followup_task", "interrupt_agent", "list_agents"]
+
+
+# The status of a command or a call.
+CommandStatus: TypeAlias = Literal["in_progress"] | Literal["completed"] | Literal["failed"]
+
+
+# The kind of a file change.
+FileChangeKind: TypeAlias = Literal["add"] | Literal["delete"] | Literal["update"]
+
+
+# Whether a patch was applied.
+FileChangeStatus: TypeAlias = Literal["completed", "failed"]
+
+
+# One line.
+ThreadEvent: TypeAlias = ThreadEventThreadStarted | ThreadEventTurnStarted | ThreadEventTurnCompleted | ThreadEventTurnFailed | ThreadEventItemStarted | ThreadEventItemUpdated | ThreadEventItemCompleted | ThreadEventApprovalRequestedCommand | ThreadEventApprovalRequestedFileChange | ThreadEventApprovalRequestedMcpTool | ThreadEventApprovalRequestedElicitation | ThreadEventError
+
+
+# The id of a thread, a UUID of version 7 so that ids sort by age. Older texts call it "conversation id".
+ThreadId: TypeAlias = str
+
+
+# An item. Its id is unique within the run.
+ThreadItem: TypeAlias = ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabToolCall | ThreadItemWebSearch | ThreadItemTodoList | ThreadItemError

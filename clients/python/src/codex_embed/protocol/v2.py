@@ -22,10 +22,6 @@ class AccountChatgpt(TypedDict):
     type: Literal["chatgpt"]
 
 
-# The account in use.
-Account: TypeAlias = "AccountApiKey | AccountChatgpt"
-
-
 class AccountLoginCompletedNotification(TypedDict):
     """`account/login/completed`."""
 
@@ -35,9 +31,6 @@ class AccountLoginCompletedNotification(TypedDict):
     success: bool
     # The reason for the failure.
     error: str | None
-
-
-AccountLogoutResponse: TypeAlias = "base.Empty"
 
 
 class AccountRateLimitsUpdatedNotification(TypedDict):
@@ -54,9 +47,6 @@ class AccountUpdatedNotification(TypedDict):
     authMode: base.AuthMode | None
     # The subscription.
     planType: str | None
-
-
-AgentMessageDeltaNotification: TypeAlias = "ItemDelta"
 
 
 class ApiKeyLogin(TypedDict):
@@ -77,19 +67,11 @@ class ApprovalDecisionAcceptWithExecpolicyAmendment(TypedDict):
     acceptWithExecpolicyAmendment: ApprovalDecisionAcceptWithExecpolicyAmendmentAcceptWithExecpolicyAmendment
 
 
-# A decision in the spelling of this dialect. It is read as `ReviewDecision`.
-ApprovalDecision: TypeAlias = "Literal[\"accept\"] | Literal[\"acceptForSession\"] | ApprovalDecisionAcceptWithExecpolicyAmendment | Literal[\"decline\"] | Literal[\"cancel\"]"
-
-
 class ApprovalResponse(TypedDict):
     """The answer to an approval request, in any dialect."""
 
     # The answer.
     decision: ApprovalDecision
-
-
-# The reviewer of approval requests.
-ApprovalsReviewer: TypeAlias = "Literal[\"user\"] | Literal[\"auto_review\"] | Literal[\"guardian_subagent\"] | str"
 
 
 class _BedrockKeysLoginRequired(TypedDict):
@@ -126,10 +108,6 @@ class BrowserLogin(TypedDict):
     authUrl: str
 
 
-# The status of a command, a patch or another call.
-CallStatus: TypeAlias = "Literal[\"inProgress\"] | Literal[\"completed\"] | Literal[\"failed\"] | Literal[\"declined\"]"
-
-
 class CancelLoginAccountParams(TypedDict):
     """The parameters of `account/login/cancel`."""
 
@@ -140,10 +118,6 @@ class CancelLoginAccountResponse(TypedDict):
     """The answer of `account/login/cancel`."""
 
     status: CancelLoginAccountStatus
-
-
-# The result of cancelling a login.
-CancelLoginAccountStatus: TypeAlias = "Literal[\"canceled\"] | Literal[\"notFound\"]"
 
 
 class ChatgptAccount(TypedDict):
@@ -222,10 +196,6 @@ class CodexErrorInfoResponseTooManyFailedAttemptsResponseTooManyFailedAttempts(T
 
 class CodexErrorInfoResponseTooManyFailedAttempts(TypedDict):
     responseTooManyFailedAttempts: CodexErrorInfoResponseTooManyFailedAttemptsResponseTooManyFailedAttempts
-
-
-# The kind of a failure in camel case.
-CodexErrorInfo: TypeAlias = "Literal[\"contextWindowExceeded\", \"usageLimitExceeded\", \"internalServerError\", \"unauthorized\", \"badRequest\", \"sandboxError\", \"other\"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts"
 
 
 class CollabAgentState(TypedDict):
@@ -358,10 +328,6 @@ class CommandActionUnknown(TypedDict):
     command: str
 
 
-# One step of a command, for display.
-CommandAction: TypeAlias = "CommandActionRead | CommandActionListFiles | CommandActionSearch | CommandActionUnknown"
-
-
 class CommandExecOutputDeltaNotification(TypedDict):
     """`command/exec/outputDelta`: a chunk of output."""
 
@@ -371,10 +337,6 @@ class CommandExecOutputDeltaNotification(TypedDict):
     deltaBase64: str
     # Whether the stream has been cut off after these.
     capReached: bool
-
-
-# An output stream of a command.
-CommandExecOutputStream: TypeAlias = "Literal[\"stdout\", \"stderr\"]"
 
 
 class _CommandExecParamsRequired(TypedDict):
@@ -418,9 +380,6 @@ class CommandExecResizeParams(TypedDict):
     size: CommandExecTerminalSize
 
 
-CommandExecResizeResponse: TypeAlias = "base.Empty"
-
-
 class CommandExecResponse(TypedDict):
     """The answer of `command/exec`, when the command has ended."""
 
@@ -447,9 +406,6 @@ class CommandExecTerminateParams(TypedDict):
     processId: str
 
 
-CommandExecTerminateResponse: TypeAlias = "base.Empty"
-
-
 class _CommandExecWriteParamsRequired(TypedDict):
     processId: str
 
@@ -461,9 +417,6 @@ class CommandExecWriteParams(_CommandExecWriteParamsRequired, total=False):
     deltaBase64: str | None
     # Whether its input ends then.
     closeStdin: bool
-
-
-CommandExecWriteResponse: TypeAlias = "base.Empty"
 
 
 class CommandExecution(TypedDict):
@@ -524,16 +477,6 @@ class CommandExecutionRequestApprovalParams(TypedDict):
     availableDecisions: list[Any]
 
 
-CommandExecutionRequestApprovalResponse: TypeAlias = "ApprovalResponse"
-
-
-# The origin of a command.
-CommandExecutionSource: TypeAlias = "Literal[\"agent\"] | Literal[\"userShell\"] | Literal[\"unifiedExecStartup\"] | Literal[\"unifiedExecInteraction\"]"
-
-
-CommandOutputDeltaNotification: TypeAlias = "ItemDelta"
-
-
 class Config(TypedDict):
     """The effective configuration. Its members are spelled as in `config.toml`."""
 
@@ -591,9 +534,6 @@ class ConfigBatchWriteParams(_ConfigBatchWriteParamsRequired, total=False):
     expectedVersion: str | None
     # Whether loaded threads take the change up at once.
     reloadUserConfig: bool
-
-
-ConfigBatchWriteResponse: TypeAlias = "ConfigWriteResponse"
 
 
 class _ConfigEditRequired(TypedDict):
@@ -707,13 +647,6 @@ class ConfigLayerSourceLegacyManagedConfigTomlFromMdm(TypedDict):
     type: Literal["legacyManagedConfigTomlFromMdm"]
 
 
-# The source of a configuration layer.
-ConfigLayerSource: TypeAlias = "ConfigLayerSourcePackagedDefaults | ConfigLayerSourceMdm | ConfigLayerSourceSystem | ConfigLayerSourceEnterpriseManaged | ConfigLayerSourceUser | ConfigLayerSourceProject | ConfigLayerSourceSessionFlags | ConfigLayerSourceLegacyManagedConfigTomlFromFile | ConfigLayerSourceLegacyManagedConfigTomlFromMdm"
-
-
-ConfigMcpServerReloadResponse: TypeAlias = "base.Empty"
-
-
 class ConfigReadParams(TypedDict, total=False):
     """The parameters of `config/read`."""
 
@@ -762,9 +695,6 @@ class ConfigValueWriteParams(_ConfigValueWriteParamsRequired, total=False):
     filePath: str | None
     # The version that the client has seen.
     expectedVersion: str | None
-
-
-ConfigValueWriteResponse: TypeAlias = "ConfigWriteResponse"
 
 
 class ConfigWarningNotification(TypedDict):
@@ -852,10 +782,6 @@ class CreatedItemImage(TypedDict):
     path: str
 
 
-# An item of the dialect. Commands, patches and searches are events of the queue.
-CreatedItem: TypeAlias = "CreatedItemAssistantAssistant | CreatedItemAssistantAssistant_ | CreatedItemReasoningReasoning | CreatedItemReasoningReasoning_ | CreatedItemPlan | CreatedItemImage"
-
-
 class CreatedItemDeltaNotification(TypedDict):
     """`item/delta`: more content of a created item."""
 
@@ -913,14 +839,6 @@ class DeviceCodeLogin(TypedDict):
     userCode: str
 
 
-# A dialect of notifications and questions.
-Dialect: TypeAlias = "Literal[\"v1\"] | Literal[\"v2\"] | Literal[\"both\"] | Literal[\"items\"]"
-
-
-# The form of an answer to an MCP server.
-ElicitationMode: TypeAlias = "Literal[\"form\"] | Literal[\"url\"]"
-
-
 class ErrorNotification(TypedDict):
     """An error in a turn."""
 
@@ -958,12 +876,6 @@ class ExperimentalFeatureEnablement(TypedDict):
     enablement: dict[str, bool]
 
 
-ExperimentalFeatureEnablementSetParams: TypeAlias = "ExperimentalFeatureEnablement"
-
-
-ExperimentalFeatureEnablementSetResponse: TypeAlias = "ExperimentalFeatureEnablement"
-
-
 class ExperimentalFeatureListParams(TypedDict, total=False):
     """The parameters of `experimentalFeature/list`."""
 
@@ -982,10 +894,6 @@ class ExperimentalFeatureListResponse(TypedDict):
     data: list[ExperimentalFeature]
     # The cursor of the next page, if there is one.
     nextCursor: str | None
-
-
-# The stage of a feature.
-ExperimentalFeatureStage: TypeAlias = "Literal[\"beta\", \"underDevelopment\", \"stable\", \"deprecated\", \"removed\"] | str"
 
 
 class _FeedbackSaveParamsRequired(TypedDict):
@@ -1055,9 +963,6 @@ class FeedbackUploadResponse(_FeedbackUploadResponseRequired, total=False):
     savedPath: str | None
 
 
-FileChangeOutputDeltaNotification: TypeAlias = "ItemDelta"
-
-
 class FileChangePatchUpdatedNotification(TypedDict):
     """The changes of a patch, each time they change."""
 
@@ -1085,9 +990,6 @@ class FileChangeRequestApprovalParams(TypedDict):
     reason: str | None
     # A folder that would be writable for the rest of the session.
     grantRoot: str | None
-
-
-FileChangeRequestApprovalResponse: TypeAlias = "ApprovalResponse"
 
 
 class FileUpdateChange(TypedDict):
@@ -1120,9 +1022,6 @@ class FsCopyParams(_FsCopyParamsRequired, total=False):
     recursive: bool
 
 
-FsCopyResponse: TypeAlias = "base.Empty"
-
-
 class _FsCreateDirectoryParamsRequired(TypedDict):
     # The folder.
     path: str
@@ -1133,9 +1032,6 @@ class FsCreateDirectoryParams(_FsCreateDirectoryParamsRequired, total=False):
 
     # Whether missing parent folders are created; true by default.
     recursive: bool | None
-
-
-FsCreateDirectoryResponse: TypeAlias = "base.Empty"
 
 
 class FsGetMetadataParams(TypedDict):
@@ -1210,16 +1106,10 @@ class FsRemoveParams(_FsRemoveParamsRequired, total=False):
     force: bool | None
 
 
-FsRemoveResponse: TypeAlias = "base.Empty"
-
-
 class FsUnwatchParams(TypedDict):
     """The parameters of `fs/unwatch`."""
 
     watchId: str
-
-
-FsUnwatchResponse: TypeAlias = "base.Empty"
 
 
 class FsWatchParams(TypedDict):
@@ -1244,13 +1134,6 @@ class FsWriteFileParams(TypedDict):
     path: str
     # Its bytes from now on.
     dataBase64: str
-
-
-FsWriteFileResponse: TypeAlias = "base.Empty"
-
-
-# The kind of a result.
-FuzzyFileSearchMatchType: TypeAlias = "Literal[\"file\", \"directory\"] | str"
 
 
 class _FuzzyFileSearchParamsRequired(TypedDict):
@@ -1309,16 +1192,10 @@ class FuzzyFileSearchSessionStartParams(TypedDict):
     roots: list[str]
 
 
-FuzzyFileSearchSessionStartResponse: TypeAlias = "base.Empty"
-
-
 class FuzzyFileSearchSessionStopParams(TypedDict):
     """The parameters of `fuzzyFileSearch/sessionStop`."""
 
     sessionId: str
-
-
-FuzzyFileSearchSessionStopResponse: TypeAlias = "base.Empty"
 
 
 class FuzzyFileSearchSessionUpdateParams(TypedDict):
@@ -1327,9 +1204,6 @@ class FuzzyFileSearchSessionUpdateParams(TypedDict):
     sessionId: str
     # The new search text.
     query: str
-
-
-FuzzyFileSearchSessionUpdateResponse: TypeAlias = "base.Empty"
 
 
 class FuzzyFileSearchSessionUpdatedNotification(TypedDict):
@@ -1378,10 +1252,6 @@ class GitInfo(TypedDict):
     branch: str | None
     # Its source.
     originUrl: str | None
-
-
-# The status of a goal.
-GoalStatus: TypeAlias = "Literal[\"active\"] | Literal[\"paused\"] | Literal[\"blocked\"] | Literal[\"usageLimited\"] | Literal[\"budgetLimited\"] | Literal[\"complete\"]"
 
 
 class HooksListEntry(TypedDict):
@@ -1456,10 +1326,6 @@ class InitializeResponse(TypedDict):
     platformFamily: str
     # The operating system.
     platformOs: str
-
-
-# A kind of input.
-InputModality: TypeAlias = "Literal[\"text\", \"image\", \"audio\"] | str"
 
 
 class ItemCompletedNotification(TypedDict):
@@ -1656,10 +1522,6 @@ class LoginAccountParamsAmazonBedrockAccessKeys(_LoginAccountParamsAmazonBedrock
     sessionToken: str | None
 
 
-# The parameters of `account/login/start`.
-LoginAccountParams: TypeAlias = "LoginAccountParamsApiKey | LoginAccountParamsChatgpt | LoginAccountParamsChatgptDeviceCode | LoginAccountParamsChatgptAuthTokens | LoginAccountParamsAmazonBedrock | LoginAccountParamsAmazonBedrockAccessKeys"
-
-
 class LoginAccountResponseApiKey(TypedDict):
     """The key is stored."""
 
@@ -1700,14 +1562,6 @@ class LoginAccountResponseAmazonBedrock(TypedDict):
     type: Literal["amazonBedrock"]
 
 
-# The answer of `account/login/start`.
-LoginAccountResponse: TypeAlias = "LoginAccountResponseApiKey | LoginAccountResponseChatgpt | LoginAccountResponseChatgptDeviceCode | LoginAccountResponseChatgptAuthTokens | LoginAccountResponseAmazonBedrock"
-
-
-# The login state of an MCP server.
-McpAuthStatus: TypeAlias = "Literal[\"unknown\", \"unsupported\", \"notLoggedIn\", \"bearerToken\", \"oAuth\"] | str"
-
-
 class _McpResourceReadParamsRequired(TypedDict):
     # The server.
     server: str
@@ -1727,10 +1581,6 @@ class McpResourceReadResponse(TypedDict):
 
     # The contents.
     contents: list[Any]
-
-
-# The state of the connection to an MCP server.
-McpServerConnectionStatus: TypeAlias = "Literal[\"notStarted\", \"starting\", \"connected\", \"authenticationRequired\", \"failed\", \"cancelled\", \"disabled\"] | str"
 
 
 class _McpServerElicitationRequestParamsRequired(TypedDict):
@@ -1815,13 +1665,6 @@ class McpServerRestartParams(TypedDict):
     name: str
 
 
-McpServerRestartResponse: TypeAlias = "base.Empty"
-
-
-# The startup status of an MCP server.
-McpServerStartupState: TypeAlias = "Literal[\"starting\", \"ready\", \"failed\", \"cancelled\"] | str"
-
-
 class McpServerStatus(TypedDict):
     """The state of an MCP server, with its tools and resources."""
 
@@ -1840,10 +1683,6 @@ class McpServerStatus(TypedDict):
     runtimeStatus: McpServerConnectionStatus | None
     # The reason why its tools are unknown.
     toolsError: str | None
-
-
-# The amount of detail about a server.
-McpServerStatusDetail: TypeAlias = "Literal[\"full\", \"toolsAndAuthOnly\"] | str"
 
 
 class McpServerStatusUpdatedNotification(TypedDict):
@@ -1930,14 +1769,6 @@ class McpToolCallProgressNotification(TypedDict):
     message: str
 
 
-# The way to combine a new value with an existing one.
-MergeStrategy: TypeAlias = "Literal[\"replace\"] | Literal[\"upsert\"]"
-
-
-# A collaboration mode.
-ModeKind: TypeAlias = "Literal[\"plan\"] | Literal[\"default\"] | str"
-
-
 class Model(TypedDict):
     """A model that can be chosen."""
 
@@ -2012,10 +1843,6 @@ class ModelServiceTier(TypedDict):
     description: str
 
 
-# A text or several.
-OneOrMany: TypeAlias = "str | list[str]"
-
-
 class OverriddenMetadata(TypedDict):
     """A value that takes precedence over a written one."""
 
@@ -2053,10 +1880,6 @@ class PatchChangeKindUpdate(TypedDict):
     type: Literal["update"]
     # Its new path, if it was renamed. The only member that every release writes in snake case.
     move_path: str | None
-
-
-# The kind of a change.
-PatchChangeKind: TypeAlias = "PatchChangeKindAdd | PatchChangeKindDelete | PatchChangeKindUpdate"
 
 
 class PendingServerRequest(TypedDict):
@@ -2215,10 +2038,6 @@ class ReasoningTextDeltaNotification(TypedDict):
     contentIndex: int
 
 
-# The thread of a review.
-ReviewDelivery: TypeAlias = "Literal[\"inline\"] | Literal[\"detached\"]"
-
-
 class _ReviewStartParamsRequired(TypedDict):
     # The thread.
     threadId: str
@@ -2277,10 +2096,6 @@ class SandboxPolicyWorkspaceWrite(TypedDict):
     excludeSlashTmp: bool
 
 
-# A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling.
-SandboxPolicy: TypeAlias = "SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite"
-
-
 class SandboxPolicyInputDangerFullAccess(TypedDict):
     """No limits at all."""
 
@@ -2324,10 +2139,6 @@ class SandboxPolicyInputWorkspaceWrite(_SandboxPolicyInputWorkspaceWriteRequired
     excludeTmpdirEnvVar: bool
     # Excludes `/tmp` from the writable folders.
     excludeSlashTmp: bool
-
-
-# A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling.
-SandboxPolicyInput: TypeAlias = "SandboxPolicyInputDangerFullAccess | SandboxPolicyInputReadOnly | SandboxPolicyInputExternalSandbox | SandboxPolicyInputWorkspaceWrite"
 
 
 class SandboxWorkspaceWrite(TypedDict):
@@ -2389,9 +2200,6 @@ class SkillMetadata(_SkillMetadataRequired, total=False):
     dependencies: Any
 
 
-SkillsChangedNotification: TypeAlias = "base.Empty"
-
-
 class _SkillsConfigWriteParamsRequired(TypedDict):
     # Whether it counts.
     enabled: bool
@@ -2420,9 +2228,6 @@ class SkillsExtraRootsSetParams(TypedDict):
     extraRoots: list[str]
 
 
-SkillsExtraRootsSetResponse: TypeAlias = "base.Empty"
-
-
 class SkillsListEntry(TypedDict):
     """The skills that apply to one folder."""
 
@@ -2448,10 +2253,6 @@ class SkillsListResponse(TypedDict):
 
     # The skills of each folder, in the requested order.
     data: list[SkillsListEntry]
-
-
-# The order of a list.
-SortDirection: TypeAlias = "Literal[\"asc\"] | Literal[\"desc\"]"
 
 
 class TerminalInteractionNotification(TypedDict):
@@ -2554,19 +2355,6 @@ class Thread(TypedDict):
     turns: list[Turn]
 
 
-# The reason why an active thread waits.
-ThreadActiveFlag: TypeAlias = "Literal[\"waitingOnApproval\"] | Literal[\"waitingOnUserInput\"]"
-
-
-ThreadArchiveParams: TypeAlias = "ThreadParams"
-
-
-ThreadArchiveResponse: TypeAlias = "base.Empty"
-
-
-ThreadArchivedNotification: TypeAlias = "ThreadNamed"
-
-
 class ThreadAttachment(TypedDict):
     """A value that a client has attached to a thread."""
 
@@ -2579,10 +2367,6 @@ class ThreadAttachment(TypedDict):
     payload: Any
     # The creation time in Unix seconds.
     createdAt: int
-
-
-# Whether something was attached before.
-ThreadAttachmentAddOutcome: TypeAlias = "Literal[\"created\"] | Literal[\"existing\"]"
 
 
 class ThreadAttachmentAddParams(TypedDict):
@@ -2630,10 +2414,6 @@ class ThreadAttachmentListResponse(TypedDict):
     nextCursor: str | None
 
 
-# A change of an attachment.
-ThreadAttachmentOperation: TypeAlias = "Literal[\"created\"] | Literal[\"deleted\"]"
-
-
 class ThreadAttachmentOwner(TypedDict):
     """A thread that has an attachment."""
 
@@ -2677,9 +2457,6 @@ class ThreadAttachmentRemoveParams(TypedDict):
     identityKey: str
 
 
-ThreadAttachmentRemoveResponse: TypeAlias = "base.Empty"
-
-
 class ThreadAttachmentUpdatedNotification(TypedDict):
     """`thread/attachment/updated`."""
 
@@ -2703,15 +2480,6 @@ class ThreadCaughtUpNotification(TypedDict):
     seq: int | None
 
 
-ThreadClosedNotification: TypeAlias = "ThreadNamed"
-
-
-ThreadCompactStartParams: TypeAlias = "ThreadParams"
-
-
-ThreadCompactStartResponse: TypeAlias = "base.Empty"
-
-
 class ThreadCompactedNotification(TypedDict):
     """Notifications that only name a turn."""
 
@@ -2719,15 +2487,6 @@ class ThreadCompactedNotification(TypedDict):
     threadId: str
     # The turn.
     turnId: str
-
-
-ThreadDeleteParams: TypeAlias = "ThreadParams"
-
-
-ThreadDeleteResponse: TypeAlias = "base.Empty"
-
-
-ThreadDeletedNotification: TypeAlias = "ThreadNamed"
 
 
 class ThreadEnvironment(TypedDict):
@@ -2774,9 +2533,6 @@ class ThreadForkParams(TypedDict, total=False):
     ephemeral: bool | None
 
 
-ThreadForkResponse: TypeAlias = "ThreadOpened"
-
-
 class ThreadGoal(TypedDict):
     """The goal of a thread, which it works towards over several turns."""
 
@@ -2816,9 +2572,6 @@ class ThreadGoalClearResponse(TypedDict):
     cleared: bool
 
 
-ThreadGoalClearedNotification: TypeAlias = "ThreadNamed"
-
-
 class ThreadGoalGetParams(TypedDict):
     """`thread/goal/get`."""
 
@@ -2831,10 +2584,6 @@ class ThreadGoalGetResponse(TypedDict):
 
     # The goal, if the thread has one.
     goal: ThreadGoal | None
-
-
-# The origin of a goal change: a person or a program. It has no effect here.
-ThreadGoalMutationOrigin: TypeAlias = "Literal[\"user\"] | Literal[\"automatic\"]"
 
 
 class _ThreadGoalSetParamsRequired(TypedDict):
@@ -2880,9 +2629,6 @@ class ThreadInjectItemsParams(TypedDict):
     threadId: str
     # Items to add to the conversation, in the form of a model request.
     items: list[Any]
-
-
-ThreadInjectItemsResponse: TypeAlias = "base.Empty"
 
 
 class ThreadItemUserMessage(TypedDict):
@@ -3115,10 +2861,6 @@ class ThreadItemContextCompaction(TypedDict):
     completedAtMs: int | None
 
 
-# An item, with when it began and ended.
-ThreadItem: TypeAlias = "ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction"
-
-
 class ThreadItemEntry(TypedDict):
     """An item and its turn."""
 
@@ -3136,14 +2878,6 @@ class ThreadItemsListAnchorItem(TypedDict):
 
     type: Literal["item"]
     itemId: str
-
-
-# The item next to the start of a page.
-ThreadItemsListAnchor: TypeAlias = "ThreadItemsListAnchorItem"
-
-
-# The cursor of a page of items.
-ThreadItemsListCursor: TypeAlias = "str | ThreadItemsListAnchor"
 
 
 class _ThreadItemsListParamsRequired(TypedDict):
@@ -3212,9 +2946,6 @@ class ThreadListResponse(TypedDict):
     readStates: dict[str, ThreadReadState]
 
 
-ThreadLoadedListParams: TypeAlias = "PageParams"
-
-
 class ThreadMetadataGitInfoUpdateParams(TypedDict, total=False):
     """Changes of a thread's repository information: a missing member is unchanged, and `null` removes one."""
 
@@ -3238,9 +2969,6 @@ class ThreadMetadataUpdateParams(_ThreadMetadataUpdateParamsRequired, total=Fals
     gitInfo: ThreadMetadataGitInfoUpdateParams | None
 
 
-ThreadMetadataUpdateResponse: TypeAlias = "ThreadResponse"
-
-
 class ThreadNameSetParams(TypedDict):
     """`thread/name/set`."""
 
@@ -3248,9 +2976,6 @@ class ThreadNameSetParams(TypedDict):
     threadId: str
     # The new name.
     name: str
-
-
-ThreadNameSetResponse: TypeAlias = "base.Empty"
 
 
 class ThreadNameUpdatedNotification(TypedDict):
@@ -3373,10 +3098,6 @@ class ThreadReadStateOperationUnread(TypedDict):
     type: Literal["unread"]
 
 
-# A mark of the user on a thread.
-ThreadReadStateOperation: TypeAlias = "ThreadReadStateOperationRead | ThreadReadStateOperationUnread"
-
-
 class ThreadReadStateUpdateParams(TypedDict):
     """`thread/readState/update`."""
 
@@ -3436,9 +3157,6 @@ class ThreadResumeParams(TypedDict, total=False):
     ephemeral: bool | None
 
 
-ThreadResumeResponse: TypeAlias = "ThreadOpened"
-
-
 class ThreadRevertParams(TypedDict):
     """`thread/revert`: removes a turn and all later ones."""
 
@@ -3448,21 +3166,12 @@ class ThreadRevertParams(TypedDict):
     beforeTurnId: str
 
 
-ThreadRevertResponse: TypeAlias = "ThreadResponse"
-
-
-ThreadRevertedNotification: TypeAlias = "ThreadNamed"
-
-
 class ThreadRollbackParams(TypedDict):
     """`thread/rollback`: removes the last turns."""
 
     # The thread.
     threadId: str
     numTurns: int
-
-
-ThreadRollbackResponse: TypeAlias = "ThreadResponse"
 
 
 class ThreadSection(TypedDict):
@@ -3506,19 +3215,10 @@ class ThreadSectionCreateParams(_ThreadSectionCreateParamsRequired, total=False)
     appearance: ThreadSectionAppearanceInput | None
 
 
-ThreadSectionCreateResponse: TypeAlias = "ThreadSectionResponse"
-
-
 class ThreadSectionDeleteParams(TypedDict):
     """`threadSection/delete`."""
 
     sectionId: str
-
-
-ThreadSectionDeleteResponse: TypeAlias = "base.Empty"
-
-
-ThreadSectionListParams: TypeAlias = "PageParams"
 
 
 class ThreadSectionListResponse(TypedDict):
@@ -3544,9 +3244,6 @@ class ThreadSectionMoveParams(_ThreadSectionMoveParamsRequired, total=False):
     beforeThreadId: str | None
 
 
-ThreadSectionMoveResponse: TypeAlias = "base.Empty"
-
-
 class ThreadSectionResponse(TypedDict):
     """The response of `threadSection/create` and `threadSection/update`."""
 
@@ -3565,9 +3262,6 @@ class ThreadSectionUpdateParams(_ThreadSectionUpdateParamsRequired, total=False)
 
     # Its new appearance: a missing member is unchanged, and `null` removes it.
     appearance: ThreadSectionAppearanceInput | None
-
-
-ThreadSectionUpdateResponse: TypeAlias = "ThreadSectionResponse"
 
 
 class _ThreadSettingsUpdateParamsRequired(TypedDict):
@@ -3596,9 +3290,6 @@ class ThreadSettingsUpdateParams(_ThreadSettingsUpdateParamsRequired, total=Fals
     collaborationMode: CollaborationModeInput | None
 
 
-ThreadSettingsUpdateResponse: TypeAlias = "base.Empty"
-
-
 class _ThreadShellCommandParamsRequired(TypedDict):
     # The thread.
     threadId: str
@@ -3611,13 +3302,6 @@ class ThreadShellCommandParams(_ThreadShellCommandParamsRequired, total=False):
 
     # The timeout.
     timeoutMs: int | None
-
-
-ThreadShellCommandResponse: TypeAlias = "base.Empty"
-
-
-# The sort key of a list of threads.
-ThreadSortKey: TypeAlias = "Literal[\"created_at\"] | Literal[\"updated_at\"] | Literal[\"section_position\"] | Literal[\"recency_at\"]"
 
 
 class ThreadStartParams(TypedDict, total=False):
@@ -3645,9 +3329,6 @@ class ThreadStartParams(TypedDict, total=False):
     ephemeral: bool | None
     # Whether the client wants every item of the conversation with the model.
     experimentalRawEvents: bool
-
-
-ThreadStartResponse: TypeAlias = "ThreadOpened"
 
 
 class ThreadStartedNotification(TypedDict):
@@ -3680,10 +3361,6 @@ class ThreadStatusActive(TypedDict):
 
     type: Literal["active"]
     activeFlags: list[ThreadActiveFlag]
-
-
-# The activity of a thread.
-ThreadStatus: TypeAlias = "ThreadStatusNotLoaded | ThreadStatusIdle | ThreadStatusSystemError | ThreadStatusActive"
 
 
 class ThreadStatusChangedNotification(TypedDict):
@@ -3779,15 +3456,6 @@ class ThreadTurnsListResponse(TypedDict):
     backwardsCursor: str | None
 
 
-ThreadUnarchiveParams: TypeAlias = "ThreadParams"
-
-
-ThreadUnarchiveResponse: TypeAlias = "ThreadResponse"
-
-
-ThreadUnarchivedNotification: TypeAlias = "ThreadNamed"
-
-
 class ThreadUnreadPositionThreadStart(TypedDict):
     """The user has marked it as unread."""
 
@@ -3802,22 +3470,11 @@ class ThreadUnreadPositionTurn(TypedDict):
     turnId: str
 
 
-# The start of the unread part.
-ThreadUnreadPosition: TypeAlias = "ThreadUnreadPositionThreadStart | ThreadUnreadPositionTurn"
-
-
-ThreadUnsubscribeParams: TypeAlias = "ThreadParams"
-
-
 class ThreadUnsubscribeResponse(TypedDict):
     """The response of `thread/unsubscribe`."""
 
     # The result.
     status: ThreadUnsubscribeStatus
-
-
-# The response of `thread/unsubscribe`.
-ThreadUnsubscribeStatus: TypeAlias = "Literal[\"notLoaded\"] | Literal[\"notSubscribed\"] | Literal[\"unsubscribed\"]"
 
 
 class TokenUsageBreakdown(TypedDict):
@@ -3916,23 +3573,12 @@ class TurnInterruptParams(_TurnInterruptParamsRequired, total=False):
     turnId: str | None
 
 
-TurnInterruptResponse: TypeAlias = "base.Empty"
-
-
-# The completeness of a turn's items.
-TurnItemsView: TypeAlias = "Literal[\"notLoaded\"] | Literal[\"summary\"] | Literal[\"full\"]"
-
-
 class TurnPlanStep(TypedDict):
     """One step of a plan."""
 
     step: str
     # Its status.
     status: TurnPlanStepStatus
-
-
-# The status of a step of a plan.
-TurnPlanStepStatus: TypeAlias = "Literal[\"pending\", \"inProgress\", \"completed\"]"
 
 
 class TurnPlanUpdatedNotification(TypedDict):
@@ -3994,10 +3640,6 @@ class TurnStartedNotification(TypedDict):
     threadId: str
     # The turn.
     turn: Turn
-
-
-# The status of a turn.
-TurnStatus: TypeAlias = "Literal[\"completed\"] | Literal[\"interrupted\"] | Literal[\"failed\"] | Literal[\"inProgress\"]"
 
 
 class _TurnSteerParamsRequired(TypedDict):
@@ -4067,10 +3709,6 @@ class UserInputMention(TypedDict):
     path: str
 
 
-# One part of user input, in the form for clients.
-UserInput: TypeAlias = "UserInputText | UserInputImage | UserInputLocalImage | UserInputSkill | UserInputMention"
-
-
 class _UserInputInputTextRequired(TypedDict):
     type: Literal["text"]
     text: str
@@ -4118,10 +3756,6 @@ class UserInputInputMention(TypedDict):
     path: str
 
 
-# One part of user input, in the form for clients.
-UserInputInput: TypeAlias = "UserInputInputText | UserInputInputImage | UserInputInputLocalImage | UserInputInputSkill | UserInputInputMention"
-
-
 class WarningNotification(TypedDict):
     """`warning`."""
 
@@ -4141,5 +3775,371 @@ class WindowsWorldWritableWarningNotification(TypedDict):
     failedScan: bool
 
 
+# The account in use.
+Account: TypeAlias = AccountApiKey | AccountChatgpt
+
+
+AccountLogoutResponse: TypeAlias = base.Empty
+
+
+AgentMessageDeltaNotification: TypeAlias = ItemDelta
+
+
+# A decision in the spelling of this dialect. It is read as `ReviewDecision`.
+ApprovalDecision: TypeAlias = Literal["accept"] | Literal["acceptForSession"] | ApprovalDecisionAcceptWithExecpolicyAmendment | Literal["decline"] | Literal["cancel"]
+
+
+# The reviewer of approval requests.
+ApprovalsReviewer: TypeAlias = Literal["user"] | Literal["auto_review"] | Literal["guardian_subagent"] | str
+
+
+# The status of a command, a patch or another call.
+CallStatus: TypeAlias = Literal["inProgress"] | Literal["completed"] | Literal["failed"] | Literal["declined"]
+
+
+# The result of cancelling a login.
+CancelLoginAccountStatus: TypeAlias = Literal["canceled"] | Literal["notFound"]
+
+
+# The kind of a failure in camel case.
+CodexErrorInfo: TypeAlias = Literal["contextWindowExceeded", "usageLimitExceeded", "internalServerError", "unauthorized", "badRequest", "sandboxError", "other"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts
+
+
+# One step of a command, for display.
+CommandAction: TypeAlias = CommandActionRead | CommandActionListFiles | CommandActionSearch | CommandActionUnknown
+
+
+# An output stream of a command.
+CommandExecOutputStream: TypeAlias = Literal["stdout", "stderr"]
+
+
+CommandExecResizeResponse: TypeAlias = base.Empty
+
+
+CommandExecTerminateResponse: TypeAlias = base.Empty
+
+
+CommandExecWriteResponse: TypeAlias = base.Empty
+
+
+CommandExecutionRequestApprovalResponse: TypeAlias = ApprovalResponse
+
+
+# The origin of a command.
+CommandExecutionSource: TypeAlias = Literal["agent"] | Literal["userShell"] | Literal["unifiedExecStartup"] | Literal["unifiedExecInteraction"]
+
+
+CommandOutputDeltaNotification: TypeAlias = ItemDelta
+
+
+ConfigBatchWriteResponse: TypeAlias = ConfigWriteResponse
+
+
+# The source of a configuration layer.
+ConfigLayerSource: TypeAlias = ConfigLayerSourcePackagedDefaults | ConfigLayerSourceMdm | ConfigLayerSourceSystem | ConfigLayerSourceEnterpriseManaged | ConfigLayerSourceUser | ConfigLayerSourceProject | ConfigLayerSourceSessionFlags | ConfigLayerSourceLegacyManagedConfigTomlFromFile | ConfigLayerSourceLegacyManagedConfigTomlFromMdm
+
+
+ConfigMcpServerReloadResponse: TypeAlias = base.Empty
+
+
+ConfigValueWriteResponse: TypeAlias = ConfigWriteResponse
+
+
+# An item of the dialect. Commands, patches and searches are events of the queue.
+CreatedItem: TypeAlias = CreatedItemAssistantAssistant | CreatedItemAssistantAssistant_ | CreatedItemReasoningReasoning | CreatedItemReasoningReasoning_ | CreatedItemPlan | CreatedItemImage
+
+
+# A dialect of notifications and questions.
+Dialect: TypeAlias = Literal["v1"] | Literal["v2"] | Literal["both"] | Literal["items"]
+
+
+# The form of an answer to an MCP server.
+ElicitationMode: TypeAlias = Literal["form"] | Literal["url"]
+
+
+ExperimentalFeatureEnablementSetParams: TypeAlias = ExperimentalFeatureEnablement
+
+
+ExperimentalFeatureEnablementSetResponse: TypeAlias = ExperimentalFeatureEnablement
+
+
+# The stage of a feature.
+ExperimentalFeatureStage: TypeAlias = Literal["beta", "underDevelopment", "stable", "deprecated", "removed"] | str
+
+
+FileChangeOutputDeltaNotification: TypeAlias = ItemDelta
+
+
+FileChangeRequestApprovalResponse: TypeAlias = ApprovalResponse
+
+
+FsCopyResponse: TypeAlias = base.Empty
+
+
+FsCreateDirectoryResponse: TypeAlias = base.Empty
+
+
+FsRemoveResponse: TypeAlias = base.Empty
+
+
+FsUnwatchResponse: TypeAlias = base.Empty
+
+
+FsWriteFileResponse: TypeAlias = base.Empty
+
+
+# The kind of a result.
+FuzzyFileSearchMatchType: TypeAlias = Literal["file", "directory"] | str
+
+
+FuzzyFileSearchSessionStartResponse: TypeAlias = base.Empty
+
+
+FuzzyFileSearchSessionStopResponse: TypeAlias = base.Empty
+
+
+FuzzyFileSearchSessionUpdateResponse: TypeAlias = base.Empty
+
+
+# The status of a goal.
+GoalStatus: TypeAlias = Literal["active"] | Literal["paused"] | Literal["blocked"] | Literal["usageLimited"] | Literal["budgetLimited"] | Literal["complete"]
+
+
+# A kind of input.
+InputModality: TypeAlias = Literal["text", "image", "audio"] | str
+
+
+# The parameters of `account/login/start`.
+LoginAccountParams: TypeAlias = LoginAccountParamsApiKey | LoginAccountParamsChatgpt | LoginAccountParamsChatgptDeviceCode | LoginAccountParamsChatgptAuthTokens | LoginAccountParamsAmazonBedrock | LoginAccountParamsAmazonBedrockAccessKeys
+
+
+# The answer of `account/login/start`.
+LoginAccountResponse: TypeAlias = LoginAccountResponseApiKey | LoginAccountResponseChatgpt | LoginAccountResponseChatgptDeviceCode | LoginAccountResponseChatgptAuthTokens | LoginAccountResponseAmazonBedrock
+
+
+# The login state of an MCP server.
+McpAuthStatus: TypeAlias = Literal["unknown", "unsupported", "notLoggedIn", "bearerToken", "oAuth"] | str
+
+
+# The state of the connection to an MCP server.
+McpServerConnectionStatus: TypeAlias = Literal["notStarted", "starting", "connected", "authenticationRequired", "failed", "cancelled", "disabled"] | str
+
+
+McpServerRestartResponse: TypeAlias = base.Empty
+
+
+# The startup status of an MCP server.
+McpServerStartupState: TypeAlias = Literal["starting", "ready", "failed", "cancelled"] | str
+
+
+# The amount of detail about a server.
+McpServerStatusDetail: TypeAlias = Literal["full", "toolsAndAuthOnly"] | str
+
+
+# The way to combine a new value with an existing one.
+MergeStrategy: TypeAlias = Literal["replace"] | Literal["upsert"]
+
+
+# A collaboration mode.
+ModeKind: TypeAlias = Literal["plan"] | Literal["default"] | str
+
+
+# A text or several.
+OneOrMany: TypeAlias = str | list[str]
+
+
+# The kind of a change.
+PatchChangeKind: TypeAlias = PatchChangeKindAdd | PatchChangeKindDelete | PatchChangeKindUpdate
+
+
+# The thread of a review.
+ReviewDelivery: TypeAlias = Literal["inline"] | Literal["detached"]
+
+
+# A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling.
+SandboxPolicy: TypeAlias = SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite
+
+
+# A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling.
+SandboxPolicyInput: TypeAlias = SandboxPolicyInputDangerFullAccess | SandboxPolicyInputReadOnly | SandboxPolicyInputExternalSandbox | SandboxPolicyInputWorkspaceWrite
+
+
+SkillsChangedNotification: TypeAlias = base.Empty
+
+
+SkillsExtraRootsSetResponse: TypeAlias = base.Empty
+
+
+# The order of a list.
+SortDirection: TypeAlias = Literal["asc"] | Literal["desc"]
+
+
+# The reason why an active thread waits.
+ThreadActiveFlag: TypeAlias = Literal["waitingOnApproval"] | Literal["waitingOnUserInput"]
+
+
+ThreadArchiveParams: TypeAlias = ThreadParams
+
+
+ThreadArchiveResponse: TypeAlias = base.Empty
+
+
+ThreadArchivedNotification: TypeAlias = ThreadNamed
+
+
+# Whether something was attached before.
+ThreadAttachmentAddOutcome: TypeAlias = Literal["created"] | Literal["existing"]
+
+
+# A change of an attachment.
+ThreadAttachmentOperation: TypeAlias = Literal["created"] | Literal["deleted"]
+
+
+ThreadAttachmentRemoveResponse: TypeAlias = base.Empty
+
+
+ThreadClosedNotification: TypeAlias = ThreadNamed
+
+
+ThreadCompactStartParams: TypeAlias = ThreadParams
+
+
+ThreadCompactStartResponse: TypeAlias = base.Empty
+
+
+ThreadDeleteParams: TypeAlias = ThreadParams
+
+
+ThreadDeleteResponse: TypeAlias = base.Empty
+
+
+ThreadDeletedNotification: TypeAlias = ThreadNamed
+
+
+ThreadForkResponse: TypeAlias = ThreadOpened
+
+
+ThreadGoalClearedNotification: TypeAlias = ThreadNamed
+
+
+# The origin of a goal change: a person or a program. It has no effect here.
+ThreadGoalMutationOrigin: TypeAlias = Literal["user"] | Literal["automatic"]
+
+
+ThreadInjectItemsResponse: TypeAlias = base.Empty
+
+
+# An item, with when it began and ended.
+ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
+
+
+# The item next to the start of a page.
+ThreadItemsListAnchor: TypeAlias = ThreadItemsListAnchorItem
+
+
+ThreadLoadedListParams: TypeAlias = PageParams
+
+
+ThreadMetadataUpdateResponse: TypeAlias = ThreadResponse
+
+
+ThreadNameSetResponse: TypeAlias = base.Empty
+
+
+# A mark of the user on a thread.
+ThreadReadStateOperation: TypeAlias = ThreadReadStateOperationRead | ThreadReadStateOperationUnread
+
+
+ThreadResumeResponse: TypeAlias = ThreadOpened
+
+
+ThreadRevertResponse: TypeAlias = ThreadResponse
+
+
+ThreadRevertedNotification: TypeAlias = ThreadNamed
+
+
+ThreadRollbackResponse: TypeAlias = ThreadResponse
+
+
+ThreadSectionCreateResponse: TypeAlias = ThreadSectionResponse
+
+
+ThreadSectionDeleteResponse: TypeAlias = base.Empty
+
+
+ThreadSectionListParams: TypeAlias = PageParams
+
+
+ThreadSectionMoveResponse: TypeAlias = base.Empty
+
+
+ThreadSectionUpdateResponse: TypeAlias = ThreadSectionResponse
+
+
+ThreadSettingsUpdateResponse: TypeAlias = base.Empty
+
+
+ThreadShellCommandResponse: TypeAlias = base.Empty
+
+
+# The sort key of a list of threads.
+ThreadSortKey: TypeAlias = Literal["created_at"] | Literal["updated_at"] | Literal["section_position"] | Literal["recency_at"]
+
+
+ThreadStartResponse: TypeAlias = ThreadOpened
+
+
+# The activity of a thread.
+ThreadStatus: TypeAlias = ThreadStatusNotLoaded | ThreadStatusIdle | ThreadStatusSystemError | ThreadStatusActive
+
+
+ThreadUnarchiveParams: TypeAlias = ThreadParams
+
+
+ThreadUnarchiveResponse: TypeAlias = ThreadResponse
+
+
+ThreadUnarchivedNotification: TypeAlias = ThreadNamed
+
+
+# The start of the unread part.
+ThreadUnreadPosition: TypeAlias = ThreadUnreadPositionThreadStart | ThreadUnreadPositionTurn
+
+
+ThreadUnsubscribeParams: TypeAlias = ThreadParams
+
+
+# The response of `thread/unsubscribe`.
+ThreadUnsubscribeStatus: TypeAlias = Literal["notLoaded"] | Literal["notSubscribed"] | Literal["unsubscribed"]
+
+
+TurnInterruptResponse: TypeAlias = base.Empty
+
+
+# The completeness of a turn's items.
+TurnItemsView: TypeAlias = Literal["notLoaded"] | Literal["summary"] | Literal["full"]
+
+
+# The status of a step of a plan.
+TurnPlanStepStatus: TypeAlias = Literal["pending", "inProgress", "completed"]
+
+
+# The status of a turn.
+TurnStatus: TypeAlias = Literal["completed"] | Literal["interrupted"] | Literal["failed"] | Literal["inProgress"]
+
+
+# One part of user input, in the form for clients.
+UserInput: TypeAlias = UserInputText | UserInputImage | UserInputLocalImage | UserInputSkill | UserInputMention
+
+
+# One part of user input, in the form for clients.
+UserInputInput: TypeAlias = UserInputInputText | UserInputInputImage | UserInputInputLocalImage | UserInputInputSkill | UserInputInputMention
+
+
 # The result of a write.
-WriteStatus: TypeAlias = "Literal[\"ok\"] | Literal[\"okOverridden\"]"
+WriteStatus: TypeAlias = Literal["ok"] | Literal["okOverridden"]
+
+
+# The cursor of a page of items.
+ThreadItemsListCursor: TypeAlias = str | ThreadItemsListAnchor
