@@ -16,6 +16,7 @@ from codex_embed import (
     State,
     TurnError,
     approvals,
+    dial,
     events,
     markdown,
     response,
@@ -24,6 +25,11 @@ from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_p
 from server import ScriptedTest, needs_program, runs, says
 
 HANGS = {"items": [{"text": "Hal", "done": False}, {"hang": True}]}
+
+
+async def next_of(queue, kind):
+    """The next event of a kind."""
+    return await anext(event async for event in queue if isinstance(event, kind))
 
 
 @needs_program
@@ -160,6 +166,38 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             self.assertEqual(seen[-1].status, "interrupted")
             self.assertEqual(len([event for event in seen if isinstance(event, events.TurnEnded)]), 1)
             self.assertEqual((await thread.run("Once more.")).final_response, "Again.")
+
+    async def test_a_server_that_runs_already_is_reached(self):
+        config = self.config([says("Reached.")])
+        socket = self.folder / "socket"
+        args = [*(word for override in config.config_overrides for word in ("-c", override)), "app-server"]
+        server = await asyncio.create_subprocess_exec(
+            config.codex_bin,
+            *args,
+            "--listen",
+            f"unix://{socket}",
+            env={**os.environ, **config.env},
+            cwd=config.cwd,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            while not (await asyncio.wait_for(server.stderr.readline(), 20)).startswith(b"listening on"):
+                pass
+            client = await dial(f"unix://{socket}")
+            opened = await client.methods.thread_start({})
+            text = {"type": "text", "text": "Hello."}
+            await client.methods.turn_start({"threadId": opened["thread"]["id"], "input": [text]})
+            ended = next_of(client.events, events.TurnEnded)
+            self.assertEqual((await asyncio.wait_for(ended, 20)).status, "completed")
+            client.close()
+            await client.wait_closed(20)
+        finally:
+            server.terminate()
+            await server.communicate()
+        with self.assertRaisesRegex(StartError, "cannot connect to unix://"):
+            await dial(f"unix://{socket}")
+        with self.assertRaisesRegex(StartError, "an address begins with"):
+            await dial("http://localhost")
 
     async def test_a_subscriber_that_fails_disturbs_nobody(self):
         async with AsyncCodex(self.config([says("Fine.")])) as codex:

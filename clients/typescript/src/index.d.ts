@@ -82,6 +82,8 @@ export type Attach = (
   ended: () => void,
 ) => { send: (line: string) => void; close: () => void };
 export function connect(attach: Attach, options?: ConnectOptions): Promise<Client>;
+/** Connects to `unix:///PATH`, `unix://` or `tcp://IP:PORT` (Node). */
+export function dial(address: string, options?: ConnectOptions & { token?: string }): Promise<Client>;
 export function connectWebSocket(socket: WebSocket, options?: ConnectOptions): Promise<Client>;
 
 export type Message = { type: "event" | "question" | "response" | "noise"; [member: string]: any };

@@ -1,3 +1,4 @@
 export { Codex, Thread, TurnError } from "./codex.js";
+export { dial } from "./dial.js";
 export { Supervisor } from "./supervisor.js";
 export * from "./core.js";

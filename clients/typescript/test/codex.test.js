@@ -1,12 +1,14 @@
 // The conventions of the SDK with the real program and a scripted model.
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import test from "node:test";
 
-import { Codex, TurnError, approvals } from "../src/index.js";
+import { Codex, TurnError, approvals, dial } from "../src/index.js";
 import { TurnEvents, configArgs, threadParams } from "../src/conventions.js";
 import { needsProgram, runs, says, scripted } from "./server.js";
 
@@ -152,6 +154,31 @@ test("a program that forgets to close ends, and leaves no server", needsProgram,
   const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], { timeout: 30_000 });
   assert.deepEqual([String(stdout), status], ["Fine.\n", 0]);
   assert.equal(existsSync(`/proc/${readFileSync(join(folder, "pid"), "utf8")}/exe`), false);
+});
+
+test("a server that runs already is reached", needsProgram, async (context) => {
+  const { options, folder, work } = scripted(context, [says("Reached.")]);
+  const address = `unix://${join(folder, "socket")}`;
+  const args = [...configArgs(options.config), "app-server", "--listen", address];
+  const stdio = ["ignore", "ignore", "pipe"];
+  const server = spawn(options.codexPathOverride, args, { env: options.env, cwd: work, stdio });
+  try {
+    for await (const line of createInterface({ input: server.stderr })) if (line.startsWith("listening on")) break;
+    const client = await dial(address);
+    const { thread } = await client.call("thread/start", {});
+    await client.call("turn/start", { threadId: thread.id, input: [{ type: "text", text: "Hello." }] });
+    for await (const event of client.events) {
+      if (event.type !== "turnEnded") continue;
+      assert.equal(event.status, "completed");
+      break;
+    }
+    client.close();
+  } finally {
+    server.kill();
+    await once(server, "exit");
+  }
+  await assert.rejects(dial(address), /cannot connect to unix:/);
+  await assert.rejects(dial("http://localhost"), /an address begins with/);
 });
 
 test("a program that is missing is an error at once", async () => {

@@ -4,6 +4,7 @@ from . import approvals, diff, events, markdown
 from .aio import AsyncCodex, AsyncLogin, AsyncThread, LoginResult
 from .blocking import Codex, Login, Thread, Turn
 from .connection import Client, Options, connect
+from .dial import dial
 from .errors import CallError, ClosedError, CodexError, LateError, RefusedError, StartError, TurnError
 from .feed import Events
 from .options import (
@@ -81,6 +82,7 @@ __all__ = [
     "TurnResult",
     "approvals",
     "connect",
+    "dial",
     "diff",
     "event_of",
     "events",
