@@ -168,7 +168,9 @@ impl AgentsState {
             }
             AgentEvent::Mail(mail) => {
                 self.numbers.next_mail = self.numbers.next_mail.max(mail.id + 1);
-                self.mail.push(mail.clone());
+                // Mail of an agent that was deleted is told again.
+                let is_known = self.read.contains(&mail.id) || self.mail.iter().any(|known| known.id == mail.id);
+                self.mail.extend((!is_known).then(|| mail.clone()));
             }
             AgentEvent::Read(MailRead { mail: read }) => {
                 self.mail.retain(|mail| !read.contains(&mail.id));

@@ -1,6 +1,6 @@
 //! The calls of agents.
 
-use codex_log::agents::{AgentEvent, Numbers, WatchdogChange};
+use codex_log::agents::{AgentEvent, Mail, Numbers, WatchdogChange};
 use codex_wire::agent::{
     AgentId, SubagentCreated, SubagentDeleted, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus, SubagentSummary,
 };
@@ -202,7 +202,9 @@ impl Tree {
     /// Deletes an agent and everything below it.
     fn delete(&mut self, caller: AgentId, agent: AgentId) {
         self.cancel(agent, Some(caller), None);
-        for gone in self.subtree(agent) {
+        let all = self.subtree(agent);
+        self.keep_mail_of(&all);
+        for gone in all {
             let parent = self.parent_of(gone);
             let Some(removed) = self.agents.remove(&gone) else { continue };
             self.queue.retain(|queued| *queued != gone);
@@ -218,6 +220,17 @@ impl Tree {
             }
         }
         self.tell(AgentId::ROOT, AgentEvent::Numbers(self.numbers));
+    }
+
+    /// Tells the recipients' logs about unread mail of agents whose logs are not read any more.
+    fn keep_mail_of(&mut self, gone: &[AgentId]) {
+        let is_kept = |mail: &&Mail| gone.contains(&mail.message.sender_agent_id);
+        let survivors = self.agents.values().filter(|agent| !gone.contains(&agent.id()));
+        let kept: Vec<Mail> = survivors.flat_map(|agent| agent.inbox.iter().filter(is_kept)).cloned().collect();
+        for mail in kept {
+            let log = self.log_of(mail.message.recipient_agent_id);
+            self.tell(log, AgentEvent::Mail(mail));
+        }
     }
 
     /// Starts the thread of an agent again, so that it is loaded. Returns the reply if it is.

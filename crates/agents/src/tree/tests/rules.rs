@@ -274,3 +274,15 @@ fn nothing_starts_while_the_session_ends() {
     let late = world.call(ROOT, spawn("late"));
     assert_eq!(error(&world, late), AgentError::Closing);
 }
+
+#[test]
+fn mail_of_a_deleted_agent_outlives_a_crash() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    world.call(ONE, send(ROOT, Some("found it"), false));
+    world.call(ROOT, Request::Close(ONE));
+    world.crash();
+    let inbox = &world.tree.agent(ROOT).expect("the root is always there").inbox;
+    let texts: Vec<_> = inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
+    assert_eq!(texts, ["found it"]);
+}

@@ -38,7 +38,7 @@ pub(super) struct World {
     pub(super) waiting: BTreeMap<CallNumber, AgentId>,
     next_call: u64,
     /// Accepted messages by number, and how often each was read.
-    messages: BTreeMap<u64, (AgentId, u32)>,
+    messages: BTreeMap<u64, (Mail, u32)>,
     created: BTreeSet<AgentId>,
     deleted: BTreeSet<AgentId>,
     pub(super) replies: Vec<(CallNumber, Result<Reply, AgentError>)>,
@@ -133,8 +133,9 @@ impl World {
                 self.deleted.insert(deleted.agent_id);
             }
             AgentEvent::Mail(mail) => {
-                let known = self.messages.insert(mail.id, (mail.message.recipient_agent_id, 0));
-                assert!(known.is_none(), "the number {} was given out twice", mail.id);
+                // Mail of an agent that is deleted is told again.
+                let (known, _) = self.messages.entry(mail.id).or_insert_with(|| (mail.clone(), 0));
+                assert_eq!(known, mail, "the number {} was given out twice", mail.id);
             }
             AgentEvent::Read(MailRead { mail }) => self.count_read(mail),
             _ => {}
@@ -289,7 +290,8 @@ impl World {
         }
         assert_eq!(self.tree.active(), ready, "a slot is kept");
         assert!(self.waiting.is_empty() || self.waiting.values().all(|caller| !self.sessions.contains_key(caller)));
-        for (id, (recipient, read)) in &self.messages {
+        for (id, (mail, read)) in &self.messages {
+            let recipient = &mail.message.recipient_agent_id;
             let agent = self.tree.agent(*recipient);
             let waits = agent.is_some_and(|agent| agent.inbox.iter().any(|mail| mail.id == *id));
             let is_resting = agent.is_some_and(|agent| {
