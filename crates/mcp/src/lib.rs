@@ -19,6 +19,7 @@ mod http;
 mod in_flight;
 mod logins;
 mod names;
+mod namespace;
 mod pool;
 mod private_file;
 mod prompts;

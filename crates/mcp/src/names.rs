@@ -16,12 +16,16 @@ const DIGEST_BYTES: usize = 8;
 
 /// A unique name for a tool of a server, which is added to the `taken` ones.
 pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
-    let plain = full_name(server, tool);
+    unique(&full_name(server, tool), &[server, tool], taken)
+}
+
+/// A safe form of a name that is not taken. One that is cut or taken has a digest of its parts.
+fn unique(plain: &str, parts: &[&str], taken: &mut BTreeSet<String>) -> String {
     let safe: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
     let name = if safe.len() <= MOST_BYTES && !taken.contains(&safe) {
         safe
     } else {
-        let digest = digest(&[server, tool]);
+        let digest = digest(parts);
         let kept = safe.len().min(MOST_BYTES - DIGEST_BYTES - 1);
         format!("{}_{}", &safe[..kept], &digest[..DIGEST_BYTES])
     };
@@ -29,9 +33,27 @@ pub(crate) fn tool_name(server: &str, tool: &str, taken: &mut BTreeSet<String>) 
     name
 }
 
+/// The name of a server as a namespace.
+pub(crate) fn namespace(server: &str) -> String {
+    short_name(&format!("{PREFIX}{server}"), &mut BTreeSet::new())
+}
+
+/// A unique name for a tool in the namespace of its server, which is added to the `taken` ones.
+pub(crate) fn short_name(tool: &str, taken: &mut BTreeSet<String>) -> String {
+    unique(tool, &[tool], taken)
+}
+
 /// The name before it is made safe, which models also use that know the server as a namespace.
 pub(crate) fn full_name(server: &str, tool: &str) -> String {
     format!("{PREFIX}{server}{SEPARATOR}{tool}")
+}
+
+/// Whether a model has called a tool by its name in the namespace of its server.
+pub(crate) fn is_grouped(called: &str, server: &str, short_name: &str) -> bool {
+    called
+        .strip_suffix(short_name)
+        .and_then(|rest| rest.strip_suffix(SEPARATOR))
+        .is_some_and(|rest| rest.starts_with(PREFIX) && rest == namespace(server))
 }
 
 /// Whether a model has called a tool of that server by this name, known or not.

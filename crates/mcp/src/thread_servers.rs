@@ -151,9 +151,8 @@ impl ToolSource for ServerSet {
         for slot in &all {
             let Some(server) = slot.server() else { continue };
             let mut add = |listed: &[Described], is_remembered| {
-                for tool in listed.iter().filter(|tool| slot.config.offers(&tool.name)) {
-                    let name = names::tool_name(&slot.config.name, &tool.name, &mut taken);
-                    tools.push(Arc::new(ServerTool::new(name, slot, Arc::clone(server), tool, is_remembered)));
+                for tool in ServerTool::all(slot, server, listed, is_remembered, &mut taken) {
+                    tools.push(Arc::new(tool));
                 }
             };
             match (server.phase(), server.remembered()) {

@@ -1,5 +1,6 @@
 //! Tools of servers, for the registry.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use codex_config::McpServer;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::call::{RunningCall, Target};
 use crate::names;
+use crate::namespace::ServerNamespace;
 use crate::server::{Phase, Server};
 use crate::thread_servers::Slot;
 
@@ -22,7 +24,11 @@ use crate::thread_servers::Slot;
 pub(crate) struct ServerTool {
     /// The name by which the model calls it.
     name: String,
+    /// Its name in the namespace of its server.
+    short_name: String,
     spec: ToolSpec,
+    /// The namespace of the server, for the first of its tools.
+    namespace: Option<ServerNamespace>,
     target: Arc<Target>,
     runs_in_parallel: bool,
     /// Whether its server is starting, and had it when it last ran. Calls then wait, and are judged by the tool that the
@@ -31,12 +37,38 @@ pub(crate) struct ServerTool {
 }
 
 impl ServerTool {
-    pub(crate) fn new(name: String, slot: &Slot, server: Arc<Server>, tool: &Described, is_remembered: bool) -> Self {
+    /// The tools of a server, under names that are added to the `taken` ones.
+    pub(crate) fn all(
+        slot: &Slot,
+        server: &Arc<Server>,
+        listed: &[Described],
+        is_remembered: bool,
+        taken: &mut BTreeSet<String>,
+    ) -> Vec<Self> {
+        let offered: Vec<_> = listed.iter().filter(|tool| slot.config.offers(&tool.name)).collect();
+        let short = ServerNamespace::names(offered.iter().map(|tool| &*tool.name));
+        let mut tools: Vec<Self> = offered
+            .into_iter()
+            .zip(short)
+            .map(|(tool, short_name)| {
+                let name = names::tool_name(&slot.config.name, &tool.name, taken);
+                Self { short_name, ..Self::new(name, slot, Arc::clone(server), tool, is_remembered) }
+            })
+            .collect();
+        let specs = tools.iter().map(|tool| (tool.short_name.clone(), tool.spec.clone())).collect();
+        if let Some(first) = tools.first_mut() {
+            first.namespace = Some(ServerNamespace::new(&slot.config.name, specs));
+        }
+        tools
+    }
+
+    fn new(name: String, slot: &Slot, server: Arc<Server>, tool: &Described, is_remembered: bool) -> Self {
         let description = tool.description.clone().or_else(|| tool.title.clone()).unwrap_or_default();
         let spec = ToolSpec::function(name.clone(), description, parameters(&tool.input_schema));
         let target = Target::new(Arc::clone(&slot.config), server, tool);
         let runs_in_parallel = slot.config.runs_in_parallel || target.claims.reads_only;
-        Self { name, spec, target: Arc::new(target), runs_in_parallel, is_remembered }
+        let (short_name, namespace) = (String::new(), None);
+        Self { name, short_name, spec, namespace, target: Arc::new(target), runs_in_parallel, is_remembered }
     }
 }
 
@@ -53,13 +85,15 @@ fn parameters(schema: &Value) -> Value {
 }
 
 impl Tool for ServerTool {
-    fn spec(&self, _: Offer) -> Option<ToolSpec> {
-        Some(self.spec.clone())
+    fn spec(&self, offer: Offer) -> Option<ToolSpec> {
+        if offer.has_namespaces { self.namespace.as_ref().map(ServerNamespace::spec) } else { Some(self.spec.clone()) }
     }
 
     fn takes(&self, call: &ToolCall) -> bool {
+        let server = &self.target.config.name;
         matches!(call.input, ToolInput::Function(_))
-            && names::means(&call.tool, &self.name, &self.target.config.name, &self.target.tool)
+            && (names::means(&call.tool, &self.name, server, &self.target.tool)
+                || names::is_grouped(&call.tool, server, &self.short_name))
     }
 
     fn concurrency(&self, _: &ToolCall) -> Concurrency {

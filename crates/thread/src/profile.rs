@@ -23,6 +23,8 @@ pub struct ClientProfile {
     pub keeps_read_marks: bool,
     /// Whether the model may start other agents if the configuration does not say.
     pub offers_agents: bool,
+    /// Whether the tools of an MCP server are offered as one namespace, if the provider takes such tools.
+    pub groups_tools: bool,
 }
 
 /// The treatment of interrupted and compacted content in the conversation. Clients were written for either.
@@ -53,6 +55,7 @@ impl ClientProfile {
         follows_goals: false,
         keeps_read_marks: false,
         offers_agents: false,
+        groups_tools: false,
     };
 
     /// Clients of the app-server of 0.77, in both versions of its protocol.
@@ -68,6 +71,7 @@ impl ClientProfile {
         follows_goals: true,
         keeps_read_marks: true,
         offers_agents: true,
+        groups_tools: true,
         ..Self::EXEC
     };
 }

@@ -40,6 +40,8 @@ pub struct Offer {
     pub searches_web: bool,
     /// Whether there is a goal.
     pub has_goal: bool,
+    /// Whether the tools of an MCP server are one namespace.
+    pub has_namespaces: bool,
 }
 
 /// A source of tools.
@@ -155,7 +157,7 @@ mod tests {
     use crate::call::ToolInput;
 
     fn offer(shell: ShellForm, searches_web: bool, has_goal: bool) -> Offer {
-        Offer { shell, patch: PatchForm::Function, searches_web, has_goal }
+        Offer { shell, patch: PatchForm::Function, searches_web, has_goal, has_namespaces: false }
     }
 
     #[test]

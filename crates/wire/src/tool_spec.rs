@@ -70,6 +70,15 @@ impl ToolSpec {
         Self::Function(Arc::new(FunctionTool { name, description, strict: false, parameters }))
     }
 
+    /// The same function under another name; other kinds of tools keep theirs.
+    #[must_use]
+    pub fn named(&self, name: impl Into<Cow<'static, str>>) -> Self {
+        match self {
+            Self::Function(tool) => Self::Function(Arc::new(FunctionTool { name: name.into(), ..(**tool).clone() })),
+            other => other.clone(),
+        }
+    }
+
     /// Several tools under one name.
     pub fn namespace(
         name: impl Into<Cow<'static, str>>,

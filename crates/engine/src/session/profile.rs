@@ -92,7 +92,13 @@ impl Profile {
             (_, known) => known,
         };
         let patch = if traits.custom_tools { info.patch } else { PatchForm::Function };
-        Offer { shell, patch, searches_web: setup.config.web_search && traits.hosted_tools, has_goal }
+        Offer {
+            shell,
+            patch,
+            searches_web: setup.config.web_search && traits.hosted_tools,
+            has_goal,
+            has_namespaces: setup.profile.groups_tools && traits.hosted_tools,
+        }
     }
 
     /// Whether the model is informed that it may make several calls at once, and such calls run concurrently.

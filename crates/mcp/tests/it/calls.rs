@@ -4,6 +4,7 @@ use codex_log::{Answer, Body, Item, QuestionKind, Status};
 use codex_testkit::mcp_server::config;
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
+use codex_wire::tool_spec::ToolSpec;
 use serde_json::json;
 
 use crate::world::{Next, World};
@@ -24,6 +25,22 @@ async fn a_tool_is_called_before_and_after_its_server_has_started() {
     let later = thread.call("s__echo", &json!({"text": "again"})).await;
     assert_eq!(later.output, r#"{"text":"again"}"#);
     assert!(thread.offered().contains(&"mcp__s__echo".to_owned()));
+}
+
+#[tokio::test]
+async fn the_tools_of_a_server_are_one_namespace_for_newer_clients() {
+    let world = World::new(&config("'my server'", "good", "disabled_tools = ['fail']"));
+    let mut thread = world.thread();
+    thread.settled().await;
+    let list = thread.list(true);
+    let namespaces: Vec<_> = list.specs().iter().filter(|spec| spec.name().starts_with("mcp__")).collect();
+    let [ToolSpec::Namespace(namespace)] = namespaces.as_slice() else { panic!("{namespaces:?}") };
+    assert_eq!(namespace.name, "mcp__my_server");
+    let names: Vec<_> = namespace.tools.iter().map(ToolSpec::name).collect();
+    assert!(names.contains(&"echo") && names.contains(&"wrong-id") && !names.contains(&"fail"), "{names:?}");
+    let called = thread.call("mcp__my_server__echo", &json!({"text": "hi"})).await;
+    assert_eq!(called.output, r#"{"text":"hi"}"#);
+    assert!(thread.offered().contains(&"mcp__my_server__echo".to_owned()), "others see each tool");
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use codex_wire::mcp::McpStartupStatus;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::provider_traits::{PatchForm, ShellForm};
 use codex_wire::response::Message;
+use codex_wire::tool_spec::ToolList;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -214,10 +215,15 @@ impl ThreadOf {
 
     /// The names of the tools that a model is offered, without the built-in ones.
     pub(crate) fn offered(&self) -> Vec<String> {
-        let offer = Offer { shell: ShellForm::Shell, patch: PatchForm::Function, searches_web: false, has_goal: false };
-        let list = self.lifecycle.registry().snapshot().list(offer);
-        let names = list.specs().iter().map(|spec| spec.name().to_owned());
-        names.filter(|name| name.contains("mcp")).collect()
+        let names = self.list(false).specs().iter().map(|spec| spec.name().to_owned()).collect::<Vec<_>>();
+        names.into_iter().filter(|name| name.contains("mcp")).collect()
+    }
+
+    /// The tools that a model is offered, with the tools of each server in a namespace or not.
+    pub(crate) fn list(&self, has_namespaces: bool) -> Arc<ToolList> {
+        let (shell, patch) = (ShellForm::Shell, PatchForm::Function);
+        let offer = Offer { shell, patch, searches_web: false, has_goal: false, has_namespaces };
+        self.lifecycle.registry().snapshot().list(offer)
     }
 
     /// Begins a call, and returns what happens first.
