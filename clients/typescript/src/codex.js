@@ -10,6 +10,12 @@ import { TurnEvents, configArgs, defined, inputOf, threadParams } from "./conven
 import { Registry } from "./registry.js";
 import { Supervisor } from "./supervisor.js";
 
+/** The waits before the attempts to interrupt a turn; some releases refuse the first moments of one. */
+const INTERRUPTS_MS = [0, 100, 300, 1000, 3000];
+
+/** The time limit for the end of a turn that was interrupted. */
+const END_MS = 5000;
+
 /** A turn that has failed. */
 export class TurnError extends Error {
   constructor(message) {
@@ -335,6 +341,28 @@ export class Thread {
     return this.#codex.call("turn/interrupt", { threadId: this.#id, turnId });
   }
 
+  /** Interrupts a turn, again if the server is not ready for it, until the turn is over. */
+  async #interruptSoon(turnId, isOver) {
+    for (const wait of turnId ? INTERRUPTS_MS : []) {
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+      if (isOver()) return;
+      const isDone = await this.interrupt(turnId).then(() => true, () => false);
+      if (isDone) return;
+    }
+  }
+
+  /** Interrupts a turn that nobody reads any more, and waits for its end, so that the next one does not join it. */
+  async #endEarly(turn, events) {
+    await this.#interruptSoon(turn.id, () => events.isOver);
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, END_MS)));
+    for (let event = {}; event && !events.isOver; ) {
+      event = (await Promise.race([turn.events.next(), late]))?.value;
+      if (event) events.take(event);
+    }
+    clearTimeout(timer);
+  }
+
   async *#turn(input, { outputSchema, signal } = {}) {
     signal?.throwIfAborted();
     // One turn at a time: the next begins when the one before has ended.
@@ -355,7 +383,7 @@ export class Thread {
   async *#running(params, signal) {
     const turn = new RunningTurn(this.#id);
     const unfollow = this.#codex.follow(turn);
-    const interrupt = () => turn.id && this.interrupt(turn.id).catch(() => {});
+    const interrupt = () => this.#interruptSoon(turn.id, () => events?.isOver);
     let events;
     try {
       await this.#send(turn, params, signal);
@@ -372,7 +400,7 @@ export class Thread {
       }
     } finally {
       signal?.removeEventListener("abort", interrupt);
-      if (events && !events.isOver) interrupt();
+      if (events && !events.isOver) await this.#endEarly(turn, events);
       unfollow();
     }
   }

@@ -1,6 +1,8 @@
 // The forms of the official SDK: its options as parameters of the protocol, and items and events of the protocol as its
 // own.
 
+import { Teller } from "./events.js";
+
 /** The members that are set. */
 export const defined = (members) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null));
@@ -116,7 +118,9 @@ export class TurnEvents {
   /** The events that an event of the thread becomes. */
   take(event) {
     if (event.type === "usage") this.#count(event.usage);
-    if (event.turn !== this.#turn) return [];
+    // Older servers report everything in two dialects.
+    const isOther = (event.teller ?? Teller.ITEMS) !== Teller.ITEMS;
+    if (event.turn !== this.#turn || isOther) return [];
     switch (event.type) {
       case "error":
         if (!event.willRetry) this.#failure = event.message;

@@ -34,6 +34,8 @@ from .turns import AsyncTurn, TurnResult
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+#: The time limit for the end of a turn that was interrupted, in seconds.
+END_SECONDS = 5.0
 #: The time limit of a login in seconds.
 LOGIN_SECONDS = 15 * 60.0
 
@@ -348,12 +350,19 @@ class AsyncThread:
     ) -> TurnResult:
         """Runs a turn to its end. A timeout in seconds interrupts it."""
         turn = await self.turn(input, **options)
-        if timeout is None:
-            return await turn.run()
+        running = asyncio.ensure_future(turn.run())
         try:
-            return await asyncio.wait_for(turn.run(), timeout)
-        except (asyncio.TimeoutError, TimeoutError):
-            raise CodexError(f"the turn was not over within {timeout:g} s") from None
+            await asyncio.wait((running,), timeout=timeout)
+            if running.done():
+                return running.result()
+            # Its end is waited for, so that the next turn does not join it.
+            await turn.interrupt_soon()
+            await asyncio.wait((running,), timeout=END_SECONDS)
+            raise CodexError(f"the turn was not over within {timeout:g} s")
+        finally:
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError, CodexError):
+                await running
 
     async def turn(self, input: RunInput, **options: Unpack[TurnOptions]) -> AsyncTurn:
         """Starts a turn."""

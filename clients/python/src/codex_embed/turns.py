@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import events
-from .errors import TurnError
+from .errors import RefusedError, TurnError
 from .events import Event, ItemCompleted, Teller, TurnEnded, Usage
 from .feed import Events
 from .options import RunInput, input_params
@@ -16,6 +16,10 @@ from .protocol import v2
 
 if TYPE_CHECKING:
     from .aio import AsyncCodex
+
+
+#: The waits before the attempts to interrupt a turn; some releases refuse the first moments of one.
+INTERRUPTS = (0.0, 0.1, 0.3, 1.0, 3.0)
 
 
 @dataclass(slots=True)
@@ -96,6 +100,9 @@ class AsyncTurn:
     def _is_own(self, event: Event) -> bool:
         if getattr(event, "turn", "") not in ("", self.id):
             return False
+        # Older servers report everything in two dialects.
+        if getattr(event, "teller", Teller.ITEMS) is not Teller.ITEMS:
+            return False
         if isinstance(event, ItemCompleted):
             id = event.item.get("id")
             if isinstance(id, str):
@@ -122,12 +129,22 @@ class AsyncTurn:
                     case TurnEnded(status=status, error=error):
                         result.status, result.error = status, error
         except asyncio.CancelledError:
-            self._codex.in_background(self.interrupt())
+            self._codex.in_background(self.interrupt_soon())
             raise
         if result.status not in ("completed", "interrupted"):
             told = result.error.get("message") if isinstance(result.error, dict) else None
             raise TurnError(str(told or failure or f"the turn is {result.status}"), result.error)
         return result
+
+    async def interrupt_soon(self) -> None:
+        """Interrupts the turn, again if the server is not ready for it."""
+        for wait in INTERRUPTS:
+            await asyncio.sleep(wait)
+            try:
+                await self.interrupt()
+                return
+            except RefusedError:
+                continue
 
     async def steer(self, input: RunInput) -> Any:
         """Adds input to the turn while it runs."""
