@@ -40,7 +40,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Resume a thread in the chat
     ///
-    /// Without a thread, pick one from the most recent threads of this folder.
+    /// Without a thread, pick one from the most recent threads of this folder. A thread that is open in the background
+    /// server is joined there; `attach` is another name for this.
+    #[command(alias = "attach")]
     Resume(Lazy<ResumeArgs>),
     /// Fork a thread and continue in the copy; the original is unchanged
     Fork(Lazy<ResumeArgs>),

@@ -49,9 +49,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
 
 fn user(setup: &Setup) -> User {
     let Setup { config, home, store, .. } = setup;
-    let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
+    let is_kept = config.chat.history.persistence == HistoryPersistence::SaveAll;
     let history = is_kept.then(|| Arc::clone(store));
-    let prompts = Prompts::new(history, config.history.max_bytes, home.prompts());
+    let prompts = Prompts::new(history, config.chat.history.max_bytes, home.prompts());
     User { config: Arc::clone(config), home: home.clone(), prompts }
 }
 

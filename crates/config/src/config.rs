@@ -13,7 +13,7 @@ use std::{
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
-    AgentsConfig, Env, HistoryConfig, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
+    AgentsConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
     ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
     ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning,
     layers::Layers, mcp_servers::read_mcp_servers, provider::read_providers,
@@ -112,8 +112,8 @@ pub struct Config {
     pub instructions: InstructionsConfig,
     /// The displayed parts of the model's reasoning.
     pub reasoning: ReasoningDisplay,
-    /// The settings of the prompt history.
-    pub history: HistoryConfig,
+    /// The settings of the chat.
+    pub chat: ChatConfig,
     /// The variables of commands.
     pub shell_environment: ShellEnvironmentPolicy,
     /// `approval_timeout_sec`: the time after which an approval request counts as denied; never if unset.
@@ -173,7 +173,7 @@ impl Config {
             tool_output_token_limit: root.integer("tool_output_token_limit", 0..)?,
             instructions: InstructionsConfig::read(root)?,
             reasoning: ReasoningDisplay::read(root)?,
-            history: HistoryConfig::read(root)?,
+            chat: ChatConfig::read(root)?,
             shell_environment: ShellEnvironmentPolicy::read(root)?,
             approval_timeout: root.integer("approval_timeout_sec", 1..)?.map(Duration::from_secs),
             notify: root.strings("notify")?.unwrap_or_default(),

@@ -191,6 +191,39 @@ impl ReasoningDisplay {
     }
 }
 
+words! {
+    /// The kind of chat in the terminal.
+    pub enum ChatScreen {
+        /// It uses the whole screen.
+        "full" => Full,
+        /// It appends lines.
+        "lines" => Lines,
+    }
+}
+
+/// `[tui]` and `[history]`: the settings of the chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatConfig {
+    pub history: HistoryConfig,
+    pub screen: Option<ChatScreen>,
+    /// The name of a theme. Other releases have other names, so an unknown one is no error.
+    pub theme: Option<String>,
+    /// Whether the mouse scrolls and selects.
+    pub mouse: bool,
+}
+
+impl ChatConfig {
+    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+        let tui = root.section("tui")?;
+        Ok(Self {
+            history: HistoryConfig::read(root)?,
+            screen: tui.word("screen")?,
+            theme: tui.str("theme")?,
+            mouse: tui.bool("mouse")?.unwrap_or(true),
+        })
+    }
+}
+
 /// `[history]`: the settings of the prompt history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HistoryConfig {
@@ -200,7 +233,7 @@ pub struct HistoryConfig {
 }
 
 impl HistoryConfig {
-    pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
+    fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let history = root.section("history")?;
         Ok(Self {
             persistence: history.word("persistence")?.unwrap_or(HistoryPersistence::SaveAll),

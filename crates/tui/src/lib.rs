@@ -1,28 +1,14 @@
-//! Terminal output and key handling, without a terminal: styled text, rows of a given width, Markdown, diffs, the line
-//! editor, pages and pickers; and the chat, which uses them.
+//! The chat in a terminal: line by line ([`chat`]), and on the whole screen ([`full`]). Both use the same connection, keys
+//! and questions; their text comes from `codex-terminal`.
 //!
-//! Invariants: outside of [`chat`], nothing here opens, reads or writes a terminal, so everything can be tested by value
-//! and drawn by any user interface; no file is opened anywhere. Foreign text becomes a [`Span`] only through [`printable`] or [`visible`], which escape
-//! control sequences.
+//! Invariants: outside of [`chat`] and the runner of [`full`], nothing here opens, reads or writes a terminal; no file is
+//! opened anywhere.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
-mod brief;
 pub mod chat;
-pub mod diff;
-pub mod editor;
-pub mod input;
-pub mod key;
-pub mod markdown;
-pub mod pager;
-pub mod picker;
+pub mod full;
 pub mod question;
-pub mod slash;
-mod style;
-mod text;
-pub mod transcript;
-pub mod wrap;
 
-pub use brief::in_brief;
-pub use style::{Ink, Row, Span, Style};
-pub use text::{amount, one_line, printable, visible};
+pub use codex_terminal::{Ink, Row, Span, Style, amount, in_brief, one_line, printable, visible};
+pub use codex_terminal::{diff, editor, input, key, markdown, pager, picker, rich_text, slash, transcript, wrap};

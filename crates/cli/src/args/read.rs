@@ -26,6 +26,9 @@ const ABSENT: &[(&str, &str, &str)] = &[
     ("update", "this program does not update itself", "install the new release the same way as this one"),
 ];
 
+/// Options that only the chat has.
+const ONLY_CHAT: &[&str] = &["chat_connect", "chat_token_file", "chat_screen", "chat_no_mouse"];
+
 impl Args {
     /// Parses the command line.
     pub(crate) fn read<T: Into<OsString> + Clone>(words: impl IntoIterator<Item = T>) -> Result<Self, clap::Error> {
@@ -74,12 +77,12 @@ impl Args {
                 exec.pictures.images.splice(0..0, root.images.iter().cloned());
                 exec.options.inherit(&root);
                 self.shared.inherit(&of_no_command(root));
-                &["chat_connect", "chat_token_file"]
+                ONLY_CHAT
             }
             Command::Review(review) => {
                 review.options.inherit(&root);
                 self.shared.inherit(&of_no_command(root));
-                &["chat_connect", "chat_token_file", "chat_image"]
+                &["chat_connect", "chat_token_file", "chat_screen", "chat_no_mouse", "chat_image"]
             }
             Command::Proto(_)
             | Command::AppServer(_)
@@ -90,7 +93,7 @@ impl Args {
             | Command::Doctor(_)
             | Command::Features(_) => {
                 self.shared.inherit(&root);
-                &["chat_connect", "chat_token_file", "chat_image", "chat_add_dir"]
+                &["chat_connect", "chat_token_file", "chat_screen", "chat_no_mouse", "chat_image", "chat_add_dir"]
             }
             _ => &["chat_"],
         };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args as ClapArgs;
+use codex_config::ChatScreen;
 use codex_transport::Address;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
@@ -72,6 +73,15 @@ pub(crate) struct ChatOptions {
     /// Enable web search
     #[arg(id = "chat_search", long = "search")]
     pub(crate) search: bool,
+    /// Chat on the whole screen, or line by line [default: `tui.screen` in config.toml, else lines]
+    #[arg(id = "chat_screen", long = "screen", value_name = "KIND", value_parser = ChatScreen::from_str)]
+    pub(crate) screen: Option<ChatScreen>,
+    /// Chat line by line, with labels and numbered choices, for screen readers
+    #[arg(id = "chat_screen_reader", long = "screen-reader", conflicts_with = "chat_screen")]
+    pub(crate) screen_reader: bool,
+    /// Leave the mouse to the terminal
+    #[arg(id = "chat_no_mouse", long = "no-mouse")]
+    pub(crate) no_mouse: bool,
     /// Chat with an app-server elsewhere: `unix://PATH`, `ws://IP:PORT`, `tcp://IP:PORT` or `grpc://IP:PORT`
     #[arg(id = "chat_connect", long = "connect", value_name = "URL")]
     pub(crate) connect: Option<Address>,
@@ -100,6 +110,9 @@ impl ChatOptions {
             add_dir: both(below.add_dir, self.add_dir),
             images: both(below.images, self.images),
             search: self.search || below.search,
+            screen: self.screen.or(below.screen),
+            screen_reader: self.screen_reader || below.screen_reader,
+            no_mouse: self.no_mouse || below.no_mouse,
             connect: self.connect.or(below.connect),
             token_file: self.token_file.or(below.token_file),
         }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{AuthError, HistoryPersistence, Home, TrustLevel};
+use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, TrustLevel};
 use codex_server::app::AppServer;
 use codex_store::{PromptFile, ThreadIndex};
 use codex_tui::Span;
@@ -23,6 +23,7 @@ use codex_tui::chat::screen::{Capabilities, Footer, Screen};
 use codex_tui::chat::{
     Chat, ChatEnd, ChatParts, Connection, Ended, History, SavedPrompts, StopSignal, ThreadToOpen, ask,
 };
+use codex_tui::full::{FullChat, FullParts, Theme};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::context::{HomeContext, PromptHistory};
@@ -179,9 +180,10 @@ async fn begin<W: Write>(
     let env = place.env.clone();
     let Prepared { start, config, named } = place.prepare(level)?;
     let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
-    let is_kept = config.history.persistence == HistoryPersistence::SaveAll;
-    let file = is_kept.then(|| PromptFile::new(home.history_file(), config.history.max_bytes));
+    let is_kept = config.chat.history.persistence == HistoryPersistence::SaveAll;
+    let file = is_kept.then(|| PromptFile::new(home.history_file(), config.chat.history.max_bytes));
     let is_elsewhere = wish.options.connect.is_some();
+    let full = FullScreen::new(&wish.options, &config, screen.capabilities(), &env);
     let connection = if let Some(address) = wish.options.connect {
         let (needs_token, file) = (address.needs_token(), wish.options.token_file.as_deref());
         let token = needs_token.then(|| token(&home, &env, file, Purpose::Connect)).transpose()?;
@@ -203,7 +205,37 @@ async fn begin<W: Write>(
         first: wish.first,
         is_verbose: wish.is_verbose,
     };
-    Ok(Chat::new(connection, screen, (keys, stop), made_of).converse(&wish.wanted).await?)
+    let Some(full) = full else {
+        return Ok(Chat::new(connection, screen, (keys, stop), made_of).converse(&wish.wanted).await?);
+    };
+    keys.show_full_screen(full.has_mouse).context("could not take over the terminal")?;
+    let out = console::painted_out;
+    let parts = FullParts { parts: made_of, theme: full.theme, out, is_in_tmux: full.is_in_tmux };
+    Ok(FullChat::new(connection, (keys, stop), parts)?.converse(wish.wanted).await?)
+}
+
+/// The settings of a full screen.
+struct FullScreen {
+    theme: Theme,
+    has_mouse: bool,
+    is_in_tmux: bool,
+}
+
+impl FullScreen {
+    /// `None` for a chat line by line.
+    fn new(options: &ChatOptions, config: &Config, capabilities: Capabilities, env: &Env) -> Option<Self> {
+        let wanted = options.screen.or(config.chat.screen).unwrap_or(ChatScreen::Lines);
+        if wanted != ChatScreen::Full || options.screen_reader || capabilities.is_dumb {
+            return None;
+        }
+        let name = config.chat.theme.as_deref().and_then(|name| name.parse().ok()).unwrap_or_default();
+        let has_rgb = env.text("COLORTERM").is_some_and(|text| matches!(text.as_str(), "truecolor" | "24bit"));
+        Some(Self {
+            theme: Theme::new(name, capabilities.colour, has_rgb),
+            has_mouse: config.chat.mouse && !options.no_mouse,
+            is_in_tmux: env.text("TMUX").is_some(),
+        })
+    }
 }
 
 /// Asks for a key and about the project if necessary. Returns how the chat was left, if it was.

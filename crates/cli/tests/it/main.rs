@@ -6,6 +6,7 @@
 mod apply_patch;
 mod canaries;
 mod chat;
+mod chat_full;
 mod chat_keys;
 mod chat_trust;
 mod client_library;

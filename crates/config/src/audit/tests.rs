@@ -75,7 +75,6 @@ fn profiles_hold_what_the_file_holds() {
             @/config.toml:3: unknown key `profiles.p.modle`; did you mean `model`?
             @/config.toml:4: `profiles.p.profile` has no effect: a profile cannot select another
             @/config.toml:5: `profiles.p.features.undo` has no effect: this release has no such feature
-            @/config.toml:6: `profiles.p.tui` has no effect: the chat has no such setting
         "#]],
     );
 }
@@ -156,7 +155,8 @@ fn a_home_of_0_77_is_audited() {
             37 features.unified_exec: ok
             38 features.tui2: ok
             39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
-            41 tui: `tui` has no effect: the chat has no such setting
+            42 tui.notifications: `tui.notifications` has no effect: the chat has no such setting
+            43 tui.animations: `tui.animations` has no effect: the chat has no such setting
             45 notice: moot: this release shows no such notices
             51 otel: `otel` has no effect: telemetry is not supported yet
             56 mcp_servers.docs.command: ok
@@ -211,7 +211,9 @@ fn a_home_of_0_166_is_audited() {
             32 agents: `agents` has no effect: this release does not support it
             38 hooks: `hooks` has no effect: hooks are not supported yet
             48 memories: `memories` has no effect: this release does not support it
-            51 tui: `tui` has no effect: the chat has no such setting
+            52 tui.theme: ok
+            53 tui.status_line: `tui.status_line` has no effect: the chat has no such setting
+            55 tui.model_availability_nux: `tui.model_availability_nux` has no effect: the chat has no such setting
             58 otel: `otel` has no effect: telemetry is not supported yet
             61 plugins: `plugins` has no effect: plugins are not supported yet
             64 marketplaces: `marketplaces` has no effect: plugins are not supported yet

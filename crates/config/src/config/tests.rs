@@ -47,7 +47,7 @@ fn groups(config: &Config) -> String {
         format!("{:?} {:?}", config.approval_policy, config.sandbox),
         format!("{limit:?}"),
         format!("{:?}", config.instructions),
-        format!("{:?} {:?}", config.reasoning, config.history),
+        format!("{:?} {:?}", config.reasoning, config.chat.history),
         format!("{:?} {:?} {:?}", config.features, config.projects, config.profile),
     ];
     lines.join("\n")

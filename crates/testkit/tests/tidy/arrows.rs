@@ -16,7 +16,7 @@ const ROOT: &str = "cli";
 /// The crates from the bottom up. A crate may depend only on those on lower levels.
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
-    &["guard", "lines", "log", "protocol", "transport"],
+    &["guard", "lines", "log", "protocol", "terminal", "transport"],
     &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
     &["login", "pipe", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
@@ -30,6 +30,7 @@ const TEST_CRATES: &[&str] = &["testkit"];
 /// what the crate promises not to do.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
+    ("terminal", &["protocol", "tokio", "crossterm", "files"]),
     ("tui", &["engine", "server", "store", "log", "config"]),
     ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
     ("pipe", &["engine", "model", "server", "store", "rusqlite"]),

@@ -5,7 +5,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::{Source, no_complaints, sources};
 
 /// The crates that write for people, and the only place in them that opens the streams.
-const WRITERS: &[&str] = &["crates/cli/src/", "crates/tui/src/"];
+const WRITERS: &[&str] = &["crates/cli/src/", "crates/terminal/src/", "crates/tui/src/"];
 const CONSOLE: &str = "crates/cli/src/console.rs";
 
 /// Macros that bypass that place.

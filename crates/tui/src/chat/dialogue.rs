@@ -59,7 +59,7 @@ pub async fn ask<W: Write, D: Dialogue>(
                         break answer;
                     }
                 }
-                Input::Key(..) => {}
+                Input::Key(..) | Input::Mouse(_) | Input::Focus(_) | Input::Background(..) => {}
             },
         }
     };

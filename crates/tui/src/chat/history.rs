@@ -49,6 +49,15 @@ impl History {
         Some(error)
     }
 
+    /// The latest prompts, the newest first, each once.
+    pub(crate) fn latest(&self, most: usize) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for step in 1..=(self.here.len() + self.entries).min(most) {
+            found.extend(self.get(step).filter(|text| !found.contains(text)));
+        }
+        found
+    }
+
     /// The next older prompt, if there is one. `typed` is the current input.
     pub(crate) fn older(&mut self, typed: &str) -> Option<String> {
         let (from, draft) = self.back.clone().unwrap_or_else(|| (0, typed.to_owned()));

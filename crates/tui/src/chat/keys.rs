@@ -3,10 +3,11 @@
 //! A lone Esc is distinguished from the start of a sequence by time: the rest of a sequence follows within `ESCAPE`.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
-use crossterm::{QueueableCommand, terminal};
+use crossterm::terminal;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_current_process_group};
@@ -15,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::input::{Parser, Typed, UNMARKED_PASTE};
+use crate::input::{Mouse, Parser, Typed, UNMARKED_PASTE};
 pub use crate::key::Key;
 
 /// The number of bytes read at once, and the most of a paste that is not marked.
@@ -32,6 +33,11 @@ const WAITING: usize = 1024;
 pub(crate) enum Input {
     /// A key, and the time when it was read.
     Key(Key, Instant),
+    Mouse(Mouse),
+    /// The window got or lost the focus.
+    Focus(bool),
+    /// The background colour of the terminal.
+    Background(u8, u8, u8),
     /// The terminal was resized.
     Resized,
     /// The program was stopped and continued. Another program may have used the terminal in the meantime.
@@ -61,7 +67,7 @@ impl Keys {
         let (asked, wishes) = io::pipe()?;
         let reader = Reader { sender, asked, parser: Parser::default(), granted: 0 };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
-        Ok(Self { inputs, continued, resized, wishes, wished: 0, mode: raw.mode })
+        Ok(Self { inputs, continued, resized, wishes, wished: 0, mode: raw.mode.clone() })
     }
 
     pub(crate) async fn next(&mut self) -> Input {
@@ -87,6 +93,21 @@ impl Keys {
         let stopped = kill_current_process_group(Signal::TSTP);
         self.mode.take()?;
         Ok(stopped?)
+    }
+
+    /// Shows the other screen of the terminal from now on.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn show_full_screen(&self, has_mouse: bool) -> io::Result<()> {
+        self.mode.full.is_wanted.store(true, Ordering::SeqCst);
+        self.mode.full.has_mouse.store(has_mouse, Ordering::SeqCst);
+        self.mode.take()
+    }
+
+    /// Gives the terminal back.
+    pub(crate) fn restore(&self) {
+        self.mode.restore();
     }
 
     /// Sets up the terminal again after another program has used it.
@@ -194,8 +215,9 @@ impl Reader {
     fn send(&self, typed: Typed) -> io::Result<()> {
         let input = match typed {
             Typed::Key(key) => Input::Key(key, Instant::now()),
-            // The line chat asks for none of these.
-            Typed::Mouse(_) | Typed::Focus(_) | Typed::Background(..) => return Ok(()),
+            Typed::Mouse(mouse) => Input::Mouse(mouse),
+            Typed::Focus(is_here) => Input::Focus(is_here),
+            Typed::Background(red, green, blue) => Input::Background(red, green, blue),
         };
         self.sender.blocking_send(input).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
@@ -212,31 +234,61 @@ fn read_some() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The settings of the terminal while the chat uses it.
-#[derive(Debug, Clone, Copy)]
+/// The settings of the terminal while the chat uses it. Copies share them.
+#[derive(Debug, Clone)]
 struct TerminalMode {
     has_pastes: bool,
     /// Opens the terminal for control sequences.
     out: fn() -> io::Stdout,
+    full: Arc<FullScreen>,
+}
+
+/// The other screen of the terminal.
+#[derive(Debug, Default)]
+struct FullScreen {
+    is_wanted: AtomicBool,
+    has_mouse: AtomicBool,
+    /// Whether it is shown, so that it is left once.
+    is_shown: AtomicBool,
 }
 
 impl TerminalMode {
     /// Sets up the terminal. A partial failure is undone.
-    fn take(self) -> io::Result<()> {
+    fn take(&self) -> io::Result<()> {
         terminal::enable_raw_mode()?;
-        if self.has_pastes {
-            let pastes = (self.out)().queue(EnableBracketedPaste).and_then(Write::flush);
-            return pastes.inspect_err(|_| self.restore());
+        let mut sequences = String::new();
+        if self.full.is_wanted.load(Ordering::SeqCst) && !self.full.is_shown.swap(true, Ordering::SeqCst) {
+            sequences.push_str("\x1b[?1049h\x1b[2J\x1b[?1004h");
         }
-        Ok(())
+        if self.full.has_mouse.load(Ordering::SeqCst) {
+            sequences.push_str("\x1b[?1002h\x1b[?1006h");
+        }
+        if self.has_pastes {
+            sequences.push_str("\x1b[?2004h");
+        }
+        self.write(&sequences).inspect_err(|_| self.restore())
     }
 
     /// Restores the terminal. Errors do not matter if the terminal is gone.
-    fn restore(self) {
+    fn restore(&self) {
+        let mut sequences = String::new();
         if self.has_pastes {
-            let _: io::Result<()> = (self.out)().queue(DisableBracketedPaste).and_then(Write::flush);
+            sequences.push_str("\x1b[?2004l");
         }
+        if self.full.has_mouse.load(Ordering::SeqCst) {
+            sequences.push_str("\x1b[?1006l\x1b[?1002l");
+        }
+        if self.full.is_shown.swap(false, Ordering::SeqCst) {
+            sequences.push_str("\x1b[?1004l\x1b[0m\x1b[?25h\x1b[?1049l");
+        }
+        let _: io::Result<()> = self.write(&sequences);
         let _: io::Result<()> = terminal::disable_raw_mode();
+    }
+
+    fn write(&self, sequences: &str) -> io::Result<()> {
+        let mut out = (self.out)();
+        out.write_all(sequences.as_bytes())?;
+        out.flush()
     }
 }
 
@@ -249,11 +301,12 @@ pub struct Raw {
 impl Raw {
     /// Enables raw mode, and bracketed paste unless the terminal is dumb. `out` opens the terminal.
     pub fn enter(is_dumb: bool, out: fn() -> io::Stdout) -> io::Result<Self> {
-        let mode = TerminalMode { has_pastes: !is_dumb, out };
+        let mode = TerminalMode { has_pastes: !is_dumb, out, full: Arc::default() };
         let (tell, chat) = (std::panic::take_hook(), std::thread::current().id());
+        let shared = mode.clone();
         std::panic::set_hook(Box::new(move |panic| {
             if std::thread::current().id() == chat {
-                mode.restore();
+                shared.restore();
             }
             tell(panic);
         }));

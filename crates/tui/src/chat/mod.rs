@@ -23,10 +23,15 @@ mod session;
 mod tasks;
 mod view;
 
+pub(crate) use agents::Agents;
 pub use connection::Connection;
 pub use context::ChatContext;
 pub use dialogue::{Dialogue, ask};
 pub use error::{ChatError, Refused};
 pub use history::{History, SavedPrompts};
 pub use open_thread::ThreadToOpen;
+pub(crate) use open_thread::{sandbox_name, written};
+pub(crate) use session::about;
 pub use session::{Chat, ChatEnd, ChatParts, Ended, StopSignal};
+pub(crate) use tasks::{AGENTS, INIT};
+pub(crate) use view::command_text;

@@ -212,7 +212,7 @@ impl<W: Write> Chat<W> {
 }
 
 /// The configuration name of a sandbox mode.
-fn sandbox_name(kind: &str) -> String {
+pub(crate) fn sandbox_name(kind: &str) -> String {
     match kind {
         "readOnly" => "read-only".to_owned(),
         "workspaceWrite" => "workspace-write".to_owned(),
@@ -222,7 +222,7 @@ fn sandbox_name(kind: &str) -> String {
 }
 
 /// The local time of a thread's last change.
-fn written(seconds: i64) -> String {
+pub(crate) fn written(seconds: i64) -> String {
     let time = chrono::DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string()
 }

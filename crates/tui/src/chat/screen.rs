@@ -71,7 +71,7 @@ impl<W: Write> Screen<W> {
         (self.width, self.height)
     }
 
-    pub(crate) fn capabilities(&self) -> Capabilities {
+    pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 

@@ -10,9 +10,9 @@ use super::session::Chat;
 use crate::transcript::Style;
 
 /// The file that describes a project to a model.
-const AGENTS: &str = "AGENTS.md";
+pub(crate) const AGENTS: &str = "AGENTS.md";
 
-const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
+pub(crate) const INIT: &str = "Write a file AGENTS.md in the root of this project: a contributor guide for coding agents and people.
 
 Look at the project first: its layout, its build files, its tests and its history. Then describe, with headings and short
 lists, what somebody needs who has never seen it: what is where, how to build, run and test it (exact commands), which

@@ -480,7 +480,7 @@ fn piece(input: &InputItem) -> (Style, Cow<'_, str>) {
 }
 
 /// A shell script reads better without the shell around it. Only unambiguous forms are unwrapped.
-fn command_text(command: &str) -> Cow<'_, str> {
+pub(crate) fn command_text(command: &str) -> Cow<'_, str> {
     let script = command.split_once(' ').and_then(|(program, rest)| {
         let name = program.rsplit('/').next().unwrap_or_default();
         let is_shell = matches!(name, "bash" | "sh" | "zsh" | "dash");

@@ -29,6 +29,7 @@ fn check(notification: &[(&str, Value)], expected: Expect) {
         Style::Italic => 'i',
         Style::Heading => 'h',
         Style::Code => 'c',
+        _ => '?',
     };
     let shown: Vec<_> = view.take().iter().map(|span| format!("{{{}}}{}", letter(span.style), span.text)).collect();
     expected.assert_eq(&shown.concat());

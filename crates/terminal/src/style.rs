@@ -16,6 +16,15 @@ pub enum Style {
     Heading,
     /// Code within an answer.
     Code,
+    Link,
+    /// Words, texts, comments and numbers of code.
+    Keyword,
+    Quoted,
+    Comment,
+    Number,
+    /// Selected text, and titles.
+    Selected,
+    Bar,
     /// A line prefix that is repeated on each wrapped row.
     Gutter,
     /// A line prefix; wrapped rows are indented by its width.
@@ -29,13 +38,16 @@ impl Style {
         match self {
             Self::Plain => None,
             Self::Bold => Some("1"),
-            Self::Dim | Self::Gutter | Self::Hang => Some("2"),
+            Self::Dim | Self::Gutter | Self::Hang | Self::Comment => Some("2"),
             Self::Italic => Some("3"),
             Self::Heading => Some("1;4"),
             Self::Red => Some("31"),
-            Self::Green => Some("32"),
-            Self::Yellow => Some("33"),
+            Self::Green | Self::Quoted => Some("32"),
+            Self::Yellow | Self::Number => Some("33"),
             Self::Code => Some("36"),
+            Self::Link => Some("4;36"),
+            Self::Keyword => Some("35"),
+            Self::Selected | Self::Bar => Some("7"),
         }
     }
 

@@ -41,7 +41,7 @@ pub enum Edit {
 }
 
 /// The text that is being typed. It may have several lines.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Editor {
     text: String,
     /// The cursor, as a byte offset.
@@ -94,6 +94,20 @@ impl Editor {
         self.take();
         self.text = without_chips(&printable(text));
         self.cursor = self.text.len();
+    }
+
+    /// The word before the cursor.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        let start = self.text[..self.cursor].rfind(char::is_whitespace);
+        let start = start.map_or(0, |at| at + self.text[at..].chars().next().map_or(1, char::len_utf8));
+        &self.text[start..self.cursor]
+    }
+
+    /// Replaces the word before the cursor.
+    pub fn put_word(&mut self, text: &str) {
+        self.remove(self.cursor - self.word().len(), self.cursor);
+        self.insert(text);
     }
 
     /// Handles a key.

@@ -366,7 +366,7 @@ mod tests {
             Style::Code => 'c',
             Style::Gutter => '|',
             Style::Hang => '-',
-            Style::Green | Style::Yellow | Style::Red => '?',
+            _ => '?',
         };
         let shown: Vec<_> = joined.iter().map(|span| format!("{{{}}}{}", letter(span.style), span.text)).collect();
         shown.concat()

@@ -1,0 +1,120 @@
+//! The full-screen chat, driven through a terminal.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::chat::{asked_about, place};
+use crate::pty::Pty;
+
+const FULL: &[&str] = &["--screen", "full"];
+const LEAVE: &str = "\u{1b}[?1049l";
+
+fn said(text: &str) -> serde_json::Value {
+    json!({"items": [{"text": text}]})
+}
+
+fn start(place: &crate::program::Place, args: &[&str]) -> Pty {
+    Pty::start(place, &[FULL, args].concat())
+}
+
+/// The output after the screen was left for the last time.
+fn after(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw).into_owned();
+    let at = text.rfind(LEAVE).expect("the screen is left");
+    text[at..].to_owned()
+}
+
+#[test]
+fn the_conversation_is_printed_once_when_the_screen_is_left() {
+    let place = place("", &json!([said("It rains in **Bergen**.")]));
+    let mut chat = start(&place, &["weather?"]);
+    chat.until("workspace-write/on-request");
+    chat.until("It rains in");
+    chat.send("\x04");
+    let ended = chat.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    assert!(chat.is_restored());
+    let rest = after(&ended.raw);
+    assert_eq!(rest.matches("It rains in").count(), 1, "{rest:?}");
+    assert_eq!(rest.matches("weather?").count(), 1, "{rest:?}");
+    assert!(rest.contains("To continue this session: codex resume "), "{rest:?}");
+}
+
+#[test]
+fn yes_runs_a_command_and_earlier_keys_do_not() {
+    for (key, runs) in [("y", true), ("n", false), ("\x1b", false)] {
+        let script = json!([asked_about("touch canary"), said("As you like.")]);
+        let place = place("approval_policy = 'untrusted'", &script);
+        let mut chat = start(&place, &["do it"]);
+        chat.until("| sh -c 'touch canary'");
+        chat.send("yyyy\ry");
+        chat.until("[y] yes");
+        assert!(!place.path("project/canary").exists(), "keys typed before are no answer");
+        chat.send(key);
+        chat.until(if key == "\x1b" { "Interrupted" } else { "As you like." });
+        assert_eq!(place.path("project/canary").exists(), runs, "{key:?}");
+        chat.send("\x04");
+        assert_eq!(chat.wait().code, Some(0));
+    }
+}
+
+#[test]
+fn a_terminal_that_hangs_up_approves_nothing() {
+    let place = place("approval_policy = 'untrusted'", &json!([asked_about("touch canary"), said("As you like.")]));
+    let mut chat = start(&place, &["do it"]);
+    chat.until("[y] yes");
+    assert_eq!(chat.hang_up(), Some(130));
+    assert!(!place.path("project/canary").exists());
+}
+
+#[test]
+fn ctrl_z_gives_the_screen_back_and_each_line_is_printed_once() {
+    let place = place("", &json!([said("The first answer."), said("The second answer.")]));
+    let mut chat = start(&place, &["one"]);
+    chat.until("The first answer.");
+    chat.send("\x1a");
+    chat.until_stopped();
+    assert!(chat.is_restored());
+    chat.until("The first answer.");
+    chat.signal(Signal::CONT);
+    chat.until("The first answer.");
+    chat.send("two\r");
+    chat.until("The second answer.");
+    chat.send("\x04");
+    let raw = chat.wait().raw;
+    let text = String::from_utf8_lossy(&raw).into_owned();
+    let printed: String =
+        text.split(LEAVE).skip(1).map(|part| part.split("\u{1b}[?1049h").next().unwrap_or_default()).collect();
+    for line in ["The first answer.", "The second answer."] {
+        assert_eq!(printed.matches(line).count(), 1, "{line} {printed:?}");
+    }
+}
+
+#[test]
+fn a_thread_is_resumed_and_a_resize_draws_it_again() {
+    let place = place("", &json!([said("An earlier answer.")]));
+    let mut chat = start(&place, &["before"]);
+    chat.until("An earlier answer.");
+    chat.send("\x04");
+    chat.wait();
+    let mut chat = start(&place, &["resume", "--last"]);
+    chat.until("> before");
+    chat.until("An earlier answer.");
+    chat.signal(Signal::WINCH);
+    chat.until("An earlier answer.");
+    chat.send("/status\r");
+    chat.until("workspace-write");
+    chat.send("q\x04");
+    assert_eq!(chat.wait().code, Some(0));
+}
+
+#[test]
+fn nothing_of_a_model_reaches_the_terminal_as_a_sequence() {
+    let evil = "\u{1b}]0;title\u{7}\u{1b}[2Jclear \u{1b}]52;c;eA==\u{7}\u{9b}31m";
+    let place = place("", &json!([said(evil)]));
+    let mut chat = start(&place, &["evil"]);
+    chat.until("clear");
+    chat.send("\x04");
+    let raw = String::from_utf8_lossy(&chat.wait().raw).into_owned();
+    assert!(!raw.contains("\u{1b}]0;") && !raw.contains("\u{1b}]52;") && !raw.contains('\u{9b}'), "{raw:?}");
+}

@@ -1,0 +1,415 @@
+//! The state of the chat, and how inputs change it.
+//!
+//! Invariant: pure. Everything that has to be done outside is an [`Effect`].
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codex_client::Event;
+use codex_client::State;
+use codex_client::state::Thread;
+use codex_wire::ids::RequestId;
+use serde_json::{Map, Value};
+
+use super::approval::{Asked, Panel};
+use super::calls::Pending;
+use super::composer::Composer;
+use super::layout::{self, Context, Fold};
+use super::mouse::Selection;
+use super::page::Page;
+use super::theme::{Rgb, Theme};
+use super::transcript::Transcript;
+use super::views::List;
+use crate::chat::{Agents, ChatContext, History, ThreadToOpen};
+use crate::input::Mouse;
+use crate::key::Key;
+use crate::question::{Decision, Question};
+use crate::{Row, Span, Style, printable};
+
+/// The interval at which the duration of a turn is updated.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Everything that can happen.
+#[derive(Debug)]
+pub(super) enum Input {
+    Key(Key, Instant),
+    Mouse(Mouse),
+    Focus(bool),
+    Background(Rgb),
+    Resized(usize, usize),
+    Event(Event),
+    /// The answer to a call.
+    Answer(u64, Result<Value, String>),
+    /// A thread was opened; whether in a server that runs on.
+    Opened(Result<Value, String>, bool),
+    /// Keys before the discard request with this number are gone.
+    Discarded(u64),
+    /// The choices are on the screen since this time.
+    Drawn(Instant),
+    Time(Instant),
+    /// The server is gone.
+    Lost(String),
+}
+
+/// Everything that is to be done outside.
+#[derive(Debug, PartialEq)]
+pub(super) enum Effect {
+    Call {
+        id: u64,
+        method: &'static str,
+        params: Value,
+    },
+    Open(ThreadToOpen),
+    Decide(RequestId, Decision),
+    Refuse(RequestId),
+    /// Discard keys typed before now.
+    Discard,
+    /// Put a text on the clipboard.
+    Copy(String),
+    /// Tell the person that somebody waits for them.
+    Notify(String),
+    /// Draw everything again.
+    Redraw,
+    Suspend,
+    Leave,
+}
+
+/// Something that covers the transcript.
+#[derive(Debug)]
+pub(super) enum Overlay {
+    Page(Page),
+    Threads(List),
+    /// Earlier messages, to go back to.
+    Earlier(List),
+    /// Earlier prompts, to send again.
+    Prompts(List),
+    /// A search, while its text is typed.
+    Search(String),
+}
+
+/// The open thread.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    pub(super) id: String,
+    pub(super) model: String,
+    pub(super) provider: String,
+    pub(super) effort: String,
+    pub(super) approvals: String,
+    pub(super) sandbox: String,
+    pub(super) has_turns: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) turn: String,
+    pub(super) since: Instant,
+    /// The number of messages that have joined the turn and were not seen yet.
+    pub(super) steered: usize,
+}
+
+/// The surroundings of a chat, which do not change.
+pub(super) struct Settings {
+    pub(super) context: Arc<dyn ChatContext>,
+    /// The settings from the command line, which override those of a resumed thread.
+    pub(super) named: Map<String, Value>,
+    pub(super) cwd: PathBuf,
+    pub(super) is_verbose: bool,
+}
+
+/// The state.
+pub(super) struct App {
+    pub(super) settings: Settings,
+    pub(super) client: State,
+    pub(super) thread: Option<Opened>,
+    pub(super) transcript: Transcript,
+    pub(super) composer: Composer,
+    pub(super) history: History,
+    pub(super) panel: Panel,
+    pub(super) overlay: Option<Overlay>,
+    pub(super) queue: VecDeque<String>,
+    /// The queued message that keys act on.
+    pub(super) queue_at: Option<usize>,
+    pub(super) running: Option<Running>,
+    pub(super) size: (usize, usize),
+    pub(super) theme: Theme,
+    pub(super) now: Instant,
+    pub(super) selection: Option<Selection>,
+    pub(super) calls: Calls,
+    pub(super) hint: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) lost: Option<String>,
+    pub(super) is_warned: bool,
+}
+
+/// Calls that wait for an answer, and the small things that keys remember.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) next: u64,
+    pub(super) pending: HashMap<u64, Pending>,
+    pub(super) effects: Vec<Effect>,
+    /// The initial prompt and its pictures.
+    pub(super) first: Option<String>,
+    pub(super) pictures: Vec<PathBuf>,
+    /// Policies that await confirmation.
+    pub(super) unconfirmed: Option<Vec<String>>,
+    pub(super) escaped: Option<Instant>,
+    pub(super) sought: String,
+    pub(super) is_away: bool,
+    /// The child agents of the open thread.
+    pub(super) agents: Agents,
+}
+
+impl App {
+    pub(super) fn new(settings: Settings, history: History, theme: Theme, size: (usize, usize), now: Instant) -> Self {
+        Self {
+            settings,
+            client: State::default(),
+            thread: None,
+            transcript: Transcript::default(),
+            composer: Composer::default(),
+            history,
+            panel: Panel::default(),
+            overlay: None,
+            queue: VecDeque::new(),
+            queue_at: None,
+            running: None,
+            size,
+            theme,
+            now,
+            selection: None,
+            calls: Calls::default(),
+            hint: None,
+            branch: None,
+            lost: None,
+            is_warned: false,
+        }
+    }
+
+    /// The open thread as the server tells it.
+    pub(super) fn open_thread(&self) -> Option<&Thread> {
+        self.client.thread(&self.thread.as_ref()?.id)
+    }
+
+    /// The next time at which [`Input::Time`] is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let tick = self.running.as_ref().map(|running| {
+            let gone = self.now.saturating_duration_since(running.since);
+            running.since + TICK * u32::try_from(gone.as_secs() + 1).unwrap_or(u32::MAX)
+        });
+        if self.panel.is_empty() { tick } else { self.panel.readiness.deadline().or(tick) }
+    }
+
+    /// Takes an input; returns the effects.
+    pub(super) fn update(&mut self, input: Input) -> Vec<Effect> {
+        match input {
+            Input::Key(key, at) => {
+                self.now = self.now.max(at);
+                self.key(&key, at);
+            }
+            Input::Mouse(mouse) => self.mouse(mouse),
+            Input::Focus(is_here) => self.calls.is_away = !is_here,
+            Input::Background(colour) => self.theme.take_background(colour),
+            Input::Resized(width, height) => {
+                self.size = (width, height);
+                self.selection = None;
+                self.effect(Effect::Redraw);
+            }
+            Input::Event(event) => self.event(event),
+            Input::Answer(id, answer) => self.answer(id, answer),
+            Input::Opened(answer, is_joined) => self.opened(answer, is_joined),
+            Input::Discarded(number) => self.panel.readiness.discarded(number),
+            Input::Drawn(at) => {
+                if self.panel.has_choices() {
+                    self.panel.readiness.drawn(at);
+                }
+            }
+            Input::Time(now) => self.time(now),
+            Input::Lost(why) => {
+                self.running = None;
+                self.lost = Some(why.clone());
+                self.say(Style::Red, "error", &format!("the server is gone: {why}. Quit and resume to continue"));
+            }
+        }
+        self.panel.settle(self.size);
+        std::mem::take(&mut self.calls.effects)
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.calls.effects.push(effect);
+    }
+
+    /// Adds a note with a label to the transcript.
+    pub(super) fn say(&mut self, style: Style, what: &str, text: &str) {
+        self.transcript.note(vec![layout::note(style, what, text)]);
+    }
+
+    pub(super) fn remark(&mut self, style: Style, text: &str) {
+        self.transcript.note(vec![vec![Span::new(style, printable(text))]]);
+    }
+
+    pub(super) fn page(&mut self, title: &str, lines: Vec<Row>) {
+        self.overlay = Some(Overlay::Page(Page::new(title, lines)));
+    }
+
+    fn time(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        if !self.panel.is_empty() && self.panel.readiness.deadline().is_some_and(|until| until <= now) {
+            // The number is told by whoever discards, before anything else happens.
+            self.effect(Effect::Discard);
+        }
+    }
+
+    fn is_about_this(&self, thread: &str) -> bool {
+        thread.is_empty() || self.thread.as_ref().is_some_and(|open| open.id == thread)
+    }
+
+    fn event(&mut self, event: Event) {
+        self.client.apply(&event);
+        self.calls.agents.event(&event);
+        let is_here = self.is_about_this(crate::chat::about(&event));
+        if let Event::Asked { thread, id, method, params } = event {
+            self.asked(&thread, id, &method, &params);
+            return;
+        }
+        if let Event::Resolved { id, .. } = &event {
+            self.withdraw(|question| question.id == *id);
+        }
+        if !is_here {
+            return;
+        }
+        match &event {
+            Event::Thread { whole: true, id, .. } => {
+                if let Some(thread) = self.client.thread(id) {
+                    self.transcript.reset(thread);
+                }
+            }
+            Event::ItemStarted { item, .. } | Event::ItemCompleted { item, .. } => {
+                let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+                self.transcript.changed(text("id"));
+                if let Some(running) = self.running.as_mut().filter(|_| text("type") == "userMessage") {
+                    running.steered = running.steered.saturating_sub(1);
+                }
+            }
+            Event::Delta(delta) => self.transcript.changed(&delta.item),
+            _ => {}
+        }
+        if let Some(id) = self.thread.as_ref().map(|thread| thread.id.clone())
+            && let Some(thread) = self.client.thread(&id)
+        {
+            self.transcript.take_new(thread);
+        }
+        self.show(&event);
+    }
+
+    /// Shows an event that is not an item.
+    fn show(&mut self, event: &Event) {
+        match event {
+            Event::TurnStarted { turn, .. } => self.begin_turn(turn),
+            Event::TurnEnded { status, error, .. } => {
+                self.running = None;
+                // Requests of child agents outlast the turn.
+                let agents = std::mem::take(&mut self.calls.agents);
+                self.withdraw(|question| !agents.has_asked(&question.id));
+                self.calls.agents = agents;
+                self.turn_ended(status, error);
+            }
+            Event::Plan { turn, plan, .. } => {
+                let (key, lines) = (format!("plan {turn}"), super::views::plan(plan));
+                self.transcript.keyed(&key, lines);
+            }
+            Event::Error { turn, message, will_retry: true, .. } => {
+                let key = format!("retry {turn}");
+                self.transcript.keyed(&key, vec![layout::note(Style::Yellow, "retry", &crate::in_brief(message))]);
+            }
+            Event::Warning { message, .. } | Event::Note { text: message } => {
+                self.say(Style::Yellow, "warning", message);
+            }
+            Event::Other { method, params } if method == "configWarning" || method == "deprecationNotice" => {
+                let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
+                self.say(Style::Yellow, "warning", &format!("{}{}", text("message"), text("summary")));
+            }
+            Event::Other { method, .. } if method == "thread/compacted" => {
+                self.remark(Style::Dim, "Compacted: continuing from a summary");
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self, turn: &str) {
+        if self.running.as_ref().is_none_or(|running| running.turn != turn) {
+            self.running = Some(Running { turn: turn.to_owned(), since: self.now, steered: 0 });
+        }
+        if let Some(thread) = &mut self.thread {
+            thread.has_turns = true;
+        }
+    }
+
+    fn turn_ended(&mut self, status: &str, error: &Value) {
+        match status {
+            "interrupted" => self.remark(Style::Yellow, "Interrupted"),
+            "failed" => {
+                let message = error.get("message").and_then(Value::as_str).unwrap_or("the turn failed");
+                self.say(Style::Red, "error", &crate::in_brief(message));
+                if self.settings.is_verbose {
+                    self.remark(Style::Dim, message);
+                }
+            }
+            _ => {}
+        }
+        if self.calls.is_away {
+            self.effect(Effect::Notify("the turn has ended".to_owned()));
+        }
+        self.ask_branch();
+        // After a stop the queue waits, so that nothing is sent unexpectedly.
+        if status == "completed"
+            && let Some(text) = self.queue.pop_front()
+        {
+            self.queue_at = None;
+            self.send(text);
+        }
+    }
+
+    fn asked(&mut self, thread: &str, id: RequestId, method: &str, params: &Value) {
+        let is_child = !self.is_about_this(thread);
+        let item = params.get("itemId").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let changes = self.changes_of(thread, &item);
+        let question = match Question::read(id, method, params, |_| changes.is_some()) {
+            Ok(question) => question,
+            Err(id) => {
+                self.effect(Effect::Refuse(id));
+                return;
+            }
+        };
+        if is_child && !self.calls.agents.knows(thread) {
+            return self.effect(Effect::Refuse(question.id));
+        }
+        if is_child {
+            self.calls.agents.asked(&question.id);
+        }
+        let mut lines = question.patch().and(changes).unwrap_or_default();
+        lines.extend(layout::split_lines(&question.describe()));
+        let from = is_child.then(|| crate::one_line(&printable(thread)));
+        self.panel.add(Asked { question, from, lines }, self.now);
+        if self.calls.is_away {
+            self.effect(Effect::Notify("an approval is needed".to_owned()));
+        }
+    }
+
+    /// The whole changes of a patch, if they are known.
+    fn changes_of(&self, thread: &str, item: &str) -> Option<Vec<Row>> {
+        let thread = self.client.thread(thread)?;
+        let mut items = thread.turns().iter().rev().flat_map(codex_client::state::Turn::items);
+        let changes = items.find(|known| known.id() == item)?.members().get("changes")?.as_array()?;
+        let context = Context { cwd: &self.transcript.cwd, width: 0, fold: Fold::All };
+        Some(changes.iter().flat_map(|change| layout::change_lines(change, context)).collect())
+    }
+
+    pub(super) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
+        let now = self.now;
+        for id in self.panel.withdraw(now, is_over) {
+            self.effect(Effect::Refuse(id));
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Calls to the server, and what their answers change.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::app::{App, Effect, Opened, Overlay};
+use super::layout;
+use super::views::{self, List};
+use crate::chat::{ThreadToOpen, sandbox_name, written};
+use crate::picker::Entry;
+use crate::{Row, Span, Style, diff, one_line, printable};
+
+/// The git command for listing changes: nothing that a repository configures is run.
+const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+const GIT_MS: u64 = 20_000;
+/// The most turns that are shown of a resumed thread, and the most threads to pick from.
+const MOST_TURNS: usize = 500;
+const MOST_THREADS: usize = 200;
+
+/// The purpose of a call.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// Its answer changes nothing, and a refusal neither.
+    Nothing,
+    /// A refusal is shown.
+    Tell,
+    Start(String),
+    Steer(String),
+    Turns,
+    Threads {
+        is_fork: bool,
+    },
+    Branch,
+    Diff,
+    NewFiles(String),
+    Models,
+    Model(String),
+    Policies {
+        approvals: Option<String>,
+        sandbox: Option<String>,
+    },
+    Mcp,
+    Files(String),
+    /// A kind of thing that a review could be of, and the others if it is not.
+    Review {
+        name: String,
+        tried: usize,
+    },
+    Back(String),
+}
+
+impl App {
+    pub(super) fn call(&mut self, method: &'static str, params: Value, pending: Pending) {
+        let id = self.calls.next;
+        self.calls.next += 1;
+        self.calls.pending.insert(id, pending);
+        self.effect(Effect::Call { id, method, params });
+    }
+
+    pub(super) fn thread_id(&self) -> Option<String> {
+        self.thread.as_ref().map(|thread| thread.id.clone())
+    }
+
+    /// A thread was opened, or could not be.
+    pub(super) fn opened(&mut self, answer: Result<Value, String>, is_joined: bool) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) => return self.say(Style::Red, "error", &why),
+        };
+        let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
+        let has_turns = turns.is_some_and(|turns| !turns.is_empty());
+        let open = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
+        let open = open.and_then(|turn| turn["id"].as_str()).map(str::to_owned);
+        self.transcript.clear();
+        self.calls.agents.clear();
+        self.transcript.cwd = text("/cwd").into();
+        (self.running, self.branch, self.overlay, self.selection) = (None, None, None, None);
+        self.thread = Some(Opened {
+            id: text("/thread/id"),
+            model: text("/model"),
+            provider: text("/modelProvider"),
+            effort: text("/reasoningEffort"),
+            approvals: text("/approvalPolicy"),
+            sandbox: sandbox_name(&text("/sandbox/type")),
+            has_turns,
+        });
+        self.introduce();
+        let id = text("/thread/id");
+        if has_turns {
+            let params = json!({"threadId": id, "itemsView": "full", "limit": MOST_TURNS, "sortDirection": "desc"});
+            self.call("thread/turns/list", params, Pending::Turns);
+        }
+        if let Some(turn) = open {
+            self.begin_turn(&turn);
+        }
+        if is_joined {
+            self.say(Style::Dim, "joined", "this thread runs in the background server and stays there when you quit");
+        }
+        self.ask_branch();
+        if let Some(first) = self.calls.first.take() {
+            self.send(first);
+        }
+    }
+
+    fn introduce(&mut self) {
+        let Some(thread) = &self.thread else { return };
+        let lines = vec![
+            vec![Span::new(Style::Bold, format!("codex {}", env!("CARGO_PKG_VERSION")))],
+            views::field("thread", &thread.id),
+            views::field("folder", &self.transcript.cwd.to_string_lossy()),
+            views::field("model", &format!("{} ({})", thread.model, thread.provider)),
+            views::field("sandbox", &format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
+            views::field("help", "/help"),
+        ];
+        self.transcript.note(lines);
+    }
+
+    /// An answer has come.
+    pub(super) fn answer(&mut self, id: u64, answer: Result<Value, String>) {
+        let Some(pending) = self.calls.pending.remove(&id) else { return };
+        match (pending, answer) {
+            (Pending::Nothing, _) | (Pending::Tell, Ok(_)) => {}
+            (Pending::Start(_), Ok(answer)) => {
+                let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
+                self.begin_turn(turn);
+            }
+            (Pending::Start(text), Err(why)) => {
+                self.say(Style::Red, "error", &why);
+                if self.composer.editor.text().is_empty() {
+                    self.composer.replace(&text);
+                }
+            }
+            (Pending::Steer(_), Ok(_)) => {
+                if let Some(running) = &mut self.running {
+                    running.steered += 1;
+                }
+            }
+            // The turn has ended while this was typed.
+            (Pending::Steer(text), Err(_)) => self.start(text),
+            (Pending::Turns, Ok(answer)) => self.take_turns(answer),
+            (Pending::Threads { is_fork }, Ok(answer)) => self.offer_threads(&answer, is_fork),
+            (Pending::Branch, answer) => {
+                self.branch = answer.ok().and_then(|answer| output(&answer)).map(|text| text.trim().to_owned());
+            }
+            (Pending::Diff, answer) => {
+                let diff = answer.ok().and_then(|answer| output(&answer)).unwrap_or_default();
+                self.git(&["ls-files", "--others", "--exclude-standard"], Pending::NewFiles(diff));
+            }
+            (Pending::NewFiles(diff), answer) => {
+                let new = answer.ok().and_then(|answer| output(&answer)).unwrap_or_default();
+                self.show_diff(&diff, &new);
+            }
+            (Pending::Models, Ok(answer)) => self.show_models(&answer),
+            (Pending::Model(name), Ok(_)) => {
+                if let Some(thread) = &mut self.thread {
+                    thread.model.clone_from(&name);
+                }
+                self.say(Style::Dim, "model", &format!("{name} from the next turn on"));
+            }
+            (Pending::Policies { approvals, sandbox }, Ok(_)) => self.policies_changed(approvals, sandbox),
+            (Pending::Mcp, Ok(answer)) => self.page("MCP servers", views::mcp(&answer)),
+            (Pending::Files(word), Ok(answer)) => self.take_files(&word, &answer),
+            (Pending::Files(_), Err(_)) => {}
+            (Pending::Review { name, tried }, answer) => self.review_next(name, tried, answer.ok().as_ref()),
+            (Pending::Back(text), Ok(answer)) => {
+                if let Some(event) = codex_client::router::response(&answer) {
+                    self.update_thread(event);
+                }
+                self.composer.replace(&text);
+            }
+            (_, Err(why)) => self.say(Style::Red, "error", &why),
+        }
+    }
+
+    fn update_thread(&mut self, event: codex_client::Event) {
+        let effects = self.update(super::app::Input::Event(event));
+        self.calls.effects.extend(effects);
+    }
+
+    /// The items of a resumed thread.
+    fn take_turns(&mut self, mut answer: Value) {
+        let has_more = answer["nextCursor"].is_string();
+        let mut turns = answer["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        turns.reverse();
+        let Some(id) = self.thread_id().filter(|_| !turns.is_empty()) else { return };
+        let mut value = codex_client::event::Members::new();
+        value.insert("turns".to_owned(), Value::Array(turns));
+        self.update_thread(codex_client::Event::Thread { id, value, whole: true });
+        if has_more {
+            self.remark(Style::Dim, "… earlier turns are left out; `codex threads show` has all of them");
+        }
+    }
+
+    /// Sends a message: to the running turn, or in a new one.
+    pub(super) fn send(&mut self, text: String) {
+        let Some(thread) = self.thread_id() else { return };
+        let id = thread.parse::<codex_wire::ids::ThreadId>().ok();
+        if let Some(problem) = self.history.add(id, &text) {
+            self.say(Style::Yellow, "warning", &problem);
+        }
+        self.transcript.top = None;
+        match self.running.as_ref().map(|running| running.turn.clone()) {
+            Some(turn) => {
+                let params = json!({"threadId": thread, "expectedTurnId": turn, "input": self.input(&text)});
+                self.call("turn/steer", params, Pending::Steer(text));
+            }
+            None => self.start(text),
+        }
+    }
+
+    fn start(&mut self, text: String) {
+        let Some(thread) = self.thread_id() else { return };
+        let params = json!({"threadId": thread, "input": self.input(&text)});
+        self.call("turn/start", params, Pending::Start(text));
+    }
+
+    fn input(&mut self, text: &str) -> Vec<Value> {
+        let mut input = vec![json!({"type": "text", "text": text})];
+        input.extend(self.calls.pictures.drain(..).map(|path| json!({"type": "localImage", "path": path})));
+        input
+    }
+
+    pub(super) fn git(&mut self, words: &[&str], pending: Pending) {
+        let here = if self.settings.context.is_elsewhere() { &self.transcript.cwd } else { &self.settings.cwd };
+        let command = [GIT, words].concat();
+        let params = json!({"command": command, "cwd": here, "timeoutMs": GIT_MS,
+            "sandboxPolicy": {"type": "readOnly"}});
+        self.call("command/exec", params, pending);
+    }
+
+    pub(super) fn ask_branch(&mut self) {
+        self.git(&["symbolic-ref", "--short", "--quiet", "HEAD"], Pending::Branch);
+    }
+
+    fn show_diff(&mut self, diff: &str, new: &str) {
+        let mut lines = if diff.is_empty() { Vec::new() } else { layout::split_lines(&diff::of_git(diff)) };
+        lines.extend(new.lines().map(|name| layout::note(Style::Green, "new file", name)));
+        if lines.is_empty() {
+            return self.remark(Style::Dim, "No uncommitted changes.");
+        }
+        self.page("Uncommitted changes", lines);
+    }
+
+    fn show_models(&mut self, answer: &Value) {
+        let now = self.thread.as_ref().map(|thread| thread.model.clone()).unwrap_or_default();
+        let mut lines = vec![layout::note(Style::Dim, "model", &now)];
+        for model in answer["data"].as_array().into_iter().flatten() {
+            let text = |name: &str| printable(model[name].as_str().unwrap_or_default()).into_owned();
+            lines.push(vec![
+                Span::new(Style::Hang, format!("  {:<24}", text("model"))),
+                Span::new(Style::Dim, one_line(&text("description"))),
+            ]);
+        }
+        self.transcript.note(lines);
+    }
+
+    /// Asks for threads to pick from.
+    pub(super) fn list_threads(&mut self, is_fork: bool, folder: Option<&Path>) {
+        let mut params = json!({"limit": MOST_THREADS, "modelProviders": [], "sortKey": "updated_at",
+            "sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"]});
+        if let Some(folder) = folder {
+            params["cwd"] = folder.to_string_lossy().into();
+        }
+        self.call("thread/list", params, Pending::Threads { is_fork });
+    }
+
+    fn offer_threads(&mut self, answer: &Value, is_fork: bool) {
+        let here = self.thread_id().unwrap_or_default();
+        let mut entries = Vec::new();
+        for thread in answer["data"].as_array().into_iter().flatten().filter(|thread| thread["id"] != here.as_str()) {
+            let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
+            let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
+            let note = written(thread["updatedAt"].as_i64().unwrap_or_default());
+            entries.push((text("id"), Entry { note, title }));
+        }
+        if entries.is_empty() {
+            self.remark(
+                Style::Dim,
+                "There is no other thread here yet. `codex threads list` shows those of all folders.",
+            );
+            if self.thread.is_none() {
+                self.effect(Effect::Leave);
+            }
+            return;
+        }
+        let hidden = usize::from(answer["nextCursor"].is_string());
+        self.overlay = Some(Overlay::Threads(List::new("Threads", entries, is_fork, hidden)));
+    }
+
+    pub(super) fn picked_thread(&mut self, id: Option<String>, is_fork: bool) {
+        match id {
+            Some(id) if is_fork => self.effect(Effect::Open(ThreadToOpen::Fork(id))),
+            Some(id) => self.effect(Effect::Open(ThreadToOpen::Resume(id))),
+            None if self.thread.is_none() => self.effect(Effect::Leave),
+            None => {}
+        }
+    }
+
+    /// Offers earlier messages to go back to.
+    pub(super) fn offer_earlier(&mut self) {
+        let Some(thread) = self.open_thread() else { return };
+        let mut entries = Vec::new();
+        for (back, turn) in thread.turns().iter().rev().enumerate() {
+            let Some(item) = turn.items().iter().find(|item| item.kind() == "userMessage") else { continue };
+            let parts = item.members().get("content").and_then(Value::as_array).into_iter().flatten();
+            let text: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
+            let value = json!({"turns": back + 1, "text": text}).to_string();
+            entries.push((value, Entry { note: format!("{} back", back + 1), title: text }));
+        }
+        if entries.is_empty() {
+            self.hint = Some("There is no earlier message".to_owned());
+            return;
+        }
+        self.overlay = Some(Overlay::Earlier(List::new("Go back to before a message", entries, false, 0)));
+    }
+
+    /// Takes the conversation back to before a message, whose text can be changed and sent again.
+    pub(super) fn go_back(&mut self, value: Option<&str>) {
+        let (Some(value), Some(thread)) = (value, self.thread_id()) else { return };
+        let chosen: Value = serde_json::from_str(value).unwrap_or_default();
+        let text = chosen["text"].as_str().unwrap_or_default().to_owned();
+        self.call("thread/rollback", json!({"threadId": thread, "numTurns": chosen["turns"]}), Pending::Back(text));
+    }
+
+    fn take_files(&mut self, word: &str, answer: &Value) {
+        if self.composer.wanted().as_deref() != Some(word) {
+            return;
+        }
+        let files = answer["files"].as_array().into_iter().flatten();
+        let path = |file: &Value| Some((format!("@{} ", file["path"].as_str()?), String::new()));
+        self.composer.offer(files.filter_map(path).take(50).collect());
+    }
+}
+
+/// The output of a command that has succeeded.
+fn output(answer: &Value) -> Option<String> {
+    (answer["exitCode"] == 0).then(|| answer["stdout"].as_str().unwrap_or_default().to_owned())
+}
+
+/// The lines of the help.
+pub(super) fn help(rows: &[(&str, &str)]) -> Vec<Row> {
+    let line = |(what, means): &(&str, &str)| {
+        vec![Span::new(Style::Hang, format!("  {what:<32}")), Span::new(Style::Plain, *means)]
+    };
+    rows.iter().map(line).collect()
+}

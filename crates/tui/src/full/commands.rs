@@ -1,0 +1,403 @@
+//! The meaning of a submitted line: a message, a command of the user, or a command of the chat; and keys of lists.
+
+use codex_wire::policy::{AskForApproval, SandboxMode};
+use serde_json::{Value, json};
+
+use super::app::{App, Effect, Overlay};
+use super::calls::{Pending, help};
+use super::theme;
+use super::views;
+use crate::chat::{AGENTS, INIT, ThreadToOpen};
+use crate::key::Key;
+use crate::picker::Picked;
+use crate::slash::{HELP, Slash};
+use crate::{Row, Span, Style, printable, slash};
+
+/// The commands of the full screen besides those of the line chat.
+const MORE: &[(&str, &str)] = &[
+    ("/fork", "continue in a copy of this thread"),
+    ("/rename NAME", "name this thread"),
+    ("/usage", "show tokens, cost and limits"),
+    ("/timeline [TEXT]", "list the items of this thread, or those with a text"),
+    ("/mcp", "show MCP servers and their tools"),
+    ("/copy", "copy the last answer"),
+    ("/queue", "edit, drop or send queued messages"),
+    ("/stop", "stop the turn"),
+    ("/fold", "show commands only, a preview, or all output"),
+    ("/theme [NAME]", "auto, dark, light, ansi, contrast or plain"),
+    ("/keys", "list the keys"),
+];
+
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; while the model works, what you send joins its turn"),
+    ("Tab", "while the model works: queue the message for the next turn"),
+    ("Shift-Tab", "choose a queued message: edit, drop, send now, move"),
+    ("Ctrl-J, Alt-Enter", "new line"),
+    ("@", "complete the name of a file"),
+    ("Up, Down, Ctrl-R", "earlier prompts; search them"),
+    ("Ctrl-A E U K W Y", "start, end of line; cut before, after, word; paste it back"),
+    ("Ctrl-/, Alt-Z", "undo, redo"),
+    ("PageUp, PageDown, wheel", "scroll"),
+    ("Alt-Up, Alt-Down", "previous, next message of yours"),
+    ("Alt-<, Alt->", "start, end of the conversation"),
+    ("Ctrl-S, Alt-N", "search, search again"),
+    ("Ctrl-O", "show commands only, a preview, or all output"),
+    ("click, Alt-O", "show more or less of one item"),
+    ("drag, Alt-C", "copy a selection, the last answer"),
+    ("Esc", "stop the turn; twice, go back to an earlier message"),
+    ("Ctrl-C", "stop the turn; again, quit"),
+    ("Ctrl-Z", "suspend; `fg` continues"),
+    ("Ctrl-L", "draw the screen again"),
+];
+
+/// Other names of commands, as other releases have them.
+const SAME: &[(&str, &str)] =
+    &[("permissions", "approvals"), ("clear", "new"), ("sessions", "resume"), ("undo", "back"), ("context", "usage")];
+
+impl App {
+    pub(super) fn submit(&mut self) {
+        let text = self.composer.take();
+        if let Some(words) = self.calls.unconfirmed.take() {
+            return if matches!(text.trim(), "y" | "yes") {
+                self.approvals(&words, true);
+            } else {
+                self.say(Style::Dim, "approvals", "nothing was changed");
+            };
+        }
+        if text.trim().is_empty() {
+            return;
+        }
+        if let Some(command) = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
+            self.history.add(None, &text);
+            if let Some(thread) = self.thread_id() {
+                let params = json!({"threadId": thread, "command": command});
+                self.call("thread/shellCommand", params, Pending::Tell);
+            }
+            return;
+        }
+        let line = renamed(&text);
+        match slash::read(&line) {
+            Some(command) => {
+                self.history.add(None, &text);
+                self.command(command, &line);
+            }
+            None => self.send(text),
+        }
+    }
+
+    fn command(&mut self, command: Slash, line: &str) {
+        match command {
+            Slash::Help => {
+                let mut lines = help(HELP);
+                lines.extend(help(MORE));
+                lines.push(Vec::new());
+                lines.extend(help(KEYS));
+                self.page("Help", lines);
+            }
+            Slash::Agents => {
+                let mut lines: Vec<Row> = self
+                    .calls
+                    .agents
+                    .lines()
+                    .iter()
+                    .map(|line| vec![Span::new(Style::Plain, printable(line))])
+                    .collect();
+                if lines.is_empty() {
+                    lines.push(vec![Span::new(Style::Dim, "No agents have been started in this chat")]);
+                }
+                self.page("Agents", lines);
+            }
+            Slash::Quit => self.effect(Effect::Leave),
+            Slash::Status => {
+                let lines = self.status_lines();
+                self.page("Status", lines);
+            }
+            Slash::Diff => self.git(&["diff", "HEAD", "--no-ext-diff", "--no-textconv", "--no-color"], Pending::Diff),
+            Slash::Model(None) => self.call("model/list", json!({}), Pending::Models),
+            Slash::Model(Some(name)) => self.configure(json!({"model": name}), Pending::Model(name)),
+            Slash::Approvals(words) => self.approvals(&words, false),
+            Slash::New | Slash::Resume(_) | Slash::Compact | Slash::Init | Slash::Review(_)
+                if self.running.is_some() =>
+            {
+                self.remark(Style::Yellow, "Busy: a turn is running. Esc stops it");
+            }
+            Slash::Init => self.init(),
+            Slash::Review(what) => self.review(what),
+            Slash::Compact => {
+                let thread = self.thread_id();
+                self.call("thread/compact/start", json!({"threadId": thread}), Pending::Tell);
+            }
+            Slash::New => self.effect(Effect::Open(ThreadToOpen::New)),
+            Slash::Resume(Some(word)) => self.effect(Effect::Open(ThreadToOpen::Resume(word))),
+            Slash::Resume(None) => {
+                let folder = self.settings.cwd.clone();
+                let is_here = !self.settings.context.is_elsewhere();
+                self.list_threads(false, is_here.then_some(folder.as_path()));
+            }
+            Slash::Unknown(name) => self.own_command(&name, line),
+        }
+    }
+
+    /// The commands of the full screen alone.
+    fn own_command(&mut self, name: &str, line: &str) {
+        let rest = line.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest).trim().to_owned();
+        match name {
+            "fork" => {
+                if let Some(id) = self.thread_id() {
+                    self.effect(Effect::Open(ThreadToOpen::Fork(id)));
+                }
+            }
+            "rename" if !rest.is_empty() => {
+                let params = json!({"threadId": self.thread_id(), "name": rest});
+                self.call("thread/name/set", params, Pending::Tell);
+            }
+            "usage" => {
+                let lines = self.usage_lines();
+                self.page("Usage", lines);
+            }
+            "timeline" => {
+                let lines = self.open_thread().map(|thread| views::timeline(thread, &rest)).unwrap_or_default();
+                self.page("Timeline", lines);
+            }
+            "mcp" => self.call("mcpServerStatus/list", json!({}), Pending::Mcp),
+            "copy" => self.copy_last(),
+            "queue" if self.queue.is_empty() => self.remark(Style::Dim, "Nothing is queued."),
+            "queue" => self.queue_at = Some(0),
+            "stop" if self.running.is_some() => {
+                let turn = self.running.as_ref().map(|running| running.turn.clone());
+                let params = json!({"threadId": self.thread_id(), "turnId": turn});
+                self.call("turn/interrupt", params, Pending::Nothing);
+            }
+            "stop" => self.remark(Style::Dim, "No turn is running."),
+            "back" => self.offer_earlier(),
+            "fold" => {
+                let fold = self.transcript.cycle();
+                self.hint = Some(format!("Showing: {}", fold.name()));
+            }
+            "theme" => match rest.parse::<theme::ThemeName>() {
+                Ok(name) => self.theme.choose(name),
+                Err(why) => self.remark(Style::Yellow, &why),
+            },
+            "keys" => self.page("Keys", help(KEYS)),
+            name => self.remark(Style::Yellow, &format!("Unknown command /{name}. Type /help for a list")),
+        }
+    }
+
+    fn init(&mut self) {
+        let context = &self.settings.context;
+        let file = context.project().join(AGENTS);
+        if !context.is_elsewhere() && file.symlink_metadata().is_ok() {
+            let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
+            return self.remark(Style::Yellow, &text);
+        }
+        self.send(INIT.to_owned());
+    }
+
+    /// Starts a review: of uncommitted changes, of a branch, of a commit, or of whatever the words describe.
+    fn review(&mut self, what: Option<String>) {
+        match what {
+            None => self.start_review(json!({"type": "uncommittedChanges"})),
+            Some(words) if words.contains(char::is_whitespace) => {
+                self.start_review(json!({"type": "custom", "instructions": words}));
+            }
+            Some(name) => self.look_for(name, 0),
+        }
+    }
+
+    /// Asks git whether a name is a branch here, one elsewhere, or a commit.
+    fn look_for(&mut self, name: String, tried: usize) {
+        let whole = match tried {
+            0 => format!("refs/heads/{name}"),
+            1 => format!("refs/remotes/{name}"),
+            _ => format!("{name}^{{commit}}"),
+        };
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &whole];
+        self.git(&words, Pending::Review { name, tried });
+    }
+
+    pub(super) fn review_next(&mut self, name: String, tried: usize, answer: Option<&Value>) {
+        let is_there = answer.is_some_and(|answer| answer["exitCode"] == 0);
+        match (is_there, tried) {
+            (true, 0 | 1) => self.start_review(json!({"type": "baseBranch", "branch": name})),
+            (true, _) => self.start_review(json!({"type": "commit", "sha": name})),
+            (false, 0 | 1) => self.look_for(name, tried + 1),
+            (false, _) => self.say(Style::Red, "error", &format!("there is no branch or commit `{name}`")),
+        }
+    }
+
+    fn start_review(&mut self, target: Value) {
+        let params = json!({"threadId": self.thread_id(), "target": target, "delivery": "inline"});
+        self.call("review/start", params, Pending::Start(String::new()));
+    }
+
+    fn configure(&mut self, mut change: Value, pending: Pending) {
+        change["threadId"] = json!(self.thread_id());
+        self.call("thread/settings/update", change, pending);
+    }
+
+    fn approvals(&mut self, words: &[String], is_confirmed: bool) {
+        let (mut change, mut approvals, mut sandbox) = (json!({}), None, None);
+        for word in words {
+            if let Ok(policy) = word.parse::<AskForApproval>() {
+                approvals = Some(policy.as_str().to_owned());
+                change["approvalPolicy"] = policy.as_str().into();
+            } else if let Ok(mode) = word.parse::<SandboxMode>() {
+                sandbox = Some(mode.as_str().to_owned());
+                change["sandboxPolicy"] = json!(self.settings.context.sandbox_policy(mode));
+            } else {
+                let known = "untrusted, on-request, on-failure, never; read-only, workspace-write, danger-full-access";
+                return self.say(Style::Yellow, "unknown", &format!("{word}; there are {known}"));
+            }
+        }
+        if words.is_empty() {
+            return self.policies_changed(None, None);
+        }
+        if !is_confirmed && self.is_reckless(approvals.as_deref(), sandbox.as_deref()) {
+            self.calls.unconfirmed = Some(words.to_vec());
+            let what = "commands would run without a sandbox and without asking you. Type yes to confirm";
+            return self.say(Style::Red, "careful", what);
+        }
+        self.configure(change, Pending::Policies { approvals, sandbox });
+    }
+
+    pub(super) fn policies_changed(&mut self, approvals: Option<String>, sandbox: Option<String>) {
+        let Some(thread) = &mut self.thread else { return };
+        thread.approvals = approvals.unwrap_or_else(|| thread.approvals.clone());
+        thread.sandbox = sandbox.unwrap_or_else(|| thread.sandbox.clone());
+        let text = format!("{}, sandbox: {}", thread.approvals, thread.sandbox);
+        self.say(Style::Dim, "approvals", &text);
+    }
+
+    /// Whether a change leaves neither a sandbox nor approvals.
+    fn is_reckless(&self, approvals: Option<&str>, sandbox: Option<&str>) -> bool {
+        let Some(thread) = &self.thread else { return false };
+        let (never, anything) = (AskForApproval::Never.as_str(), SandboxMode::DangerFullAccess.as_str());
+        let was_so = thread.approvals == never && thread.sandbox == anything;
+        let is_so = approvals.unwrap_or(&thread.approvals) == never && sandbox.unwrap_or(&thread.sandbox) == anything;
+        is_so && !was_so
+    }
+
+    pub(super) fn overlay_key(&mut self, key: &Key) {
+        let size = (self.size.0, self.size.1.saturating_sub(1));
+        match self.overlay.take() {
+            Some(Overlay::Page(mut page)) => {
+                let is_open = page.press(key, size);
+                self.overlay = is_open.then_some(Overlay::Page(page));
+            }
+            Some(Overlay::Threads(mut list)) => match list.press(key) {
+                Picked::Open => self.overlay = Some(Overlay::Threads(list)),
+                Picked::Entry(at) => self.picked_thread(list.values.get(at).cloned(), list.is_fork),
+                Picked::Nothing => self.picked_thread(None, list.is_fork),
+            },
+            Some(Overlay::Earlier(mut list)) => match list.press(key) {
+                Picked::Open => self.overlay = Some(Overlay::Earlier(list)),
+                Picked::Entry(at) => self.go_back(list.values.get(at).map(String::as_str)),
+                Picked::Nothing => {}
+            },
+            Some(Overlay::Prompts(mut list)) => match list.press(key) {
+                Picked::Open => self.overlay = Some(Overlay::Prompts(list)),
+                Picked::Entry(at) => {
+                    let text = list.values.get(at).cloned().unwrap_or_default();
+                    self.composer.replace(&text);
+                }
+                Picked::Nothing => {}
+            },
+            Some(Overlay::Search(mut text)) => match key {
+                Key::Enter => {
+                    self.calls.sought = text;
+                    self.search_again(true);
+                }
+                Key::Esc | Key::Ctrl('c' | 'd') => {}
+                key => {
+                    match key {
+                        Key::Char(c) => text.push(*c),
+                        Key::Backspace => drop(text.pop()),
+                        Key::Paste(pasted) => text.push_str(pasted.lines().next().unwrap_or_default()),
+                        _ => {}
+                    }
+                    self.overlay = Some(Overlay::Search(crate::printable(&text).into_owned()));
+                }
+            },
+            None => {}
+        }
+    }
+
+    /// Keys for queued messages.
+    pub(super) fn queue_key(&mut self, key: &Key) {
+        let Some(at) = self.queue_at.filter(|at| *at < self.queue.len()) else {
+            self.queue_at = None;
+            return;
+        };
+        let last = self.queue.len() - 1;
+        match key {
+            Key::Up | Key::BackTab => self.queue_at = Some(at.saturating_sub(1)),
+            Key::Down => self.queue_at = Some((at + 1).min(last)),
+            Key::AltUp if at > 0 => {
+                self.queue.swap(at, at - 1);
+                self.queue_at = Some(at - 1);
+            }
+            Key::AltDown if at < last => {
+                self.queue.swap(at, at + 1);
+                self.queue_at = Some(at + 1);
+            }
+            Key::Enter => {
+                let text = self.queue.remove(at).unwrap_or_default();
+                self.composer.replace(&text);
+                self.queue_at = None;
+            }
+            Key::Char('d') | Key::Delete => {
+                self.queue.remove(at);
+                self.queue_at = (!self.queue.is_empty()).then(|| at.min(self.queue.len() - 1));
+            }
+            Key::Char('s') => {
+                let text = self.queue.remove(at).unwrap_or_default();
+                self.queue_at = None;
+                self.send(text);
+            }
+            Key::Esc | Key::Ctrl('c') => self.queue_at = None,
+            _ => {}
+        }
+    }
+
+    /// The word before the cursor has changed: offers completions, or queues the message if the key was Tab.
+    pub(super) fn complete(&mut self) {
+        let word = self.composer.wanted();
+        let Some(word) = word else { return self.composer.offer(Vec::new()) };
+        if self.composer.editor.text().starts_with('/') && self.composer.editor.text() == word {
+            let all = HELP.iter().chain(MORE);
+            let fits = all.filter(|(usage, _)| usage.starts_with(&word));
+            let name = |usage: &str| usage.split(' ').next().unwrap_or_default().to_owned();
+            let entries = fits.map(|(usage, what)| (name(usage), (*what).to_owned())).collect();
+            return self.composer.offer(entries);
+        }
+        match word.strip_prefix('@').filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let root = self.transcript.cwd.to_string_lossy().into_owned();
+                let params = json!({"query": name, "roots": [root], "cancellationToken": "codex-chat"});
+                self.call("fuzzyFileSearch", params, Pending::Files(word.clone()));
+            }
+            None => self.composer.offer(Vec::new()),
+        }
+    }
+
+    /// Queues what is typed for the next turn; `false` if there is nothing to queue it behind.
+    pub(super) fn enqueue(&mut self) -> bool {
+        if self.running.is_none() || self.composer.editor.text().trim().is_empty() {
+            return false;
+        }
+        let text = self.composer.take();
+        self.queue.push_back(text);
+        true
+    }
+}
+
+/// A line with the name of this release for its command.
+fn renamed(text: &str) -> String {
+    let line = text.trim();
+    let found = SAME.iter().find(|(other, _)| {
+        line.strip_prefix('/')
+            .and_then(|rest| rest.strip_prefix(other))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    });
+    found.map_or_else(|| text.to_owned(), |(other, name)| line.replacen(other, name, 1))
+}

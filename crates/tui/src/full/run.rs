@@ -1,0 +1,378 @@
+//! Runs the full-screen chat: inputs to the state, effects to the server and the terminal.
+//!
+//! Invariant: one task owns the state, and it never waits for the terminal.
+
+use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::app::{App, Effect, Input, Settings};
+use super::paint::{self, FrameNumber, Painter};
+use super::theme::{Rgb, Theme};
+use crate::Row;
+use crate::chat::keys::{self, Keys};
+use crate::chat::{ChatEnd, ChatError, ChatParts, Connection, Ended, StopSignal, ThreadToOpen};
+
+/// The shortest time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+/// The same while only the server tells something: nobody reads faster.
+const STREAMED_FRAME: Duration = Duration::from_millis(40);
+/// The most inputs that are taken before a frame is drawn.
+const AT_ONCE: usize = 1024;
+/// The longest text that is put on the clipboard: terminals take little more.
+const CLIPBOARD_BYTES: usize = 512 * 1024;
+
+/// The parts of a full-screen chat besides its connection.
+pub struct FullParts {
+    pub parts: ChatParts,
+    pub theme: Theme,
+    /// Opens the terminal.
+    pub out: fn() -> io::Stdout,
+    pub is_in_tmux: bool,
+}
+
+/// A full-screen chat.
+pub struct FullChat {
+    app: App,
+    connection: Connection,
+    keys: Keys,
+    stop: StopSignal,
+    painter: Painter,
+    answers: (mpsc::Sender<Answer>, mpsc::Receiver<Answer>),
+    out: fn() -> io::Stdout,
+    is_in_tmux: bool,
+    /// The first frame with the choices of a request.
+    choices: Option<FrameNumber>,
+    is_lost: bool,
+    is_back: bool,
+}
+
+/// The answer to a call, by its number.
+type Answer = (u64, Result<Value, String>);
+
+enum Next {
+    Inputs(Vec<Input>),
+    Resized,
+    Continued,
+    Stop,
+    /// Nothing but a frame is due.
+    Frame,
+}
+
+impl FullChat {
+    /// A chat over a connection, on a terminal that was set up for it.
+    ///
+    /// # Errors
+    /// If the system has no room for a thread.
+    pub fn new(connection: Connection, (keys, stop): (Keys, StopSignal), parts: FullParts) -> io::Result<Self> {
+        let FullParts { parts, theme, out, is_in_tmux } = parts;
+        let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = parts;
+        let settings = Settings { context, named, cwd, is_verbose };
+        let mut app = App::new(settings, history, theme, size(), std::time::Instant::now());
+        app.calls.first = first;
+        app.calls.pictures = pictures;
+        let painter = Painter::start(out())?;
+        let answers = mpsc::channel(256);
+        Ok(Self {
+            app,
+            connection,
+            keys,
+            stop,
+            painter,
+            answers,
+            out,
+            is_in_tmux,
+            choices: None,
+            is_lost: false,
+            is_back: false,
+        })
+    }
+
+    /// Opens a thread, and chats until the end. Then the shell's screen is back, with the conversation printed once.
+    ///
+    /// # Errors
+    /// If the server fails.
+    pub async fn converse(mut self, wanted: ThreadToOpen) -> Result<Ended, ChatError> {
+        // The answer comes as an input, or not at all.
+        self.painter.send(b"\x1b]11;?\x1b\\");
+        let left = self.run(wanted).await;
+        self.print(true);
+        let thread = self.app.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
+        let closed = if self.is_lost { Ok(()) } else { self.connection.close().await };
+        let left = left?;
+        closed?;
+        Ok(Ended { left, thread })
+    }
+
+    async fn run(&mut self, wanted: ThreadToOpen) -> Result<ChatEnd, ChatError> {
+        if let Some(end) = self.perform(vec![Effect::Open(wanted)]).await? {
+            return Ok(end);
+        }
+        let (mut is_changed, mut is_urgent, mut drawn_at) = (true, true, None::<Instant>);
+        loop {
+            let pace = if is_urgent { FRAME } else { STREAMED_FRAME };
+            let due = drawn_at.map_or_else(Instant::now, |at| at + pace);
+            if is_changed && due <= Instant::now() && !self.painter.is_busy() {
+                self.draw();
+                (is_changed, is_urgent, drawn_at) = (false, false, Some(Instant::now()));
+            }
+            let effects = match self.next(is_changed.then_some(due)).await {
+                Next::Stop => return Ok(ChatEnd::ByForce),
+                Next::Frame => continue,
+                Next::Resized => {
+                    let (width, height) = size();
+                    self.update(Input::Resized(width, height))
+                }
+                Next::Continued => {
+                    if !std::mem::take(&mut self.is_back) {
+                        // If this fails, the terminal is gone, which is told as an input.
+                        let _: io::Result<()> = self.keys.retake();
+                        self.painter.send(b"\x1b[2J");
+                    }
+                    vec![Effect::Redraw]
+                }
+                Next::Inputs(inputs) => {
+                    is_urgent |= !matches!(inputs.first(), Some(Input::Event(_)));
+                    inputs.into_iter().flat_map(|input| self.update(input)).collect()
+                }
+            };
+            is_changed = true;
+            if let Some(end) = self.perform(effects).await? {
+                return Ok(end);
+            }
+        }
+    }
+
+    async fn next(&mut self, due: Option<Instant>) -> Next {
+        let deadline = self.app.deadline().map(Instant::from_std);
+        let until = |time: Option<Instant>| async move {
+            match time {
+                Some(time) => tokio::time::sleep_until(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        // A frame that waits for the terminal is drawn once the one before it is written.
+        let due = due.filter(|_| !self.painter.is_busy());
+        let first = tokio::select! {
+            biased;
+            () = &mut self.stop => return Next::Stop,
+            input = self.keys.next() => match input {
+                keys::Input::Gone => return Next::Stop,
+                keys::Input::Resized => return Next::Resized,
+                keys::Input::Continued => return Next::Continued,
+                keys::Input::Key(key, at) => Input::Key(key, at.into_std()),
+                keys::Input::Mouse(mouse) => Input::Mouse(mouse),
+                keys::Input::Focus(is_here) => Input::Focus(is_here),
+                keys::Input::Background(red, green, blue) => Input::Background(Rgb(red, green, blue)),
+                keys::Input::Discarded(number) => Input::Discarded(number),
+            },
+            Some((number, at)) = self.painter.written() => match self.choices.take_if(|first| *first <= number) {
+                Some(_) => Input::Drawn(at),
+                None => return Next::Frame,
+            },
+            Some((id, answer)) = self.answers.1.recv() => Input::Answer(id, answer),
+            event = self.connection.next(), if !self.is_lost => match event {
+                Ok(event) => Input::Event(event),
+                Err(error) => {
+                    self.is_lost = true;
+                    Input::Lost(error.to_string())
+                }
+            },
+            () = until(deadline) => Input::Time(std::time::Instant::now()),
+            () = until(due) => return Next::Frame,
+        };
+        let mut inputs = vec![first];
+        while inputs.len() < AT_ONCE {
+            match self.connection.try_next() {
+                Some(event) if !self.is_lost => inputs.push(Input::Event(event)),
+                _ => break,
+            }
+        }
+        Next::Inputs(inputs)
+    }
+
+    /// Takes an input. After a mistake of this program the shell's screen is back, and the conversation is printed.
+    fn update(&mut self, input: Input) -> Vec<Effect> {
+        let app = AssertUnwindSafe(&mut self.app);
+        match catch_unwind(move || { app }.update(input)) {
+            Ok(effects) => effects,
+            Err(panic) => self.give_up(panic),
+        }
+    }
+
+    fn draw(&mut self) {
+        let app = AssertUnwindSafe(&self.app);
+        let frame = match catch_unwind(move || { app }.draw()) {
+            Ok(frame) => frame,
+            Err(panic) => self.give_up(panic),
+        };
+        let number = self.painter.show(frame);
+        if !self.app.panel.has_choices() {
+            self.choices = None;
+        } else if self.choices.is_none() && !self.app.panel.is_open() {
+            self.choices = Some(number);
+        }
+    }
+
+    fn give_up(&mut self, panic: Box<dyn std::any::Any + Send>) -> ! {
+        // The panic hook has restored the terminal.
+        let _: std::thread::Result<()> = catch_unwind(AssertUnwindSafe(|| self.print(true)));
+        resume_unwind(panic)
+    }
+
+    /// Leaves the screen and prints what was not printed yet.
+    fn print(&mut self, is_all: bool) {
+        if !self.painter.finish() {
+            return;
+        }
+        self.keys.restore();
+        let thread = self.app.thread.as_ref().and_then(|open| self.app.client.thread(&open.id));
+        let rows: Vec<Row> = self.app.transcript.unprinted(thread, self.app.size.0, is_all);
+        let mut bytes = Vec::new();
+        for row in rows {
+            paint::spans(&mut bytes, &row, self.app.theme);
+            bytes.extend(b"\r\n");
+        }
+        let mut out = (self.out)();
+        // A terminal that is gone shows nothing.
+        let _: io::Result<()> = out.write_all(&bytes).and_then(|()| out.flush());
+    }
+
+    async fn perform(&mut self, effects: Vec<Effect>) -> Result<Option<ChatEnd>, ChatError> {
+        let mut waiting: std::collections::VecDeque<Effect> = effects.into();
+        while let Some(effect) = waiting.pop_front() {
+            match effect {
+                Effect::Leave => return Ok(Some(ChatEnd::ByChoice)),
+                Effect::Call { id, method, params } => self.call(id, method, params),
+                Effect::Decide(id, decision) => self.connection.answer(&id, decision),
+                Effect::Refuse(id) => self.connection.refuse(&id),
+                Effect::Discard => {
+                    let now = std::time::Instant::now();
+                    let keys = &mut self.keys;
+                    self.app.panel.readiness.wake(now, || keys.discard());
+                }
+                Effect::Copy(text) => self.copy(&text),
+                Effect::Notify(text) => self.notify(&text),
+                Effect::Redraw => self.redraw(),
+                Effect::Suspend => self.suspend(),
+                Effect::Open(wanted) => {
+                    if let Some(input) = self.open(wanted).await? {
+                        waiting.extend(self.update(input));
+                    } else {
+                        waiting.extend(std::mem::take(&mut self.app.calls.effects));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls a method beside everything else.
+    fn call(&self, id: u64, method: &'static str, params: Value) {
+        let (client, answers) = (self.connection.client().clone(), self.answers.0.clone());
+        tokio::spawn(async move {
+            let answer = client.raw(method, params).await.map_err(|error| match error {
+                codex_client::CallError::Refused { message, .. } => message,
+                error => error.to_string(),
+            });
+            // The chat may be over.
+            let _: Result<(), _> = answers.send((id, answer)).await;
+        });
+    }
+
+    /// Opens a thread; `None` if the user has to pick one.
+    async fn open(&mut self, wanted: ThreadToOpen) -> Result<Option<Input>, ChatError> {
+        let context = Arc::clone(&self.app.settings.context);
+        let mut params = self.app.settings.named.clone();
+        if !context.is_elsewhere() {
+            params.insert("cwd".to_owned(), self.app.settings.cwd.to_string_lossy().into());
+        }
+        let (method, id) = match wanted {
+            ThreadToOpen::New => ("thread/start", None),
+            ThreadToOpen::Resume(word) => ("thread/resume", Some(word)),
+            ThreadToOpen::Fork(word) => ("thread/fork", Some(word)),
+            ThreadToOpen::Choice { is_fork, everywhere } => {
+                let folder: Option<PathBuf> =
+                    (!everywhere && !context.is_elsewhere()).then(|| self.app.settings.cwd.clone());
+                self.app.list_threads(is_fork, folder.as_deref());
+                return Ok(None);
+            }
+        };
+        let mut elsewhere = None;
+        if let Some(word) = id {
+            let finder = Arc::clone(&context);
+            let found = tokio::task::spawn_blocking(move || finder.find_thread(&word)).await;
+            let id = match found.unwrap_or_else(|error| Err(error.to_string())) {
+                Ok(id) => id,
+                Err(why) => return Ok(Some(Input::Opened(Err(why), false))),
+            };
+            if let Some(socket) = context.server_socket().filter(|_| method == "thread/resume") {
+                elsewhere = Connection::holding(&socket, &id).await;
+            }
+            params.insert("threadId".to_owned(), id.into());
+        }
+        let server = elsewhere.as_ref().unwrap_or_else(|| self.connection.first());
+        let answer = match server.attempt(method, Value::Object(params)).await? {
+            Ok(answer) => answer,
+            Err(refused) => return Ok(Some(Input::Opened(Err(refused.to_string()), false))),
+        };
+        if let Some(before) = self.app.thread.as_ref().filter(|before| answer["thread"]["id"] != before.id.as_str()) {
+            // It is saved already; whether it can be unloaded now does not matter.
+            self.connection.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
+        }
+        let is_joined = elsewhere.is_some();
+        self.connection.turn_to(elsewhere);
+        Ok(Some(Input::Opened(Ok(answer), is_joined)))
+    }
+
+    fn redraw(&mut self) {
+        let mut frame = self.app.draw();
+        frame.is_whole = true;
+        self.painter.show(frame);
+    }
+
+    /// Ctrl-Z: gives the terminal back until the shell continues the program.
+    fn suspend(&mut self) {
+        self.print(false);
+        self.is_back = self.keys.suspend().is_ok();
+        (self.app.size, self.app.selection) = (size(), None);
+        self.redraw();
+    }
+
+    /// Puts a text on the clipboard of the terminal.
+    fn copy(&mut self, text: &str) {
+        let end = (0..=CLIPBOARD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let sequence = format!("\x1b]52;c;{}\x07", BASE64.encode(&text[..end]));
+        self.sequence(&sequence);
+    }
+
+    fn notify(&mut self, text: &str) {
+        let sequence = format!("\x1b]9;codex: {text}\x07");
+        self.sequence(&sequence);
+        self.painter.send(b"\x07");
+    }
+
+    /// Sends a sequence to the terminal around tmux, if there is one.
+    fn sequence(&mut self, sequence: &str) {
+        if self.is_in_tmux {
+            let wrapped = format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"));
+            self.painter.send(wrapped.as_bytes());
+        }
+        self.painter.send(sequence.as_bytes());
+    }
+}
+
+/// The size of the terminal.
+fn size() -> (usize, usize) {
+    let (width, height) = crossterm::terminal::size().unwrap_or_default();
+    let or = |size: u16, usual| if size == 0 { usual } else { usize::from(size) };
+    (or(width, 80), or(height, 24))
+}

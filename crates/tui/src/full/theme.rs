@@ -1,0 +1,260 @@
+//! Colours: the looks of each style on a dark, a light or an unknown background.
+//!
+//! Invariant: every colour of a theme has a contrast of at least 4.5 to its background, which a test computes. Without
+//! colours, styles are told apart by marks and attributes alone.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use crate::Style;
+
+/// A colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rgb(pub(super) u8, pub(super) u8, pub(super) u8);
+
+/// The name of a theme.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ThemeName {
+    /// By the background of the terminal, if it reports one.
+    #[default]
+    Auto,
+    Dark,
+    Light,
+    /// The sixteen colours of the terminal.
+    Ansi,
+    Contrast,
+    /// No colours.
+    Plain,
+}
+
+/// All names, as they are spelled.
+const NAMES: &[(&str, ThemeName)] = &[
+    ("auto", ThemeName::Auto),
+    ("dark", ThemeName::Dark),
+    ("light", ThemeName::Light),
+    ("ansi", ThemeName::Ansi),
+    ("contrast", ThemeName::Contrast),
+    ("plain", ThemeName::Plain),
+];
+
+impl FromStr for ThemeName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = NAMES.iter().find(|(name, _)| *name == text).map(|(_, theme)| *theme);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+            format!("unknown theme `{text}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// The colours in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    name: ThemeName,
+    /// Whether the terminal shows 24-bit colours.
+    has_rgb: bool,
+    /// Whether the terminal has told that its background is light.
+    is_light: Option<bool>,
+}
+
+impl Theme {
+    /// A theme for a terminal; without `has_colours` it has none.
+    #[must_use]
+    pub fn new(name: ThemeName, has_colours: bool, has_rgb: bool) -> Self {
+        let name = if has_colours { name } else { ThemeName::Plain };
+        Self { name, has_rgb, is_light: None }
+    }
+
+    /// The same with another name, unless there are no colours at all.
+    pub(super) fn choose(&mut self, name: ThemeName) {
+        if self.name != ThemeName::Plain {
+            self.name = name;
+        }
+    }
+
+    /// The terminal has told its background.
+    pub(super) fn take_background(&mut self, background: Rgb) {
+        self.is_light = Some(luminance(background) > 0.4);
+    }
+
+    fn palette(self) -> Option<&'static Palette> {
+        match (self.name, self.is_light) {
+            _ if !self.has_rgb => None,
+            (ThemeName::Dark, _) | (ThemeName::Auto, Some(false)) => Some(&DARK),
+            (ThemeName::Light, _) | (ThemeName::Auto, Some(true)) => Some(&LIGHT),
+            (ThemeName::Contrast, _) => Some(&CONTRAST),
+            (ThemeName::Auto | ThemeName::Ansi | ThemeName::Plain, _) => None,
+        }
+    }
+
+    /// The SGR parameters of a style.
+    pub(super) fn code(self, style: Style) -> Option<Cow<'static, str>> {
+        if self.name == ThemeName::Plain {
+            return attributes(style).map(Cow::Borrowed);
+        }
+        let Some(palette) = self.palette() else { return style.code().map(Cow::Borrowed) };
+        let Some(Rgb(red, green, blue)) = palette.of(style) else { return attributes(style).map(Cow::Borrowed) };
+        let before = attributes(style).filter(|_| style != Style::Dim).map(|code| format!("{code};"));
+        Some(format!("{}38;2;{red};{green};{blue}", before.unwrap_or_default()).into())
+    }
+}
+
+/// The attributes that tell a style apart without colours.
+fn attributes(style: Style) -> Option<&'static str> {
+    match style {
+        Style::Bold | Style::Keyword => Some("1"),
+        Style::Dim => Some("2"),
+        Style::Italic | Style::Comment => Some("3"),
+        Style::Heading => Some("1;4"),
+        Style::Link => Some("4"),
+        Style::Selected | Style::Bar => Some("7"),
+        Style::Plain
+        | Style::Green
+        | Style::Yellow
+        | Style::Red
+        | Style::Code
+        | Style::Gutter
+        | Style::Hang
+        | Style::Quoted
+        | Style::Number => None,
+    }
+}
+
+struct Palette {
+    #[cfg_attr(not(test), expect(dead_code, reason = "the colours are checked against it"))]
+    background: Rgb,
+    dim: Rgb,
+    green: Rgb,
+    yellow: Rgb,
+    red: Rgb,
+    heading: Rgb,
+    code: Rgb,
+    link: Rgb,
+    keyword: Rgb,
+    quoted: Rgb,
+    number: Rgb,
+}
+
+impl Palette {
+    fn of(&self, style: Style) -> Option<Rgb> {
+        Some(match style {
+            Style::Plain | Style::Bold | Style::Italic | Style::Selected | Style::Bar => return None,
+            Style::Dim | Style::Gutter | Style::Hang | Style::Comment => self.dim,
+            Style::Green => self.green,
+            Style::Yellow => self.yellow,
+            Style::Red => self.red,
+            Style::Heading => self.heading,
+            Style::Code => self.code,
+            Style::Link => self.link,
+            Style::Keyword => self.keyword,
+            Style::Quoted => self.quoted,
+            Style::Number => self.number,
+        })
+    }
+}
+
+const DARK: Palette = Palette {
+    background: Rgb(30, 30, 30),
+    dim: Rgb(160, 160, 160),
+    green: Rgb(130, 200, 130),
+    yellow: Rgb(225, 195, 110),
+    red: Rgb(245, 135, 130),
+    heading: Rgb(130, 190, 250),
+    code: Rgb(120, 205, 215),
+    link: Rgb(130, 180, 250),
+    keyword: Rgb(205, 160, 235),
+    quoted: Rgb(165, 205, 130),
+    number: Rgb(230, 170, 120),
+};
+
+const LIGHT: Palette = Palette {
+    background: Rgb(250, 250, 250),
+    dim: Rgb(100, 100, 100),
+    green: Rgb(20, 110, 40),
+    yellow: Rgb(130, 90, 0),
+    red: Rgb(180, 30, 30),
+    heading: Rgb(20, 80, 170),
+    code: Rgb(0, 100, 115),
+    link: Rgb(20, 80, 170),
+    keyword: Rgb(125, 40, 160),
+    quoted: Rgb(60, 105, 10),
+    number: Rgb(150, 70, 10),
+};
+
+const CONTRAST: Palette = Palette {
+    background: Rgb(0, 0, 0),
+    dim: Rgb(210, 210, 210),
+    green: Rgb(100, 255, 100),
+    yellow: Rgb(255, 235, 80),
+    red: Rgb(255, 150, 150),
+    heading: Rgb(130, 215, 255),
+    code: Rgb(110, 250, 255),
+    link: Rgb(150, 200, 255),
+    keyword: Rgb(240, 190, 255),
+    quoted: Rgb(200, 255, 150),
+    number: Rgb(255, 205, 140),
+};
+
+/// The relative luminance, from 0 (black) to 1 (white).
+fn luminance(Rgb(red, green, blue): Rgb) -> f64 {
+    let linear = |part: u8| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.039_28 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[Style] = &[
+        Style::Dim,
+        Style::Green,
+        Style::Yellow,
+        Style::Red,
+        Style::Heading,
+        Style::Code,
+        Style::Gutter,
+        Style::Hang,
+        Style::Link,
+        Style::Keyword,
+        Style::Quoted,
+        Style::Comment,
+        Style::Number,
+    ];
+
+    #[test]
+    fn every_colour_can_be_read_on_its_background() {
+        for palette in [&DARK, &LIGHT, &CONTRAST] {
+            for style in ALL {
+                let colour = palette.of(*style).expect("it has a colour");
+                let (one, other) = (luminance(colour) + 0.05, luminance(palette.background) + 0.05);
+                let contrast = one.max(other) / one.min(other);
+                assert!(contrast >= 4.5, "{style:?} {contrast:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_colours_there_are_none() {
+        let theme = Theme::new(ThemeName::Dark, false, true);
+        for style in ALL {
+            let code = theme.code(*style).unwrap_or_default();
+            assert!(code.split(';').all(|part| part.is_empty() || part.len() == 1), "{style:?} {code}");
+        }
+    }
+
+    #[test]
+    fn the_background_decides_unless_a_theme_is_named() {
+        let mut theme = Theme::new(ThemeName::Auto, true, true);
+        assert_eq!(theme.code(Style::Red).as_deref(), Some("31"), "an unknown background gets the terminal's colours");
+        theme.take_background(Rgb(255, 255, 255));
+        assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;180;30;30"));
+        theme.choose(ThemeName::Dark);
+        assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;245;135;130"));
+        assert_eq!("pink".parse::<ThemeName>().map_err(|why| why.contains("contrast")), Err(true));
+    }
+}
