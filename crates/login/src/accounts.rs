@@ -10,10 +10,10 @@ use codex_config::{Auth, Env, Home, LoginConfig, Secret, Tokens};
 use codex_files::Stamp;
 
 use crate::external::External;
-use crate::host::WaitingLogins;
 use crate::http::{Network, Transport};
 use crate::lock::lock;
-use crate::renewal::Due;
+use crate::pending_logins::WaitingLogins;
+use crate::renewal::Renewal;
 use crate::tokens::{renew, revoke};
 use crate::{Issuer, LoginError, LoginStore};
 
@@ -38,7 +38,7 @@ struct Shared {
     known: Mutex<Option<(Stamps, Arc<Auth>)>>,
     /// Held while the login is changed, so that other tasks wait for the result.
     changing: tokio::sync::Mutex<()>,
-    setback: Mutex<Option<Setback>>,
+    failed_renewal: Mutex<Option<FailedRenewal>>,
     /// The tokens of a client, which take precedence over the file.
     external: Mutex<Option<External>>,
     /// Logins of clients that wait for their user.
@@ -46,7 +46,7 @@ struct Shared {
 }
 
 /// A renewal that failed.
-struct Setback {
+struct FailedRenewal {
     of: Option<Secret>,
     kind: SetbackKind,
 }
@@ -91,7 +91,7 @@ impl Accounts {
             clock: Box::new(clock),
             known: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
-            setback: Mutex::default(),
+            failed_renewal: Mutex::default(),
             external: Mutex::default(),
             waiting: Mutex::default(),
         };
@@ -147,14 +147,14 @@ impl Accounts {
             };
         }
         let due = self.due(&auth, &tokens, refused);
-        if due == Due::Not {
+        if due == Renewal::NotNeeded {
             return Ok(tokens);
         }
         // An interrupted turn must not lose tokens that were already issued.
         let (accounts, refused) = (self.clone(), refused.cloned());
         let renewal = tokio::spawn(async move { accounts.renew(refused.as_ref()).await });
         let renewed = renewal.await.unwrap_or(Err(LoginError::NotRenewable));
-        if due == Due::Soon { Ok(renewed.unwrap_or(tokens)) } else { renewed }
+        if due == Renewal::Due { Ok(renewed.unwrap_or(tokens)) } else { renewed }
     }
 
     /// Stores a new login in place of any other.
@@ -214,7 +214,7 @@ impl Accounts {
         };
         let (at, stored) = (self.now(), renewed.clone());
         self.on_disk(move |store| store.store_renewed(&stored, &at)).await?;
-        *self.setback() = None;
+        *self.failed_renewal() = None;
         Ok(renewed)
     }
 
@@ -222,7 +222,7 @@ impl Accounts {
     async fn renewed_by_others(&self, refused: Option<&Secret>) -> Result<Option<Tokens>, LoginError> {
         let auth = self.auth().await?;
         let tokens = auth.tokens.clone().ok_or(LoginError::NotRenewable)?;
-        Ok((self.due(&auth, &tokens, refused) == Due::Not).then_some(tokens))
+        Ok((self.due(&auth, &tokens, refused) == Renewal::NotNeeded).then_some(tokens))
     }
 
     /// A program that does not know our lock may have renewed them; then its tokens are used.
@@ -236,34 +236,34 @@ impl Accounts {
             LoginError::Ended { code } => SetbackKind::Ended(code.clone()),
             _ => SetbackKind::Until((self.shared.clock)() + PAUSE),
         };
-        *self.setback() = Some(Setback { of: old.refresh_token, kind });
+        *self.failed_renewal() = Some(FailedRenewal { of: old.refresh_token, kind });
         Err(error)
     }
 
     /// Refuses to repeat a renewal that has just failed.
     fn check_setback(&self, tokens: &Tokens) -> Result<(), LoginError> {
-        match &*self.setback() {
-            Some(Setback { of, kind: SetbackKind::Ended(code) }) if *of == tokens.refresh_token => {
+        match &*self.failed_renewal() {
+            Some(FailedRenewal { of, kind: SetbackKind::Ended(code) }) if *of == tokens.refresh_token => {
                 Err(LoginError::Ended { code: code.clone() })
             }
             _ => Ok(()),
         }
     }
 
-    fn due(&self, auth: &Auth, tokens: &Tokens, refused: Option<&Secret>) -> Due {
+    fn due(&self, auth: &Auth, tokens: &Tokens, refused: Option<&Secret>) -> Renewal {
         let now = (self.shared.clock)();
-        match Due::of(auth, tokens, now) {
-            _ if refused == Some(&tokens.access_token) => Due::Over,
-            Due::Soon if self.is_paused(tokens, now) => Due::Not,
+        match Renewal::of(auth, tokens, now) {
+            _ if refused == Some(&tokens.access_token) => Renewal::Overdue,
+            Renewal::Due if self.is_paused(tokens, now) => Renewal::NotNeeded,
             due => due,
         }
     }
 
     /// Whether a renewal has failed recently, or permanently.
     fn is_paused(&self, tokens: &Tokens, now: SystemTime) -> bool {
-        self.setback().as_ref().is_some_and(|setback| {
-            setback.of == tokens.refresh_token
-                && match setback.kind {
+        self.failed_renewal().as_ref().is_some_and(|failed_renewal| {
+            failed_renewal.of == tokens.refresh_token
+                && match failed_renewal.kind {
                     SetbackKind::Ended(_) => true,
                     SetbackKind::Until(time) => now < time,
                 }
@@ -299,8 +299,8 @@ impl Accounts {
         self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn setback(&self) -> MutexGuard<'_, Option<Setback>> {
-        self.shared.setback.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failed_renewal(&self) -> MutexGuard<'_, Option<FailedRenewal>> {
+        self.shared.failed_renewal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct ExpectedIssuer {
 
 /// A request of a browser, or of any other program that finds the port.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Visit {
+pub(crate) struct CallbackRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) host: String,
@@ -53,7 +53,7 @@ pub enum CallbackOutcome {
 
 /// The page for the browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
+pub enum CallbackPage {
     /// The login is complete.
     Done,
     /// The login has failed; the terminal shows the reason.
@@ -109,26 +109,26 @@ impl BrowserFlow {
     }
 
     /// Processes a request: returns its result, or the page to show.
-    pub(crate) fn receive(&self, visit: &Visit) -> Result<CallbackOutcome, Reply> {
-        let is_own = [format!("localhost:{}", self.port), format!("127.0.0.1:{}", self.port)].contains(&visit.host);
-        let url = Url::parse("http://localhost").and_then(|base| base.join(&visit.target));
-        let (true, "GET", Ok(url)) = (is_own, visit.method.as_str(), url) else { return Err(Reply::Refused) };
+    pub(crate) fn receive(&self, request: &CallbackRequest) -> Result<CallbackOutcome, CallbackPage> {
+        let is_own = [format!("localhost:{}", self.port), format!("127.0.0.1:{}", self.port)].contains(&request.host);
+        let url = Url::parse("http://localhost").and_then(|base| base.join(&request.target));
+        let (true, "GET", Ok(url)) = (is_own, request.method.as_str(), url) else { return Err(CallbackPage::Refused) };
         match url.path() {
             path if path == self.path => self.callback(&url),
-            "/cancel" if !visit.is_foreign => Ok(CallbackOutcome::Cancelled),
-            "/cancel" => Err(Reply::Refused),
-            _ => Err(Reply::Missing),
+            "/cancel" if !request.is_foreign => Ok(CallbackOutcome::Cancelled),
+            "/cancel" => Err(CallbackPage::Refused),
+            _ => Err(CallbackPage::Missing),
         }
     }
 
-    fn callback(&self, url: &Url) -> Result<CallbackOutcome, Reply> {
+    fn callback(&self, url: &Url) -> Result<CallbackOutcome, CallbackPage> {
         let value = |name: &str| {
             let mut found = url.query_pairs().filter(|(key, _)| key == name).map(|(_, value)| value.into_owned());
             found.next().filter(|value| !value.is_empty())
         };
         let state = value("state").unwrap_or_default();
         if !bool::from(state.as_bytes().ct_eq(self.state.reveal().as_bytes())) {
-            return Err(Reply::Refused);
+            return Err(CallbackPage::Refused);
         }
         if let Some(expected) = &self.issuer
             && value("iss").map_or(expected.is_required, |found| found != expected.name)
@@ -141,7 +141,7 @@ impl BrowserFlow {
                 Ok(CallbackOutcome::Denied { code })
             }
             (None, Some(code)) => Ok(CallbackOutcome::Code(Secret::new(code))),
-            (None, None) => Err(Reply::Refused),
+            (None, None) => Err(CallbackPage::Refused),
         }
     }
 
@@ -155,8 +155,13 @@ impl BrowserFlow {
 mod tests {
     use super::*;
 
-    fn visit(target: &str) -> Visit {
-        Visit { method: "GET".into(), target: target.into(), host: "localhost:1455".into(), is_foreign: false }
+    fn request(target: &str) -> CallbackRequest {
+        CallbackRequest {
+            method: "GET".into(),
+            target: target.into(),
+            host: "localhost:1455".into(),
+            is_foreign: false,
+        }
     }
 
     fn flow() -> BrowserFlow {
@@ -167,16 +172,16 @@ mod tests {
     fn a_code_needs_the_right_state() {
         let flow = flow();
         let state = flow.state.reveal().to_owned();
-        let with = |query: String| flow.receive(&visit(&format!("/auth/callback?{query}")));
+        let with = |query: String| flow.receive(&request(&format!("/auth/callback?{query}")));
         assert_eq!(with(format!("code=c%2F1&state={state}")), Ok(CallbackOutcome::Code(Secret::new("c/1"))));
         for wrong in
             ["code=c", "code=c&state=", "code=c&state=x", &format!("code=c&state={state}x"), &format!("state={state}")]
         {
-            assert_eq!(with(wrong.to_owned()), Err(Reply::Refused), "{wrong}");
+            assert_eq!(with(wrong.to_owned()), Err(CallbackPage::Refused), "{wrong}");
         }
         let denied = Ok(CallbackOutcome::Denied { code: "access_denied".to_owned() });
         assert_eq!(with(format!("error=access_denied&state={state}")), denied);
-        assert_eq!(with("error=access_denied&state=x".to_owned()), Err(Reply::Refused));
+        assert_eq!(with("error=access_denied&state=x".to_owned()), Err(CallbackPage::Refused));
         let odd = Ok(CallbackOutcome::Denied { code: "unknown error".to_owned() });
         assert_eq!(with(format!("error=<b>&state={state}")), odd);
         assert!(!format!("{flow:?}").contains(&state));
@@ -187,7 +192,7 @@ mod tests {
         let outcome = |is_required: bool, query: &str| {
             let issuer = ExpectedIssuer { name: "https://id.example".to_owned(), is_required };
             let flow = BrowserFlow::at("127.0.0.1", 1455, "/callback", Some(issuer)).unwrap();
-            flow.receive(&visit(&format!("/callback?code=c&state={}{query}", flow.state.reveal())))
+            flow.receive(&request(&format!("/callback?code=c&state={}{query}", flow.state.reveal())))
         };
         let code = Ok(CallbackOutcome::Code(Secret::new("c")));
         let denied = Ok(CallbackOutcome::Denied { code: "another issuer answered".to_owned() });
@@ -202,12 +207,18 @@ mod tests {
         let flow = flow();
         let state = flow.state.reveal();
         let callback = format!("/auth/callback?code=c&state={state}");
-        let rebound = Visit { host: "evil.example:1455".into(), ..visit(&callback) };
-        assert_eq!(flow.receive(&rebound), Err(Reply::Refused));
-        assert_eq!(flow.receive(&Visit { method: "POST".into(), ..visit(&callback) }), Err(Reply::Refused));
-        assert_eq!(flow.receive(&Visit { is_foreign: true, ..visit("/cancel") }), Err(Reply::Refused));
-        assert_eq!(flow.receive(&visit("/cancel")), Ok(CallbackOutcome::Cancelled));
-        assert_eq!(flow.receive(&visit("/favicon.ico")), Err(Reply::Missing));
+        let rebound = CallbackRequest { host: "evil.example:1455".into(), ..request(&callback) };
+        assert_eq!(flow.receive(&rebound), Err(CallbackPage::Refused));
+        assert_eq!(
+            flow.receive(&CallbackRequest { method: "POST".into(), ..request(&callback) }),
+            Err(CallbackPage::Refused)
+        );
+        assert_eq!(
+            flow.receive(&CallbackRequest { is_foreign: true, ..request("/cancel") }),
+            Err(CallbackPage::Refused)
+        );
+        assert_eq!(flow.receive(&request("/cancel")), Ok(CallbackOutcome::Cancelled));
+        assert_eq!(flow.receive(&request("/favicon.ico")), Err(CallbackPage::Missing));
     }
 
     #[test]

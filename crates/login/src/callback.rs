@@ -9,18 +9,18 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
 use crate::LoginError;
-use crate::browser::{Reply, Visit};
+use crate::browser::{CallbackPage, CallbackRequest};
 
 /// The maximum size of a request.
 const MOST_BYTES: usize = 16 * 1024;
 /// The time limit for a connection to send its request, and to read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The number of connections that are served at once.
-const MOST_VISITORS: usize = 16;
+const MOST_CONNECTIONS: usize = 16;
 
 /// A connection that waits for its response.
-pub(crate) struct Visitor {
-    pub(crate) visit: Visit,
+pub(crate) struct CallbackConnection {
+    pub(crate) request: CallbackRequest,
     stream: TcpStream,
 }
 
@@ -37,27 +37,27 @@ pub(crate) async fn bind(ports: &[u16]) -> Result<(TcpListener, u16), LoginError
 }
 
 /// Accepts connections until the receiver is dropped.
-pub(crate) async fn receive(listener: TcpListener, visitors: mpsc::Sender<Visitor>) {
-    let seats = Arc::new(Semaphore::new(MOST_VISITORS));
+pub(crate) async fn receive(listener: TcpListener, connections: mpsc::Sender<CallbackConnection>) {
+    let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = visitors.closed() => return,
+            () = connections.closed() => return,
         };
         // The client may have disconnected already.
         let Ok((stream, _)) = accepted else { continue };
-        let visitors = visitors.clone();
+        let connections = connections.clone();
         tokio::spawn(async move {
-            if let Ok(Some(visitor)) = timeout(PATIENCE, Visitor::meet(stream)).await {
+            if let Ok(Some(connection)) = timeout(PATIENCE, CallbackConnection::meet(stream)).await {
                 // The receiver is dropped when the login is over.
-                let _ = visitors.send(visitor).await;
+                let _ = connections.send(connection).await;
             }
             drop(seat);
         });
     }
 }
 
-impl Visitor {
+impl CallbackConnection {
     async fn meet(mut stream: TcpStream) -> Option<Self> {
         let mut head = Vec::new();
         while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
@@ -65,11 +65,11 @@ impl Visitor {
                 return None;
             }
         }
-        Some(Self { visit: Visit::parse(&head)?, stream })
+        Some(Self { request: CallbackRequest::parse(&head)?, stream })
     }
 
     /// Sends a page. A browser that does not wait for it needs nothing more.
-    pub(crate) async fn answer(mut self, reply: Reply) {
+    pub(crate) async fn answer(mut self, reply: CallbackPage) {
         let said = timeout(PATIENCE, async {
             self.stream.write_all(page(reply).as_bytes()).await?;
             self.stream.shutdown().await
@@ -78,34 +78,36 @@ impl Visitor {
     }
 }
 
-impl Visit {
+impl CallbackRequest {
     fn parse(head: &[u8]) -> Option<Self> {
         let head = std::str::from_utf8(head).ok()?;
         let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
         let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let mut visit = Self { method, target, ..Self::default() };
+        let mut request = Self { method, target, ..Self::default() };
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             match name.trim().to_ascii_lowercase().as_str() {
-                "host" => value.trim().clone_into(&mut visit.host),
-                "origin" => visit.is_foreign = true,
-                "sec-fetch-site" => visit.is_foreign |= !matches!(value.trim(), "none" | "same-origin"),
+                "host" => value.trim().clone_into(&mut request.host),
+                "origin" => request.is_foreign = true,
+                "sec-fetch-site" => request.is_foreign |= !matches!(value.trim(), "none" | "same-origin"),
                 _ => {}
             }
         }
-        Some(visit)
+        Some(request)
     }
 }
 
-fn page(reply: Reply) -> String {
+fn page(reply: CallbackPage) -> String {
     let (status, title, text) = match reply {
-        Reply::Done => ("200 OK", "You are logged in", "You may close this page and go back to Codex."),
-        Reply::Failed => {
+        CallbackPage::Done => ("200 OK", "You are logged in", "You may close this page and go back to Codex."),
+        CallbackPage::Failed => {
             ("400 Bad Request", "The login failed", "The terminal shows the reason. You may close this page.")
         }
-        Reply::Cancelled => ("200 OK", "The login was cancelled", "You may close this page."),
-        Reply::Refused => ("403 Forbidden", "This is not the login that Codex waits for", "Begin again in Codex."),
-        Reply::Missing => ("404 Not Found", "There is nothing here", ""),
+        CallbackPage::Cancelled => ("200 OK", "The login was cancelled", "You may close this page."),
+        CallbackPage::Refused => {
+            ("403 Forbidden", "This is not the login that Codex waits for", "Begin again in Codex.")
+        }
+        CallbackPage::Missing => ("404 Not Found", "There is nothing here", ""),
     };
     let body = format!("<!doctype html><meta charset=utf-8><title>{title}</title><h1>{title}</h1><p>{text}");
     format!(
@@ -122,14 +124,16 @@ mod tests {
 
     #[test]
     fn a_request_is_read_to_the_end_of_its_head() {
-        let visit =
-            Visit::parse(b"GET /a?b=c HTTP/1.1\r\nHost: localhost:1455\r\nSec-Fetch-Site: cross-site\r\n\r\n").unwrap();
-        assert_eq!((visit.method.as_str(), visit.target.as_str()), ("GET", "/a?b=c"));
-        assert_eq!((visit.host.as_str(), visit.is_foreign), ("localhost:1455", true));
-        let own = Visit::parse(b"GET / HTTP/1.1\r\nsec-fetch-site: none\r\n\r\n").unwrap();
+        let request = CallbackRequest::parse(
+            b"GET /a?b=c HTTP/1.1\r\nHost: localhost:1455\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+        )
+        .unwrap();
+        assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/a?b=c"));
+        assert_eq!((request.host.as_str(), request.is_foreign), ("localhost:1455", true));
+        let own = CallbackRequest::parse(b"GET / HTTP/1.1\r\nsec-fetch-site: none\r\n\r\n").unwrap();
         assert!(!own.is_foreign);
-        assert!(Visit::parse(b"\xff\xff\r\n\r\n").is_none());
-        assert!(Visit::parse(b"GET\r\n\r\n").is_none());
+        assert!(CallbackRequest::parse(b"\xff\xff\r\n\r\n").is_none());
+        assert!(CallbackRequest::parse(b"GET\r\n\r\n").is_none());
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ pub struct DevicePolls {
 
 /// The response of the issuer to a poll.
 #[derive(Debug)]
-pub enum DeviceAnswer {
+pub enum PollResponse {
     /// The user has not logged in yet.
     Pending,
     /// The issuer requests a longer interval.
@@ -71,13 +71,13 @@ impl DevicePolls {
     }
 
     /// Processes a response.
-    pub fn step(&mut self, answer: DeviceAnswer) -> Next {
+    pub fn step(&mut self, answer: PollResponse) -> Next {
         match answer {
-            DeviceAnswer::Granted { code, verifier } => return Next::Exchange { code, verifier },
-            DeviceAnswer::Over(error) => return Next::Fail(error),
-            DeviceAnswer::Pending => {}
+            PollResponse::Granted { code, verifier } => return Next::Exchange { code, verifier },
+            PollResponse::Over(error) => return Next::Fail(error),
+            PollResponse::Pending => {}
             // The longer interval stays, because the short one was too fast.
-            DeviceAnswer::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
+            PollResponse::SlowDown => self.interval = (self.interval + SLOWER).min(LONGEST_PAUSE),
         }
         if self.waited >= DEVICE_TIME {
             return Next::Fail(LoginError::Expired { after: DEVICE_TIME });
@@ -88,7 +88,7 @@ impl DevicePolls {
     }
 }
 
-impl DeviceAnswer {
+impl PollResponse {
     /// Decodes the response of the issuer.
     pub(crate) fn of(answer: &Answer) -> Self {
         if answer.is_success() {
@@ -119,8 +119,8 @@ mod tests {
 
     use super::*;
 
-    fn poll_answer(status: u16, body: &Json) -> DeviceAnswer {
-        DeviceAnswer::of(&Answer { status, body: body.to_string().into_bytes(), challenges: Vec::new() })
+    fn poll_answer(status: u16, body: &Json) -> PollResponse {
+        PollResponse::of(&Answer { status, body: body.to_string().into_bytes(), challenges: Vec::new() })
     }
 
     fn pause(next: Next) -> u64 {
@@ -134,9 +134,9 @@ mod tests {
     fn the_interval_is_a_number_or_a_string() {
         for (interval, seconds) in [(json!("1"), 1), (json!(7), 7), (json!(0), 1), (json!("soon"), 5), (json!(900), 60)]
         {
-            assert_eq!(pause(DevicePolls::new(Some(&interval)).step(DeviceAnswer::Pending)), seconds);
+            assert_eq!(pause(DevicePolls::new(Some(&interval)).step(PollResponse::Pending)), seconds);
         }
-        assert_eq!(pause(DevicePolls::new(None).step(DeviceAnswer::Pending)), 5);
+        assert_eq!(pause(DevicePolls::new(None).step(PollResponse::Pending)), 5);
     }
 
     #[test]
@@ -144,9 +144,9 @@ mod tests {
         let mut polls = DevicePolls::new(Some(&json!(1)));
         let slow_down = || poll_answer(400, &json!({"error": "slow_down"}));
         assert_eq!(pause(polls.step(slow_down())), 6);
-        assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 6);
+        assert_eq!(pause(polls.step(PollResponse::Pending)), 6);
         assert_eq!(pause(polls.step(poll_answer(429, &json!(null)))), 11);
-        assert_eq!(pause(polls.step(DeviceAnswer::Pending)), 11);
+        assert_eq!(pause(polls.step(PollResponse::Pending)), 11);
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         let mut polls = DevicePolls::new(Some(&json!(50)));
         let mut waited = 0;
         let error = loop {
-            match polls.step(DeviceAnswer::Pending) {
+            match polls.step(PollResponse::Pending) {
                 Next::Ask { after } => waited += after.as_secs(),
                 Next::Fail(error) => break error,
                 Next::Exchange { .. } => panic!("nothing was granted"),
@@ -165,11 +165,11 @@ mod tests {
 
     #[test]
     fn answers_are_distinguished() {
-        assert!(matches!(poll_answer(403, &json!({"error": "authorization_pending"})), DeviceAnswer::Pending));
-        assert!(matches!(poll_answer(404, &json!({})), DeviceAnswer::Pending));
-        assert!(matches!(poll_answer(503, &json!("busy")), DeviceAnswer::Pending));
+        assert!(matches!(poll_answer(403, &json!({"error": "authorization_pending"})), PollResponse::Pending));
+        assert!(matches!(poll_answer(404, &json!({})), PollResponse::Pending));
+        assert!(matches!(poll_answer(503, &json!("busy")), PollResponse::Pending));
         let granted = poll_answer(200, &json!({"authorization_code": "canary-c", "code_verifier": "canary-v"}));
-        assert!(matches!(&granted, DeviceAnswer::Granted { code, .. } if code.reveal() == "canary-c"));
+        assert!(matches!(&granted, PollResponse::Granted { code, .. } if code.reveal() == "canary-c"));
         assert!(!format!("{granted:?}").contains("canary"));
         for (status, body, said) in [
             (403, json!({"error": "access_denied"}), "the login was refused: access_denied"),
@@ -178,7 +178,7 @@ mod tests {
             (400, json!({"error": "Token canary-1 is bad"}), "the login service responded with 400"),
             (200, json!({}), "unexpected response from the login service: it has no code"),
         ] {
-            let DeviceAnswer::Over(error) = poll_answer(status, &body) else { panic!("{status} {body}") };
+            let PollResponse::Over(error) = poll_answer(status, &body) else { panic!("{status} {body}") };
             assert_eq!(error.to_string(), said);
         }
     }

@@ -8,9 +8,9 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::browser::{BrowserFlow, CallbackOutcome, Reply};
-use crate::callback::{self, Visitor};
-use crate::device::{DeviceAnswer, DevicePolls, Next};
+use crate::browser::{BrowserFlow, CallbackOutcome, CallbackPage};
+use crate::callback::{self, CallbackConnection};
+use crate::device::{DevicePolls, Next, PollResponse};
 use crate::http::{Body, Request};
 use crate::tokens::{Grant, exchange, granted, send};
 use crate::{Accounts, Issuer, LoginError};
@@ -101,21 +101,21 @@ pub(crate) async fn receive_grant<E: From<LoginError>>(
     within: Duration,
     redeem: impl AsyncFnOnce(Grant) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (visitors, mut waiting) = mpsc::channel(1);
-    let listening = tokio::spawn(callback::receive(listener, visitors));
+    let (connections, mut waiting) = mpsc::channel(1);
+    let listening = tokio::spawn(callback::receive(listener, connections));
     let outcome = wait(&flow, &mut waiting, within).await;
     // New connections are refused from now on.
     drop(waiting);
-    let (visitor, outcome) = outcome?;
+    let (connection, outcome) = outcome?;
     let (reply, ended) = match outcome {
-        CallbackOutcome::Cancelled => (Reply::Cancelled, Err(LoginError::Cancelled.into())),
-        CallbackOutcome::Denied { code } => (Reply::Failed, Err(LoginError::Denied { code }.into())),
+        CallbackOutcome::Cancelled => (CallbackPage::Cancelled, Err(LoginError::Cancelled.into())),
+        CallbackOutcome::Denied { code } => (CallbackPage::Failed, Err(LoginError::Denied { code }.into())),
         CallbackOutcome::Code(code) => {
             let ended = redeem(flow.grant(code)).await;
-            (if ended.is_ok() { Reply::Done } else { Reply::Failed }, ended)
+            (if ended.is_ok() { CallbackPage::Done } else { CallbackPage::Failed }, ended)
         }
     };
-    visitor.answer(reply).await;
+    connection.answer(reply).await;
     // The port is free again when this returns.
     let _ = listening.await;
     ended
@@ -124,17 +124,17 @@ pub(crate) async fn receive_grant<E: From<LoginError>>(
 /// Waits for the request that ends the login. Others are answered and ignored.
 async fn wait(
     flow: &BrowserFlow,
-    waiting: &mut mpsc::Receiver<Visitor>,
+    waiting: &mut mpsc::Receiver<CallbackConnection>,
     within: Duration,
-) -> Result<(Visitor, CallbackOutcome), LoginError> {
+) -> Result<(CallbackConnection, CallbackOutcome), LoginError> {
     let deadline = Instant::now() + within;
     let expired = || LoginError::Expired { after: within };
     loop {
-        let visitor = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
-        match flow.receive(&visitor.visit) {
-            Ok(outcome) => return Ok((visitor, outcome)),
+        let connection = timeout_at(deadline, waiting.recv()).await.map_err(|_| expired())?.ok_or_else(expired)?;
+        match flow.receive(&connection.request) {
+            Ok(outcome) => return Ok((connection, outcome)),
             // A slow client blocks no other.
-            Err(reply) => drop(tokio::spawn(visitor.answer(reply))),
+            Err(reply) => drop(tokio::spawn(connection.answer(reply))),
         }
     }
 }
@@ -186,7 +186,7 @@ impl DeviceLogin {
 
     /// Waits for the user, and stores the login.
     pub async fn finish(mut self) -> Result<(), LoginError> {
-        let mut outcome = DeviceAnswer::Pending;
+        let mut outcome = PollResponse::Pending;
         loop {
             match self.polls.step(outcome) {
                 Next::Fail(error) => return Err(error),
@@ -201,12 +201,12 @@ impl DeviceLogin {
     }
 
     /// An issuer that cannot be reached for a moment is asked again.
-    async fn ask(&self) -> DeviceAnswer {
+    async fn ask(&self) -> PollResponse {
         let body = json!({"device_auth_id": self.device_id.reveal(), "user_code": self.user_code});
         let request = Request::post(self.options.issuer.device_token_url(), Body::Json(body));
         match send(self.accounts.http(), request).await {
-            Ok(answer) => DeviceAnswer::of(&answer),
-            Err(_) => DeviceAnswer::Pending,
+            Ok(answer) => PollResponse::of(&answer),
+            Err(_) => PollResponse::Pending,
         }
     }
 }

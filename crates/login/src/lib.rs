@@ -16,13 +16,13 @@ mod device;
 mod error;
 mod external;
 mod flow;
-mod host;
 mod http;
 mod issuer;
 mod key_program;
 mod keyring_access;
 mod lock;
 mod oauth;
+mod pending_logins;
 mod pkce;
 mod renewal;
 mod store;
@@ -32,8 +32,8 @@ mod tokens;
 mod usage;
 
 pub use accounts::Accounts;
-pub use browser::{BrowserFlow, CallbackOutcome, Reply};
-pub use device::{DeviceAnswer, DevicePolls, Next};
+pub use browser::{BrowserFlow, CallbackOutcome, CallbackPage};
+pub use device::{DevicePolls, Next, PollResponse};
 pub use error::LoginError;
 pub use external::{ExternalTokens, TokenRefresher};
 pub use flow::{BrowserLogin, DeviceLogin, LoginOptions, PORTS, check_store};
@@ -43,5 +43,5 @@ pub use keyring_access::{Keyring, KeyringError};
 pub use oauth::{
     Challenge, LoginRequest, OauthError, OauthServer, PendingServerLogin, ServerCredentials, ServerLogin, ServerLogins,
 };
-pub use renewal::Due;
+pub use renewal::Renewal;
 pub use store::LoginStore;

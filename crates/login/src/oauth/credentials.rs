@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 use super::client::{AuthMethod, Client};
 use super::token_endpoint::Issued;
-use crate::Due;
+use crate::Renewal;
 
 /// The last seconds of a token in which it is renewed, if it is not known when it began.
 const LAST_SECONDS: u64 = 60;
@@ -87,16 +87,16 @@ impl Credentials {
     }
 
     /// The action that it needs: it is renewed after 80 % of its life.
-    pub(super) fn due(&self, now: u64) -> Due {
-        let Some(end) = self.expires_at else { return Due::Not };
+    pub(super) fn due(&self, now: u64) -> Renewal {
+        let Some(end) = self.expires_at else { return Renewal::NotNeeded };
         let soon = match self.issued_at.filter(|begin| *begin < end) {
             Some(begin) => begin + (end - begin) / 5 * 4,
             None => end.saturating_sub(LAST_SECONDS),
         };
         match now {
-            now if now >= end => Due::Over,
-            now if now >= soon => Due::Soon,
-            _ => Due::Not,
+            now if now >= end => Renewal::Overdue,
+            now if now >= soon => Renewal::Due,
+            _ => Renewal::NotNeeded,
         }
     }
 }
@@ -131,11 +131,17 @@ mod tests {
     fn a_token_is_renewed_after_four_fifths_of_its_life() {
         let mut credentials = Credentials::of(&entry()).unwrap();
         let due = |credentials: &Credentials, times: [u64; 4]| times.map(|now| credentials.due(now));
-        assert_eq!(due(&credentials, [0, 1939, 1940, 2000]), [Due::Not, Due::Not, Due::Soon, Due::Over]);
+        assert_eq!(
+            due(&credentials, [0, 1939, 1940, 2000]),
+            [Renewal::NotNeeded, Renewal::NotNeeded, Renewal::Due, Renewal::Overdue]
+        );
         credentials.issued_at = Some(1000);
-        assert_eq!(due(&credentials, [1000, 1799, 1800, 2000]), [Due::Not, Due::Not, Due::Soon, Due::Over]);
+        assert_eq!(
+            due(&credentials, [1000, 1799, 1800, 2000]),
+            [Renewal::NotNeeded, Renewal::NotNeeded, Renewal::Due, Renewal::Overdue]
+        );
         credentials.expires_at = None;
-        assert_eq!(due(&credentials, [0, 1, 2, u64::MAX]), [Due::Not; 4]);
+        assert_eq!(due(&credentials, [0, 1, 2, u64::MAX]), [Renewal::NotNeeded; 4]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::token_endpoint::TokenEndpoint;
 use super::{Challenge, OauthError};
 use crate::http::{Network, Transport};
 use crate::lock::lock;
-use crate::{Due, LoginError};
+use crate::{LoginError, Renewal};
 
 /// The time before a failed renewal is tried again, while the old token still works.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -70,13 +70,13 @@ pub(super) struct Owner {
     known: Mutex<Option<(Stamps, Option<Credentials>)>>,
     /// Held during a change of the login, so that others wait for its result.
     changing: tokio::sync::Mutex<()>,
-    setback: Mutex<Option<Setback>>,
+    failed_renewal: Mutex<Option<FailedRenewal>>,
     /// The latest challenge of the server.
     challenge: Mutex<Option<Challenge>>,
 }
 
 /// A renewal that failed.
-struct Setback {
+struct FailedRenewal {
     of: Secret,
     /// The token cannot be renewed any more, and why.
     ended: Option<String>,
@@ -139,7 +139,7 @@ impl ServerLogins {
             store,
             known: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
-            setback: Mutex::default(),
+            failed_renewal: Mutex::default(),
             challenge: Mutex::default(),
         });
         owners.insert(key, Arc::downgrade(&owner));
@@ -228,7 +228,7 @@ impl ServerLogin {
         let _turn = self.owner.changing.lock().await;
         let _lock = self.owner.lock().await?;
         self.owner.on_disk(move |store| store.save(&credentials)).await?;
-        *locked(&self.owner.setback) = None;
+        *locked(&self.owner.failed_renewal) = None;
         *locked(&self.owner.challenge) = None;
         Ok(())
     }
@@ -243,7 +243,7 @@ impl Owner {
         }
         let Some(credentials) = self.load().await? else { return Ok(None) };
         let due = self.due(&credentials, refused);
-        if due == Due::Not {
+        if due == Renewal::NotNeeded {
             return Ok(Some(credentials.access_token));
         }
         // A call that is interrupted must not lose tokens that are issued already.
@@ -251,7 +251,7 @@ impl Owner {
         let renewal = tokio::spawn(async move { owner.renew(refused.as_ref()).await });
         let renewed = renewal.await.unwrap_or_else(|_| Err(self.ended("it failed")));
         match renewed {
-            Err(_) if due == Due::Soon => Ok(Some(credentials.access_token)),
+            Err(_) if due == Renewal::Due => Ok(Some(credentials.access_token)),
             renewed => renewed,
         }
     }
@@ -261,11 +261,11 @@ impl Owner {
         let _turn = self.changing.lock().await;
         let _lock = self.lock().await?;
         let Some(mut credentials) = self.load().await? else { return Ok(None) };
-        if self.due(&credentials, refused) == Due::Not {
+        if self.due(&credentials, refused) == Renewal::NotNeeded {
             return Ok(Some(credentials.access_token));
         }
         let Some(refresh_token) = credentials.refresh_token.clone() else { return Err(self.ended("expired")) };
-        if let Some(Setback { of, ended: Some(code), .. }) = &*locked(&self.setback)
+        if let Some(FailedRenewal { of, ended: Some(code), .. }) = &*locked(&self.failed_renewal)
             && *of == refresh_token
         {
             return Err(self.ended(code));
@@ -277,7 +277,7 @@ impl Owner {
         credentials.renew(issued, self.now());
         let token = credentials.access_token.clone();
         self.on_disk(move |store| store.save(&credentials)).await?;
-        *locked(&self.setback) = None;
+        *locked(&self.failed_renewal) = None;
         Ok(Some(token))
     }
 
@@ -314,7 +314,8 @@ impl Owner {
             }
             _ => None,
         };
-        *locked(&self.setback) = Some(Setback { of: old, ended: code.clone(), until: (self.clock)() + PAUSE });
+        *locked(&self.failed_renewal) =
+            Some(FailedRenewal { of: old, ended: code.clone(), until: (self.clock)() + PAUSE });
         Err(code.map_or(error, |code| self.ended(&code)))
     }
 
@@ -326,22 +327,22 @@ impl Owner {
     }
 
     fn has_ended(&self) -> bool {
-        locked(&self.setback).as_ref().is_some_and(|setback| setback.ended.is_some())
+        locked(&self.failed_renewal).as_ref().is_some_and(|failed_renewal| failed_renewal.ended.is_some())
     }
 
-    fn due(&self, credentials: &Credentials, refused: Option<&Secret>) -> Due {
+    fn due(&self, credentials: &Credentials, refused: Option<&Secret>) -> Renewal {
         match credentials.due(self.now()) {
-            _ if refused == Some(&credentials.access_token) => Due::Over,
-            Due::Soon if credentials.refresh_token.is_none() || self.is_paused(credentials) => Due::Not,
+            _ if refused == Some(&credentials.access_token) => Renewal::Overdue,
+            Renewal::Due if credentials.refresh_token.is_none() || self.is_paused(credentials) => Renewal::NotNeeded,
             due => due,
         }
     }
 
     /// Whether a renewal has failed a moment ago, or for good.
     fn is_paused(&self, credentials: &Credentials) -> bool {
-        locked(&self.setback).as_ref().is_some_and(|setback| {
-            Some(&setback.of) == credentials.refresh_token.as_ref()
-                && (setback.ended.is_some() || (self.clock)() < setback.until)
+        locked(&self.failed_renewal).as_ref().is_some_and(|failed_renewal| {
+            Some(&failed_renewal.of) == credentials.refresh_token.as_ref()
+                && (failed_renewal.ended.is_some() || (self.clock)() < failed_renewal.until)
         })
     }
 
