@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -13,6 +14,25 @@ from codex_embed import CodexConfig
 PROGRAM = os.environ.get("CODEX_BIN") or shutil.which("codex")
 
 needs_program = unittest.skipUnless(PROGRAM, "set CODEX_BIN to a codex program")
+
+
+def is_alive(pid):
+    """Whether a process runs; one that has ended and was not waited for has no memory any more."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+            return "VmRSS" in status.read()
+    except OSError:
+        return False
+
+
+def is_gone(pid):
+    """Waits until a process is gone; a signal takes a moment."""
+    until = time.monotonic() + 10
+    while is_alive(pid):
+        if time.monotonic() > until:
+            return False
+        os.sched_yield()
+    return True
 
 
 class ScriptedTest:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -22,7 +23,7 @@ from codex_embed import (
     response,
 )
 from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_params, thread_params, turn_params
-from server import ScriptedTest, needs_program, runs, says
+from server import ScriptedTest, is_gone, needs_program, runs, says
 
 HANGS = {"items": [{"text": "Hal", "done": False}, {"hang": True}]}
 
@@ -136,6 +137,22 @@ class BlockingTest(ScriptedTest, unittest.TestCase):
         command = [config.codex_bin, "threads", "export", thread.id]
         exported = subprocess.run(command, env={**os.environ, **config.env}, capture_output=True, timeout=60, check=True)
         self.assertEqual(markdown.export(state.threads[thread.id]), exported.stdout.decode())
+
+    def test_a_program_that_forgets_to_close_ends_and_leaves_no_server(self):
+        config = self.config([says("Fine.")])
+        source = (
+            "from codex_embed import Codex, CodexConfig\n"
+            f"codex = Codex(CodexConfig(codex_bin={config.codex_bin!r}, config_overrides={config.config_overrides!r},"
+            f" cwd={config.cwd!r}, env={config.env!r}))\n"
+            "print(codex.thread_start().run('Hello.').final_response, codex.pid)\n"
+        )
+        command = [sys.executable, "-W", "error", "-c", source]
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        answer, pid = done.stdout.split()
+        self.assertEqual(answer, "Fine.")
+        self.assertTrue(is_gone(pid))
 
     def test_a_key_is_stored_and_forgotten(self):
         with Codex(self.config([])) as codex:

@@ -7,10 +7,10 @@ import sys
 import unittest
 
 from codex_embed.connection import Options
-from codex_embed.errors import StartError
+from codex_embed.errors import RefusedError, StartError
 from codex_embed.registry import Life, NoStep, Registry
-from codex_embed.errors import RefusedError
 from codex_embed.supervisor import Launch, Supervisor
+from server import is_alive, is_gone
 
 #: Answers each request with the process ids of itself and of a child that it has started.
 SERVER = r"""
@@ -24,26 +24,6 @@ while read -r line; do
 done
 AFTER
 """
-
-
-def is_alive(pid):
-    # A process that has ended and was not waited for has no memory any more.
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8") as status:
-            return "VmRSS" in status.read()
-    except OSError:
-        return False
-
-
-async def is_gone(pid):
-    """Waits until a process is gone; a signal takes a moment."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + 10
-    while is_alive(pid):
-        if loop.time() > until:
-            return False
-        await asyncio.sleep(0)
-    return True
 
 
 def launch(after, **more):
@@ -70,7 +50,7 @@ class SupervisorTest(unittest.IsolatedAsyncioTestCase):
         await supervisor.stop()
         self.assertEqual(supervisor.state.name, "stopped")
         for pid in pids:
-            self.assertTrue(await is_gone(pid))
+            self.assertTrue(is_gone(pid))
         with self.assertRaises(StartError):
             await supervisor.connection()
 
@@ -85,7 +65,7 @@ class SupervisorTest(unittest.IsolatedAsyncioTestCase):
                 pass
             second = (await (await supervisor.connection()).call("pids"))["pids"]
             self.assertNotEqual(first[0], second[0])
-            self.assertTrue(await is_gone(first[1]), "the child of the first went with it")
+            self.assertTrue(is_gone(first[1]), "the child of the first went with it")
 
     async def test_a_program_that_is_missing_is_named(self):
         async with Supervisor(Launch("/nowhere/codex")) as supervisor:

@@ -1,6 +1,6 @@
 // A server for tests: the real program with a scripted model.
 
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
@@ -20,6 +20,25 @@ const onPath = (name) =>
 /** The program: `CODEX_BIN`, or `codex` on the `PATH`. */
 export const PROGRAM = process.env.CODEX_BIN ?? onPath("codex");
 export const needsProgram = { skip: PROGRAM ? false : "set CODEX_BIN to a codex program" };
+
+/** Whether a process runs; one that has ended and was not waited for has no memory any more. */
+export function isAlive(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8").includes("VmRSS");
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until a process is gone; a signal takes a moment. */
+export async function isGone(pid) {
+  const until = Date.now() + 10_000;
+  while (isAlive(pid)) {
+    if (Date.now() > until) return false;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return true;
+}
 
 /** A folder with a workspace, a home and the answers of the model, and the options of a `Codex` for it. */
 export function scripted(context, answers, more = {}) {

@@ -1,11 +1,11 @@
 // A supervisor with servers that are small shell scripts.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { once } from "node:events";
 import test from "node:test";
 
 import { Supervisor } from "../src/supervisor.js";
+import { isAlive, isGone } from "./server.js";
 
 // Answers each request with the process ids of itself and of a child that it has started.
 const SERVER = String.raw`
@@ -21,25 +21,6 @@ AFTER
 `;
 const launch = (after, more = {}) => ({ program: "/bin/sh", args: ["-c", SERVER.replace("AFTER", after)], ...more });
 const onLinux = { skip: process.platform === "linux" ? false : "the scripts are for Linux" };
-
-/** Whether a process runs; one that has ended and was not waited for has no memory any more. */
-function isAlive(pid) {
-  try {
-    return readFileSync(`/proc/${pid}/status`, "utf8").includes("VmRSS");
-  } catch {
-    return false;
-  }
-}
-
-/** Waits until a process is gone; a signal takes a moment. */
-async function isGone(pid) {
-  const until = Date.now() + 10_000;
-  while (isAlive(pid)) {
-    if (Date.now() > until) return false;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return true;
-}
 
 async function state(supervisor, name) {
   while (supervisor.state.state !== name) await once(supervisor, "state");

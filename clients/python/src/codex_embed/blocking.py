@@ -84,6 +84,11 @@ class Codex:
         """The server's answer to `initialize`."""
         return self._codex.metadata
 
+    @property
+    def pid(self) -> int | None:
+        """The process of the server, while there is one."""
+        return self._codex.pid
+
     def call(self, method: str, params: Any = None) -> Any:
         """Calls any method of the server."""
 
