@@ -12,6 +12,8 @@ from codex_embed import (
     ApprovalMode,
     AsyncCodex,
     Codex,
+    CodexError,
+    Launch,
     Sandbox,
     StartError,
     State,
@@ -20,6 +22,7 @@ from codex_embed import (
     dial,
     events,
     markdown,
+    replayed,
     response,
 )
 from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_params, thread_params, turn_params
@@ -183,6 +186,21 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             self.assertEqual(seen[-1].status, "interrupted")
             self.assertEqual(len([event for event in seen if isinstance(event, events.TurnEnded)]), 1)
             self.assertEqual((await thread.run("Once more.")).final_response, "Again.")
+
+    async def test_a_recorded_thread_is_replayed(self):
+        config = self.config([runs("echo one; exit 3"), says("It is *done*.")])
+        async with AsyncCodex(config) as codex:
+            thread = await codex.thread_start(approval_policy="never")
+            await thread.run("Do it.")
+            state = State()
+            state.apply(response(await thread.read(include_turns=True)))
+        launch = Launch(config.codex_bin, (), {**os.environ, **config.env})
+        again = await replayed(thread.id, launch)
+        self.assertEqual(markdown.export(again.threads[thread.id]), markdown.export(state.threads[thread.id]))
+        with self.assertRaisesRegex(CodexError, r"ended with status \d+: .*nothing\.jsonl"):
+            await replayed("nothing.jsonl", launch)
+        with self.assertRaisesRegex(StartError, "cannot start /nowhere/codex"):
+            await replayed("x", Launch("/nowhere/codex"))
 
     async def test_a_server_that_runs_already_is_reached(self):
         config = self.config([says("Reached.")])

@@ -263,6 +263,19 @@ export class Supervisor extends EventEmitter {
   unref(): void;
 }
 
+export interface ReplayOptions {
+  program?: string;
+  /** Arguments before those of the replay. */
+  args?: string[];
+  env?: Record<string, string | undefined>;
+  cwd?: string;
+  speed?: "instant" | "original";
+}
+/** The events of a recorded thread, named by its file, its id or its name (Node). */
+export function replay(thread: string, options?: ReplayOptions): AsyncGenerator<Event>;
+/** The state that a replay leaves. */
+export function replayed(thread: string, options?: ReplayOptions): Promise<State>;
+
 export type ConfigValue = string | number | boolean | ConfigValue[] | { [key: string]: ConfigValue };
 export interface CodexOptions {
   codexPathOverride?: string;

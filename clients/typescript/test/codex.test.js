@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import test from "node:test";
 
-import { Codex, TurnError, approvals, dial } from "../src/index.js";
+import { Codex, TurnError, approvals, dial, markdown, replayed } from "../src/index.js";
 import { TurnEvents, configArgs, threadParams } from "../src/conventions.js";
 import { isGone, needsProgram, runs, says, scripted } from "./server.js";
 
@@ -179,6 +179,23 @@ test("a server that runs already is reached", needsProgram, async (context) => {
   }
   await assert.rejects(dial(address), /cannot connect to unix:/);
   await assert.rejects(dial("http://localhost"), /an address begins with/);
+});
+
+test("a recorded thread is replayed, and exported as the program does", needsProgram, (context) => {
+  const { options } = scripted(context, [runs("echo one; exit 3"), says("It is *done*.")]);
+  const { codexPathOverride: program, env } = options;
+  const codex = new Codex(options);
+  const work = async () => {
+    const thread = codex.startThread({ approvalPolicy: "never" });
+    await thread.run("Do it.");
+    await codex.close();
+    const state = await replayed(thread.id, { program, env });
+    const exported = spawnSync(program, ["threads", "export", thread.id], { env, timeout: 60_000 });
+    assert.equal(markdown(state.threads.get(thread.id)), String(exported.stdout));
+    await assert.rejects(replayed("nothing.jsonl", { program, env }), /ended with status \d+: .*nothing\.jsonl/s);
+    await assert.rejects(replayed("x", { program: "/nowhere/codex" }), /cannot start \/nowhere\/codex/);
+  };
+  return work().finally(() => codex.close());
 });
 
 test("a program that is missing is an error at once", async () => {

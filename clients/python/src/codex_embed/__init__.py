@@ -20,6 +20,7 @@ from .options import (
     TextInput,
 )
 from .registry import Life, Registry
+from .replay import replay, replayed
 from .router import notification, request, response
 from .state import State
 from .supervisor import Launch, ServerState, Supervisor
@@ -89,6 +90,8 @@ __all__ = [
     "markdown",
     "notification",
     "read_line",
+    "replay",
+    "replayed",
     "request",
     "response",
     "timeline",
