@@ -73,7 +73,8 @@ async fn show<W: Write>(mut setup: Setup, has_agents: bool, mut terminal: Termin
     terminal.line("A real turn of the engine with a scripted model: no API key, no network.")?;
     terminal.line(&format!("Project: {}\n", setup.cwd.display()))?;
     let store = Arc::clone(&setup.store);
-    setup.offer_agents(&LocalTrees);
+    // The script has no call that needs an approval.
+    let _children = setup.offer_agents(&LocalTrees);
     let (thread, feed) = setup.start().await?;
     let task = UserInput::text(if has_agents { AGENTS_TASK } else { TASK });
     thread.say(TurnId::new("demo"), vec![task], SettingsChange::default()).await?;

@@ -28,9 +28,9 @@ pub(crate) fn run(shared: &Shared) -> anyhow::Result<()> {
     let served = runtime.block_on(runtime.spawn(async move {
         let vocabulary = Vocabulary { raw_reasoning: setup.config.reasoning.raw, ..Vocabulary::default() };
         let user = user(&setup);
-        setup.offer_agents(&LocalTrees);
+        let children = setup.offer_agents(&LocalTrees);
         let (thread, feed) = setup.start().await?;
-        let served = Served { thread: thread.clone(), feed, vocabulary, user };
+        let served = Served { thread: thread.clone(), feed, children, vocabulary, user };
         let mut stop = signals::stop()?;
         tokio::select! {
             served = proto::serve(served, stdio::input(), stdio::output(output)) => {

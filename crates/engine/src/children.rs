@@ -7,10 +7,9 @@ use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::Interrupted;
-use codex_thread::{ExplicitOverrides, InitialHistory};
+use codex_thread::{ExplicitOverrides, InitialHistory, LoadedThreads};
 use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart};
 use codex_wire::ids::ThreadId;
-use codex_wire::policy::ApprovalsReviewer;
 use futures_util::future::BoxFuture;
 
 use crate::local_host::Loaded;
@@ -20,21 +19,19 @@ use crate::setup::Setup;
 const RECENT_BYTES: usize = 32 * 1024;
 
 impl Setup {
-    /// Lets the thread start other agents, if its configuration wants that. Its client sees no other thread, so nobody
-    /// can be asked about the calls of the agents.
-    pub fn offer_agents(&mut self, trees: &dyn AgentTrees) {
-        self.offer(trees, Arc::default(), false);
+    /// Lets the thread start other agents, if its configuration wants that, and returns the place where their threads
+    /// are loaded. Its client has to answer their questions too.
+    pub fn offer_agents(&mut self, trees: &dyn AgentTrees) -> Arc<dyn LoadedThreads> {
+        let loaded = Arc::<Loaded>::default();
+        self.offer_agents_in(trees, &loaded);
+        loaded
     }
 
     /// The same, where the threads of agents are loaded with others.
     pub(crate) fn offer_agents_in(&mut self, trees: &dyn AgentTrees, loaded: &Arc<Loaded>) {
-        self.offer(trees, Arc::clone(loaded), true);
-    }
-
-    fn offer(&mut self, trees: &dyn AgentTrees, loaded: Arc<Loaded>, is_heard: bool) {
         let is_unsaved = matches!(self.initial_history, InitialHistory::Unsaved(_));
         let setup = Self { agents: None, initial_history: InitialHistory::New, ..self.clone() };
-        let children = Arc::new(Children { setup, loaded, is_unsaved, is_heard });
+        let children = Arc::new(Children { setup, loaded: Arc::clone(loaded), is_unsaved });
         self.agents = trees.open(&self.config, self.profile.offers_agents, children);
     }
 }
@@ -45,8 +42,6 @@ struct Children {
     setup: Setup,
     loaded: Arc<Loaded>,
     is_unsaved: bool,
-    /// Whether clients of the root hear its children, so that they can be asked.
-    is_heard: bool,
 }
 
 impl fmt::Debug for Children {
@@ -56,11 +51,7 @@ impl fmt::Debug for Children {
 }
 
 impl Children {
-    fn setup_of(&self, mut child: ChildStart) -> Setup {
-        if !self.is_heard {
-            let reviewer = ApprovalsReviewer::Other("a client of this thread".to_owned());
-            child.settings = Arc::new(Settings { reviewer, ..(*child.settings).clone() });
-        }
+    fn setup_of(&self, child: ChildStart) -> Setup {
         let explicit = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
         let (thread, parent) = (child.thread, child.spawn.parent_thread_id);
         let history = match &child.history {

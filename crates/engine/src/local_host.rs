@@ -10,7 +10,8 @@ use std::time::Duration;
 use codex_config::ConfigSource;
 use codex_log::store::ThreadStore;
 use codex_thread::{
-    BoxFuture, Fault, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread, ThreadHost,
+    BoxFuture, Fault, LoadedThreads, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread,
+    ThreadHost,
 };
 use codex_tools::agents::AgentTrees;
 use codex_tools::servers::{Reload, ServerAccess, ToolServers};
@@ -85,6 +86,16 @@ impl LocalHost {
     }
 }
 
+impl LoadedThreads for LocalHost {
+    fn get(&self, id: ThreadId) -> Option<Thread> {
+        self.shared.loaded.get(id)
+    }
+
+    fn loaded(&self) -> Vec<Thread> {
+        self.shared.loaded.all()
+    }
+}
+
 impl ThreadHost for LocalHost {
     fn start(&self, request: StartThread) -> BoxFuture<'_, Result<StartedThread, StartError>> {
         Box::pin(async move {
@@ -97,14 +108,6 @@ impl ThreadHost for LocalHost {
             self.shared.loaded.add(thread.clone());
             Ok(StartedThread { thread, feed, shows_raw_reasoning })
         })
-    }
-
-    fn get(&self, id: ThreadId) -> Option<Thread> {
-        self.shared.loaded.get(id)
-    }
-
-    fn loaded(&self) -> Vec<Thread> {
-        self.shared.loaded.all()
     }
 
     fn turn_to_open(&self, id: ThreadId) -> BoxFuture<'_, OpeningTurn> {

@@ -1,6 +1,5 @@
 //! The interface of a component that runs threads.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 
@@ -10,6 +9,7 @@ use codex_wire::response::ResponseItem;
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::children::LoadedThreads;
 use crate::feed::Feed;
 use crate::handle::Thread;
 use crate::profile::ClientProfile;
@@ -20,15 +20,9 @@ use crate::start_error::StartError;
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Runs threads, in this process or elsewhere, and tracks which are loaded.
-pub trait ThreadHost: Send + Sync + fmt::Debug {
+pub trait ThreadHost: LoadedThreads {
     /// Starts a new thread, or continues an existing one. From then on it is loaded.
     fn start(&self, request: StartThread) -> BoxFuture<'_, Result<StartedThread, StartError>>;
-
-    /// The loaded thread with this id.
-    fn get(&self, id: ThreadId) -> Option<Thread>;
-
-    /// The loaded threads, oldest first.
-    fn loaded(&self) -> Vec<Thread>;
 
     /// Waits until nobody else is loading or unloading that thread. The caller holds the result while it loads the
     /// thread.

@@ -6,6 +6,7 @@
 //!
 //! Invariant: no task is spawned, no file is read and no clock is used here. A feed never blocks the thread.
 
+mod children;
 pub mod encodings;
 mod feed;
 pub mod goal;
@@ -16,6 +17,7 @@ mod request;
 mod start_error;
 mod subscription;
 
+pub use children::{Children, LoadedThreads};
 pub use feed::{Feed, FeedWriter, Published, feed};
 pub use handle::Thread;
 pub use host::{BoxFuture, ExplicitOverrides, InitialHistory, OpeningTurn, StartThread, StartedThread, ThreadHost};

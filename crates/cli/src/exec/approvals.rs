@@ -10,6 +10,7 @@ use anyhow::Context;
 use codex_dialects::exec::Projector;
 use codex_log::{Question, QuestionId, QuestionKind};
 use codex_wire::decision::ReviewDecision;
+use codex_wire::ids::ThreadId;
 use serde::Deserialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -24,6 +25,9 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Answer {
     #[serde(default)]
     id: Option<String>,
+    /// The thread that has asked; any if unset.
+    #[serde(default)]
+    thread_id: Option<ThreadId>,
     /// The command that it is about, instead of an id.
     #[serde(default)]
     command: Option<String>,
@@ -31,7 +35,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    fn is_for(&self, asked: &Question) -> bool {
+    fn is_for(&self, thread: ThreadId, asked: &Question) -> bool {
+        if self.thread_id.is_some_and(|named| named != thread) {
+            return false;
+        }
         if let Some(id) = &self.id {
             return *id == asked.item().as_str();
         }
@@ -50,6 +57,7 @@ impl Answer {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     Answered {
+        thread: ThreadId,
         question: QuestionId,
         decision: ReviewDecision,
     },
@@ -60,7 +68,8 @@ pub(crate) enum Asked {
 
 pub(crate) struct Answerer {
     who: AnswerSource,
-    open: Vec<Arc<Question>>,
+    /// Open questions, each with the thread that asks.
+    open: Vec<(ThreadId, Arc<Question>)>,
     /// Answers without a request.
     kept: VecDeque<Answer>,
     /// Incoming answers; `None` when no more can arrive.
@@ -98,29 +107,31 @@ impl Answerer {
         matches!(self.who, AnswerSource::Stdio)
     }
 
-    pub(crate) fn ask(&mut self, asked: &Arc<Question>) -> Asked {
+    /// Asks a question of a thread, which may be a child agent's.
+    pub(crate) fn ask(&mut self, thread: ThreadId, is_child: bool, asked: &Arc<Question>) -> Asked {
         let question = asked.id.clone();
         match &mut self.who {
-            AnswerSource::No => return Asked::Answered { question, decision: ReviewDecision::Denied },
+            AnswerSource::No => return Asked::Answered { thread, question, decision: ReviewDecision::Denied },
             AnswerSource::Nobody => return Asked::Unanswerable,
             AnswerSource::Stdio => {}
             AnswerSource::Socket(socket) => {
-                let line = serde_json::to_string(&Projector::ask(asked)).map(|line| line + "\n");
+                let line =
+                    serde_json::to_string(&Projector::ask(asked, is_child.then_some(thread))).map(|line| line + "\n");
                 let written = line.map_err(Into::into).and_then(|line| socket.write_all(line.as_bytes()));
                 if written.is_err() {
                     self.incoming = None;
                 }
             }
         }
-        if let Some(place) = self.kept.iter().position(|answer| answer.is_for(asked))
+        if let Some(place) = self.kept.iter().position(|answer| answer.is_for(thread, asked))
             && let Some(answer) = self.kept.remove(place)
         {
-            return Asked::Answered { question, decision: answer.decision };
+            return Asked::Answered { thread, question, decision: answer.decision };
         }
         if self.incoming.is_none() {
             return Asked::Unanswerable;
         }
-        self.open.push(Arc::clone(asked));
+        self.open.push((thread, Arc::clone(asked)));
         Asked::Waits
     }
 
@@ -131,12 +142,12 @@ impl Answerer {
             self.incoming = None;
             return if self.open.is_empty() { Asked::Waits } else { Asked::Unanswerable };
         };
-        let Some(place) = self.open.iter().position(|asked| answer.is_for(asked)) else {
+        let Some(place) = self.open.iter().position(|(thread, asked)| answer.is_for(*thread, asked)) else {
             self.kept.push_back(answer);
             return Asked::Waits;
         };
-        let asked = self.open.remove(place);
-        Asked::Answered { question: asked.id.clone(), decision: answer.decision }
+        let (thread, asked) = self.open.remove(place);
+        Asked::Answered { thread, question: asked.id.clone(), decision: answer.decision }
     }
 }
 
@@ -186,11 +197,19 @@ mod tests {
             r#"{"command":"bash -lc 'git push'","decision":"deny"}"#,
             r#"{"decision":"approved"}"#,
         ] {
-            assert!(answer(text).is_for(&asked), "{text}");
+            assert!(answer(text).is_for(ThreadId::unknown(), &asked), "{text}");
         }
         for text in [r#"{"id":"c2","decision":"approved"}"#, r#"{"command":"git","decision":"approved"}"#] {
-            assert!(!answer(text).is_for(&asked), "{text}");
+            assert!(!answer(text).is_for(ThreadId::unknown(), &asked), "{text}");
         }
+    }
+
+    #[test]
+    fn an_answer_may_name_the_thread_that_has_asked() {
+        let (thread, other) = (ThreadId::fresh(), ThreadId::fresh());
+        let named = answer(&format!(r#"{{"id":"c1","thread_id":"{thread}","decision":"approved"}}"#));
+        assert!(named.is_for(thread, &question("c1", "git push")));
+        assert!(!named.is_for(other, &question("c1", "git push")));
     }
 
     #[tokio::test]
@@ -199,13 +218,15 @@ mod tests {
         let (kept, incoming) = (VecDeque::new(), Some(listen(input)));
         let mut answerer = Answerer { who: AnswerSource::Stdio, open: Vec::new(), kept, incoming };
         assert_eq!(answerer.next().await, Asked::Waits);
+        let thread = ThreadId::unknown();
         let granted = |call: &str| Asked::Answered {
+            thread,
             question: QuestionId::first(ItemId::new(call)),
             decision: ReviewDecision::Approved,
         };
-        assert_eq!(answerer.ask(&question("c1", "git push")), granted("c1"));
-        assert_eq!(answerer.ask(&question("c2", "git push")), Asked::Waits);
+        assert_eq!(answerer.ask(thread, false, &question("c1", "git push")), granted("c1"));
+        assert_eq!(answerer.ask(thread, false, &question("c2", "git push")), Asked::Waits);
         assert_eq!(answerer.next().await, Asked::Unanswerable);
-        assert_eq!(answerer.ask(&question("c3", "rm -rf /")), Asked::Unanswerable);
+        assert_eq!(answerer.ask(thread, false, &question("c3", "rm -rf /")), Asked::Unanswerable);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, Question, TurnId};
 use codex_model::{AnswerSchema, SchemaSupport};
-use codex_thread::{Closed, Feed, Thread};
+use codex_thread::{Children, Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
@@ -70,6 +70,7 @@ impl Ending {
 
 pub(crate) struct Drive {
     pub(crate) thread: Thread,
+    children: Children,
     pub(crate) show: RunOutput,
     pub(crate) answerer: Answerer,
     pub(crate) limits: Limits,
@@ -93,6 +94,8 @@ fn seconds(limit: Option<Duration>) -> String {
 /// An event that wakes the run.
 enum Wake {
     Event(Option<Arc<Event>>),
+    /// An event of a child agent.
+    Child(Thread, Arc<Event>),
     Answer(Asked),
     Stop(Ending, String),
     /// As above, but a turn that waits for the account's allowance is left to a later run.
@@ -102,6 +105,7 @@ enum Wake {
 impl Drive {
     pub(crate) fn new(
         thread: Thread,
+        children: Children,
         show: RunOutput,
         answerer: Answerer,
         limits: Limits,
@@ -112,6 +116,7 @@ impl Drive {
         let pledge = pledge.unwrap_or_default();
         Self {
             thread,
+            children,
             show,
             answerer,
             limits,
@@ -154,6 +159,7 @@ impl Drive {
                     }
                     asked = self.answerer.next() => Wake::Answer(asked),
                     event = feed.next() => Wake::Event(event),
+                    (thread, event) = self.children.next() => Wake::Child(thread, event),
                 }
             };
             last_event = Instant::now();
@@ -164,6 +170,7 @@ impl Drive {
                 }
                 Wake::Stop(ending, why) | Wake::Leave(ending, why) => self.stop(ending, why).await,
                 Wake::Answer(asked) => self.asked(asked).await?,
+                Wake::Child(thread, event) => self.take_child(&thread, &event).await?,
                 Wake::Event(Some(event)) => {
                     if let Some(ending) = self.take(&event).await? {
                         return Ok(ending);
@@ -192,7 +199,14 @@ impl Drive {
     async fn asked(&mut self, asked: Asked) -> Result<(), Closed> {
         match asked {
             // The request may have ended with its turn.
-            Asked::Answered { question, decision } => self.thread.answer(question, decision.into()).await.map(drop),
+            Asked::Answered { thread, question, decision } => {
+                let origin = self.children.get(thread).unwrap_or(&self.thread);
+                match origin.answer(question, decision.into()).await {
+                    // A child that has ended needs no answer any more.
+                    Err(Closed) if thread != self.thread.id() => Ok(()),
+                    answered => answered.map(drop),
+                }
+            }
             Asked::Waits => Ok(()),
             Asked::Unanswerable => {
                 self.stop(Ending::ApprovalNeeded, "an approval is needed and nobody can give it".to_owned()).await;
@@ -220,7 +234,8 @@ impl Drive {
                     self.last_message = Some(text.clone());
                 }
             }
-            Body::Asked(question) => self.question(question).await?,
+            Body::Asked(question) => self.question(self.thread.id(), question).await?,
+            Body::Agent(_) => self.children.follow(event).await,
             Body::ModelAsked(_) => self.model_asked().await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
@@ -228,11 +243,26 @@ impl Drive {
         Ok(None)
     }
 
-    async fn question(&mut self, question: &Arc<Question>) -> anyhow::Result<()> {
-        if self.answerer.asks_in_events() {
-            self.show.ask(question)?;
+    /// Handles an event of a child agent: its questions are the client's, and its work counts against the limits.
+    async fn take_child(&mut self, thread: &Thread, event: &Event) -> anyhow::Result<()> {
+        if self.show.count_child(event) {
+            self.count().await;
         }
-        let asked = self.answerer.ask(question);
+        match &event.body {
+            Body::Asked(question) => self.question(thread.id(), question).await?,
+            Body::Agent(_) => self.children.follow(event).await,
+            Body::ModelAsked(_) => self.model_asked().await,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn question(&mut self, thread: ThreadId, question: &Arc<Question>) -> anyhow::Result<()> {
+        let is_child = thread != self.thread.id();
+        if self.answerer.asks_in_events() {
+            self.show.ask(question, is_child.then_some(thread))?;
+        }
+        let asked = self.answerer.ask(thread, is_child, question);
         Ok(self.asked(asked).await?)
     }
 

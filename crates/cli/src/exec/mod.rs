@@ -26,7 +26,7 @@ use codex_dialects::ProtocolRelease;
 use codex_engine::Setup;
 use codex_files::{OutputFile, TimedWriter, read_input};
 use codex_model::{AnswerSchema, SchemaSupport};
-use codex_thread::Thread;
+use codex_thread::{Children, Thread};
 use codex_wire::input::UserInput;
 use codex_wire::review::{BaseBranchTarget, CommitTarget, ReviewRequest, ReviewTarget};
 
@@ -179,7 +179,7 @@ impl Prepared {
         let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
-        setup.offer_agents(&LocalTrees);
+        let children = Children::new(setup.offer_agents(&LocalTrees));
         let (thread, feed) = setup.start().await?;
         if options.max_cost.is_some() {
             price::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
@@ -197,7 +197,7 @@ impl Prepared {
             requests: options.max_requests,
             cost: options.max_cost,
         };
-        let mut drive = Drive::new(thread, show, answerer, limits, schema);
+        let mut drive = Drive::new(thread, children, show, answerer, limits, schema);
         let ran = drive.run(task, feed, &mut stop).await;
         let closing = drive.thread.clone();
         tokio::select! {

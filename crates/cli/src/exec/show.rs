@@ -1,11 +1,13 @@
 //! The output of a run: JSON Lines for programs, or text for people.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use codex_config::Env;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
 use codex_log::{Body, Event, Question, ThreadStarted};
+use codex_wire::ids::ThreadId;
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::Color;
@@ -15,6 +17,8 @@ use crate::terminal::Terminal;
 
 pub(crate) struct RunOutput {
     projector: Projector,
+    /// The usage of child agents, by thread.
+    children: BTreeMap<ThreadId, Projector>,
     events: Vec<ThreadEvent>,
     face: OutputFormat,
 }
@@ -27,7 +31,7 @@ enum OutputFormat {
 impl RunOutput {
     /// JSON Lines, in the format of a release.
     pub(crate) fn lines(outlet: Outlet, release: Option<ProtocolRelease>) -> Self {
-        Self { projector: Projector::of(release), events: Vec::new(), face: OutputFormat::Lines(outlet) }
+        Self::new(Projector::of(release), OutputFormat::Lines(outlet))
     }
 
     /// Human-readable text on standard error.
@@ -41,7 +45,11 @@ impl RunOutput {
         let columns = console::err_columns().filter(|_| !is_dumb);
         let terminal = Terminal::new(Outlet::new(console::painted_err()), colour);
         let terminal = terminal.verbose(is_verbose).replacing(columns);
-        Self { projector: Projector::default(), events: Vec::new(), face: OutputFormat::People(terminal) }
+        Self::new(Projector::default(), OutputFormat::People(terminal))
+    }
+
+    fn new(projector: Projector, face: OutputFormat) -> Self {
+        Self { projector, children: BTreeMap::new(), events: Vec::new(), face }
     }
 
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
@@ -74,9 +82,14 @@ impl RunOutput {
         self.print()
     }
 
-    pub(crate) fn ask(&mut self, question: &Question) -> io::Result<()> {
+    /// Counts the tokens of a child agent; returns whether there are more.
+    pub(crate) fn count_child(&mut self, event: &Event) -> bool {
+        self.children.entry(event.thread).or_default().count_child(event)
+    }
+
+    pub(crate) fn ask(&mut self, question: &Question, child: Option<ThreadId>) -> io::Result<()> {
         if matches!(self.face, OutputFormat::Lines(_)) {
-            self.events.push(Projector::ask(question));
+            self.events.push(Projector::ask(question, child));
         }
         self.print()
     }
@@ -89,8 +102,9 @@ impl RunOutput {
         }
     }
 
+    /// The usage of the run, that of child agents included.
     pub(crate) fn used(&self) -> Usage {
-        self.projector.used()
+        self.children.values().map(Projector::used).fold(self.projector.used(), Usage::and)
     }
 
     /// Waits until nobody reads the lines any more.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use codex_wire::agent::{AgentState, AgentTool};
 use codex_wire::ids::ThreadId;
 use codex_wire::text::Text;
+use codex_wire::tokens::add_costs;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -85,6 +86,22 @@ pub struct Usage {
     /// The cost of the run, if the user has set prices for everything that it used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+impl Usage {
+    /// The tokens of both. The cost is known if that of both is.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |one: Option<i64>, two: Option<i64>| one.map_or(two, |one| Some(one + two.unwrap_or_default()));
+        Self {
+            input_tokens: self.input_tokens + other.input_tokens,
+            cached_input_tokens: self.cached_input_tokens + other.cached_input_tokens,
+            cache_write_input_tokens: sum(self.cache_write_input_tokens, other.cache_write_input_tokens),
+            output_tokens: self.output_tokens + other.output_tokens,
+            reasoning_output_tokens: sum(self.reasoning_output_tokens, other.reasoning_output_tokens),
+            cost: self.cost.zip(other.cost).map(|(one, two)| add_costs(one, two)),
+        }
+    }
 }
 
 /// An item. Its id is unique within the run.
@@ -229,6 +246,9 @@ pub struct Todo {
 pub struct ApprovalRequest {
     /// The id that the answer repeats.
     pub id: String,
+    /// The thread that asks, if it is a child agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
     /// The reason for the question, unless it follows from the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use codex_log::{Abort, Body, Event, Failure, ItemId, Outcome, Question, QuestionKind, Status, limit_words};
+use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 use codex_wire::plan::{StepStatus, UpdatePlanArgs};
 use codex_wire::tokens::{TokenUsage, TokenUsageInfo, add_costs};
@@ -129,6 +130,21 @@ impl Projector {
         self.used
     }
 
+    /// Counts the tokens of a child agent, which has a projector of its own; returns whether there are more.
+    pub fn count_child(&mut self, event: &Event) -> bool {
+        match &event.body {
+            Body::TokensCounted { info, .. } => {
+                self.count(info.as_ref());
+                true
+            }
+            Body::TurnEnded(_) => {
+                self.costs.end_turn();
+                false
+            }
+            _ => false,
+        }
+    }
+
     /// Ends the run for a reason that is not in the log.
     pub fn fail(&mut self, message: String, out: &mut Vec<ThreadEvent>) {
         self.end_plan(out);
@@ -136,9 +152,9 @@ impl Projector {
         out.push(ThreadEvent::TurnFailed { error: ThreadError { message } });
     }
 
-    /// The approval request of a question.
+    /// The approval request of a question, which a child agent may have asked.
     #[must_use]
-    pub fn ask(question: &Question) -> ThreadEvent {
+    pub fn ask(question: &Question, child: Option<ThreadId>) -> ThreadEvent {
         let subject = match &question.kind {
             QuestionKind::Command { argv, cwd, .. } => {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
@@ -152,8 +168,8 @@ impl Projector {
                 Subject::Elicitation { server: asked.server.clone(), message: asked.message.clone() }
             }
         };
-        let request =
-            ApprovalRequest { id: question.item().as_str().to_owned(), reason: question.reason.clone(), subject };
+        let (id, reason) = (question.item().as_str().to_owned(), question.reason.clone());
+        let request = ApprovalRequest { id, thread_id: child, reason, subject };
         ThreadEvent::ApprovalRequested { request }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use codex_thread::{OpenQuestions, OpeningTurn, Thread};
+use codex_thread::{LoadedThreads, OpenQuestions, OpeningTurn, Thread};
 use codex_wire::ids::ThreadId;
 use tokio::time::timeout;
 
@@ -21,6 +21,16 @@ pub(crate) struct Loaded {
     threads: Mutex<BTreeMap<ThreadId, Thread>>,
     /// Threads that are being loaded, so that no thread is loaded twice.
     prepared: Mutex<HashMap<ThreadId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl LoadedThreads for Loaded {
+    fn get(&self, id: ThreadId) -> Option<Thread> {
+        Self::get(self, id)
+    }
+
+    fn loaded(&self) -> Vec<Thread> {
+        self.all()
+    }
 }
 
 impl Loaded {

@@ -8,8 +8,8 @@ use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_store::FileStore;
 use codex_thread::{
-    ClientProfile, ExplicitOverrides, Fault, InitialHistory, OpenQuestions, StartThread, StartedThread, Thread,
-    ThreadHost,
+    ClientProfile, ExplicitOverrides, Fault, InitialHistory, LoadedThreads, OpenQuestions, StartThread, StartedThread,
+    Thread, ThreadHost,
 };
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;

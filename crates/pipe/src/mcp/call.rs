@@ -7,7 +7,7 @@ use codex_dialects::eq::{self, Vocabulary};
 use codex_log::settings::SettingsChange;
 use codex_log::{Answer, Body, Event, Outcome, Question, QuestionId, TurnId};
 use codex_thread::{
-    ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions, StartError, StartThread,
+    Children, ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions, StartError, StartThread,
     StartedThread, Subscription, Thread, ThreadHost, TurnStart,
 };
 use codex_wire::decision::ReviewDecision;
@@ -34,6 +34,7 @@ struct Call {
     thread: Thread,
     turn: TurnId,
     feed: Feed,
+    children: Children,
     vocabulary: Vocabulary,
     questions: Questions,
 }
@@ -41,9 +42,18 @@ struct Call {
 /// The questions of a turn that the client has not answered.
 enum Questions {
     /// Asked with requests, which have these ids.
-    Requests { session: Arc<Session>, ids: HashMap<QuestionId, i64> },
+    Requests { session: Arc<Session>, ids: HashMap<(ThreadId, QuestionId), i64> },
     /// To be asked with the result, each with the parameters of its request.
-    Results(Vec<(QuestionId, Value)>),
+    Results(Vec<OpenQuestion>),
+}
+
+/// A question that is asked with the result.
+struct OpenQuestion {
+    thread: Thread,
+    id: QuestionId,
+    /// Its name in the result.
+    key: String,
+    params: Value,
 }
 
 /// The reason why a call is no longer followed.
@@ -83,7 +93,8 @@ impl Call {
         let started = exchange.session.shared.server.threads.start(start).await.map_err(|error| failed(&error))?;
         let StartedThread { thread, feed, shows_raw_reasoning } = started;
         let turn = say(&thread, TurnId::new(exchange.id.to_string()), prompt).await?;
-        Ok(Self { thread, turn, feed, vocabulary: vocabulary(shows_raw_reasoning), questions: Questions::of(exchange) })
+        let (vocabulary, questions) = (vocabulary(shows_raw_reasoning), Questions::of(exchange));
+        Ok(Self { thread, turn, feed, children: children(exchange), vocabulary, questions })
     }
 
     /// Starts another turn of a thread, which is loaded first if necessary.
@@ -103,10 +114,10 @@ impl Call {
         let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(ended)?;
         let turn = say(&thread, TurnId::new(ThreadId::fresh().to_string()), prompt).await?;
         let (vocabulary, questions) = (vocabulary(shows_raw_reasoning), Questions::of(exchange));
-        let mut call = Self { thread, turn, feed, vocabulary, questions };
+        let mut call = Self { thread, turn, feed, children: children(exchange), vocabulary, questions };
         let running = running.as_ref().map(TurnId::as_str).unwrap_or_default();
         for question in &asked {
-            call.ask(exchange, running, question).await;
+            call.ask(exchange, None, running, question).await;
         }
         Ok(call)
     }
@@ -141,6 +152,9 @@ impl Call {
                         return ended(is_cancelled, || result(self.thread.id(), outcome));
                     }
                 }
+                (thread, event) = self.children.next(), if !has_outgoing => {
+                    self.take_child(exchange, thread, &event).await;
+                }
                 Ok(()) = &mut cancelled, if !is_cancelled => {
                     is_cancelled = true;
                     self.interrupt().await;
@@ -172,34 +186,44 @@ impl Call {
             exchange.add_event(event.thread, id, msg);
         }
         match &event.body {
-            Body::Asked(question) => self.ask(exchange, id, question).await,
-            Body::Answered { question, .. } => self.questions.withdraw(exchange, question),
+            Body::Asked(question) => self.ask(exchange, None, id, question).await,
+            Body::Answered { question, .. } => self.questions.withdraw(exchange, self.thread.id(), question),
             Body::TurnEnded(_) => self.questions.withdraw_all(exchange),
-            _ => {}
+            _ => self.children.follow(event).await,
+        }
+    }
+
+    /// Asks the questions of a child agent too.
+    async fn take_child(&mut self, exchange: &mut Exchange, child: Thread, event: &Event) {
+        let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
+        match &event.body {
+            Body::Asked(question) => self.ask(exchange, Some(child), turn, question).await,
+            Body::Answered { question, .. } => self.questions.withdraw(exchange, child.id(), question),
+            _ => self.children.follow(event).await,
         }
     }
 
     /// Asks the client; a client that cannot answer does not keep the turn waiting.
-    async fn ask(&mut self, exchange: &mut Exchange, turn: &str, question: &Question) {
+    async fn ask(&mut self, exchange: &mut Exchange, child: Option<Thread>, turn: &str, question: &Question) {
+        let key = match &child {
+            Some(child) => format!("{}:{}", child.id(), question.id),
+            None => question.id.to_string(),
+        };
+        let thread = child.unwrap_or_else(|| self.thread.clone());
         if !exchange.can_ask(question) {
-            return self.refuse(&question.id).await;
+            return refuse(&thread, &question.id).await;
         }
-        let origin = Origin { thread: self.thread.id(), turn, call: &exchange.id };
+        let origin = Origin { thread: thread.id(), turn, call: &exchange.id };
         let params = elicitation::params(origin, question);
         match &mut self.questions {
             Questions::Requests { session, ids } => {
-                if let Some(number) = session.ask(&self.thread, &question.id) {
+                if let Some(number) = session.ask(&thread, &question.id) {
                     exchange.add_request(number, "elicitation/create", params);
-                    ids.insert(question.id.clone(), number);
+                    ids.insert((thread.id(), question.id.clone()), number);
                 }
             }
-            Questions::Results(open) => open.push((question.id.clone(), params)),
+            Questions::Results(open) => open.push(OpenQuestion { thread, id: question.id.clone(), key, params }),
         }
-    }
-
-    async fn refuse(&self, question: &QuestionId) {
-        let no = Answer::Decision(ReviewDecision::Denied);
-        let _: Result<bool, Closed> = self.thread.answer(question.clone(), no).await;
     }
 
     /// Answers the request with the open questions, and waits for the one that answers them. If none comes, the turn is
@@ -208,15 +232,15 @@ impl Call {
         let Questions::Results(open) = &self.questions else { return None };
         let Era::Stateless { call, .. } = exchange.era.clone() else { return None };
         let session = Arc::clone(&exchange.session);
-        let ids = open.iter().map(|(id, _)| id.clone());
-        let Some(mut place) = session.shared.parked.park(self.thread.id(), self.turn.as_str(), ids, call) else {
+        let keys = open.iter().map(|asked| asked.key.clone());
+        let Some(mut place) = session.shared.parked.park(self.thread.id(), self.turn.as_str(), keys, call) else {
             let why = "Too many calls wait for an answer of their client; the turn was interrupted";
             self.interrupt().await;
             exchange.finish(&ToolResult::error(Some(self.thread.id()), why)).await;
             return None;
         };
-        let requests =
-            open.iter().map(|(id, params)| (id.to_string(), json!({"method": "elicitation/create", "params": params})));
+        let request = |asked: &OpenQuestion| json!({"method": "elicitation/create", "params": asked.params});
+        let requests = open.iter().map(|asked| (asked.key.clone(), request(asked)));
         exchange.answer(stateless::input_required(requests.collect(), place.state.clone())).await;
         let retried = timeout(LIFETIME, &mut place.retried).await;
         drop(place);
@@ -230,14 +254,13 @@ impl Call {
     /// Passes the answers of a retried call on. A question without one is asked again.
     async fn take_responses(&mut self, responses: &Map<String, Value>) {
         let Questions::Results(open) = &mut self.questions else { return };
-        let (answered, unanswered) =
-            std::mem::take(open).into_iter().partition(|(id, _)| responses.contains_key(&id.to_string()));
+        let (answered, unanswered): (Vec<_>, Vec<_>) =
+            std::mem::take(open).into_iter().partition(|asked| responses.contains_key(&asked.key));
         *open = unanswered;
-        let answered: Vec<(QuestionId, Value)> = answered;
-        for (id, _) in answered {
-            let answer = elicitation::read_answer(responses.get(&id.to_string()));
+        for OpenQuestion { thread, id, key, .. } in answered {
+            let answer = elicitation::read_answer(responses.get(&key));
             // Somebody else may have answered first.
-            let _: Result<bool, Closed> = self.thread.answer(id, answer).await;
+            let _: Result<bool, Closed> = thread.answer(id, answer).await;
         }
     }
 }
@@ -256,27 +279,27 @@ impl Questions {
     }
 
     /// Notes that a question needs no answer any more, and tells the client if it was asked and has not answered.
-    fn withdraw(&mut self, exchange: &mut Exchange, question: &QuestionId) {
+    fn withdraw(&mut self, exchange: &mut Exchange, thread: ThreadId, question: &QuestionId) {
         match self {
             Self::Requests { session, ids } => {
-                if let Some(number) = ids.remove(question)
+                if let Some(number) = ids.remove(&(thread, question.clone()))
                     && session.withdraw(number)
                 {
                     let params = json!({"requestId": number, "reason": "the question needs no answer any more"});
                     exchange.add_notification("notifications/cancelled", params);
                 }
             }
-            Self::Results(open) => open.retain(|(id, _)| id != question),
+            Self::Results(open) => open.retain(|asked| asked.thread.id() != thread || asked.id != *question),
         }
     }
 
     fn withdraw_all(&mut self, exchange: &mut Exchange) {
-        let open: Vec<QuestionId> = match self {
+        let open: Vec<(ThreadId, QuestionId)> = match self {
             Self::Requests { ids, .. } => ids.keys().cloned().collect(),
-            Self::Results(open) => open.iter().map(|(id, _)| id.clone()).collect(),
+            Self::Results(open) => open.iter().map(|asked| (asked.thread.id(), asked.id.clone())).collect(),
         };
-        for question in &open {
-            self.withdraw(exchange, question);
+        for (thread, question) in &open {
+            self.withdraw(exchange, *thread, question);
         }
     }
 }
@@ -289,6 +312,17 @@ impl Drop for Questions {
             }
         }
     }
+}
+
+async fn refuse(thread: &Thread, question: &QuestionId) {
+    let no = Answer::Decision(ReviewDecision::Denied);
+    let _: Result<bool, Closed> = thread.answer(question.clone(), no).await;
+}
+
+/// The children of the thread of a call.
+fn children(exchange: &Exchange) -> Children {
+    let threads: Arc<dyn ThreadHost> = Arc::clone(&exchange.session.shared.server.threads);
+    Children::new(threads)
 }
 
 fn ended(is_cancelled: bool, result: impl FnOnce() -> ToolResult) -> Step {

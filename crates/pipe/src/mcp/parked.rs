@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use codex_log::QuestionId;
 use codex_wire::ids::ThreadId;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
@@ -56,11 +55,11 @@ impl ParkedCalls {
         &self,
         thread: ThreadId,
         turn: &str,
-        questions: impl Iterator<Item = QuestionId>,
+        questions: impl Iterator<Item = String>,
         call: String,
     ) -> Option<Place<'_>> {
         let seal = self.seal.as_ref()?;
-        let ticket = seal.ticket(thread, turn.to_owned(), questions.map(|it| it.to_string()).collect(), call)?;
+        let ticket = seal.ticket(thread, turn.to_owned(), questions.collect(), call)?;
         let state = seal.close(&ticket)?;
         let (sender, retried) = oneshot::channel();
         let mut waiting = lock(&self.waiting);

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use codex_config::{Config, Home};
 use codex_dialects::eq::Vocabulary;
-use codex_thread::{Feed, Thread};
+use codex_thread::{Children, Feed, LoadedThreads, Thread};
 use codex_wire::event::EventMsg;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use self::prompts::Prompts;
 use self::reader::Reader;
@@ -31,6 +31,8 @@ pub struct Served {
     pub thread: Thread,
     /// Its log.
     pub feed: Feed,
+    /// The place where the threads of its child agents are loaded.
+    pub children: Arc<dyn LoadedThreads>,
     /// The messages that the client wants.
     pub vocabulary: Vocabulary,
     pub user: User,
@@ -59,9 +61,10 @@ where
     W: AsyncWrite + Unpin,
 {
     let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
-    let Served { thread, feed, vocabulary, user } = served;
-    let reader = Reader::new(thread.clone(), user, answers);
-    let mut writer = Writer::new(output, vocabulary);
+    let Served { thread, feed, children, vocabulary, user } = served;
+    let (input_ends, has_input) = watch::channel(true);
+    let reader = Reader::new(thread.clone(), Arc::clone(&children), user, answers, input_ends);
+    let mut writer = Writer::new(output, vocabulary, Children::new(children), has_input);
     let write = writer.run(feed, waiting);
     tokio::pin!(write);
     let read = reader.run(LineReader::new(input));

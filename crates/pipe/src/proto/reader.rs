@@ -6,7 +6,8 @@ use std::time::Duration;
 use codex_dialects::eq;
 use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
-use codex_thread::{Closed, RewindOutcome, Thread};
+use codex_thread::{Closed, LoadedThreads, RewindOutcome, Thread};
+use codex_wire::decision::ReviewDecision;
 use codex_wire::event::{
     ConversationPathEvent, ErrorEvent, EventMsg, GetHistoryEntryResponseEvent, ListCustomPromptsResponseEvent,
     ListSkillsResponseEvent, TaskCompleteEvent, WarningEvent,
@@ -18,7 +19,7 @@ use codex_wire::op::{
 };
 use serde_json::Value;
 use tokio::io::AsyncRead;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::{Answer, User};
@@ -32,9 +33,13 @@ const FILES_TIME: Duration = Duration::from_secs(30);
 /// The reading side.
 pub(super) struct Reader {
     thread: Thread,
+    /// The threads of child agents, whose questions the client answers too.
+    children: Arc<dyn LoadedThreads>,
     user: User,
     answers: mpsc::Sender<Answer>,
     line: u64,
+    /// Set to false when no more answers can arrive.
+    has_input: watch::Sender<bool>,
 }
 
 /// Whether to read more lines.
@@ -45,8 +50,14 @@ enum Next {
 }
 
 impl Reader {
-    pub(super) fn new(thread: Thread, user: User, answers: mpsc::Sender<Answer>) -> Self {
-        Self { thread, user, answers, line: 0 }
+    pub(super) fn new(
+        thread: Thread,
+        children: Arc<dyn LoadedThreads>,
+        user: User,
+        answers: mpsc::Sender<Answer>,
+        has_input: watch::Sender<bool>,
+    ) -> Self {
+        Self { thread, children, user, answers, line: 0, has_input }
     }
 
     /// Reads and serves submissions until the client is done.
@@ -68,6 +79,7 @@ impl Reader {
                     Next::GoOn
                 }
                 None => {
+                    self.has_input.send_replace(false);
                     self.thread.finish().await;
                     Next::Stop
                 }
@@ -172,10 +184,21 @@ impl Reader {
 
     async fn approve(&self, id: String, answer: ApprovalAnswer) -> Result<(), Closed> {
         let ApprovalAnswer { id: asked, decision, .. } = answer;
-        if !self.thread.answer_named(asked.clone(), decision.into()).await? {
+        let is_taken = self.thread.answer_named(asked.clone(), decision.clone().into()).await?;
+        if !is_taken && !self.answer_child(&asked, &decision).await {
             self.warn(id, format!("no single open request matches {asked:?}; name a `call_id`")).await;
         }
         Ok(())
+    }
+
+    /// Answers a question of a child agent; false if none has asked this.
+    async fn answer_child(&self, asked: &str, decision: &ReviewDecision) -> bool {
+        for child in self.children.loaded() {
+            if child.answer_named(asked.to_owned(), decision.clone().into()).await.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Answers a question of an MCP server.

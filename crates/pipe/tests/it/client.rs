@@ -9,7 +9,8 @@ use codex_engine::Setup;
 use codex_model::ScriptedModel;
 use codex_pipe::proto::{Prompts, Served, User, serve};
 use codex_store::FileStore;
-use codex_thread::{ClientProfile, InitialHistory, Thread};
+use codex_thread::{ClientProfile, InitialHistory, LoadedThreads, Thread};
+use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
 use serde_json::{Value, json};
@@ -48,6 +49,20 @@ pub(crate) struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self { vocabulary: Vocabulary::default(), pipe: PIPE_BYTES, in_full: false }
+    }
+}
+
+/// The place of child agents, which these threads cannot start.
+#[derive(Debug)]
+struct NoThreads;
+
+impl LoadedThreads for NoThreads {
+    fn get(&self, _: ThreadId) -> Option<Thread> {
+        None
+    }
+
+    fn loaded(&self) -> Vec<Thread> {
+        Vec::new()
     }
 }
 
@@ -109,7 +124,8 @@ impl Client {
         let (server_output, output) = duplex(options.pipe);
         let prompts = Prompts::new(None, None, home.prompts());
         let user = User { config, home, prompts };
-        let served = Served { thread: thread.clone(), feed, vocabulary: options.vocabulary, user };
+        let children = Arc::new(NoThreads);
+        let served = Served { thread: thread.clone(), feed, children, vocabulary: options.vocabulary, user };
         let served = tokio::spawn(serve(served, server_input, server_output));
         let output = BufReader::new(output).lines();
         Self { folder, thread, input, output, served, transcript: String::new(), in_full: options.in_full }

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use codex_dialects::v2::project::ProjectionOptions;
 use codex_log::Seq;
-use codex_log::agents::AgentEvent;
 use codex_protocol::v2::notification::{ServerNotification, ThreadStatusChanged};
 use codex_protocol::v2::thread::ThreadStatus;
 use codex_thread::Cursor;
-use codex_wire::agent::SubagentLifecycleEvent;
 use codex_wire::ids::ThreadId;
 
 use super::connection::Connection;
@@ -26,16 +24,6 @@ pub(crate) struct Follow {
     pub(crate) wishes: ProjectionOptions,
     /// The turn of the root that has started the child.
     pub(crate) root_turn: Option<String>,
-}
-
-/// The child that has begun to work, if an event tells that.
-pub(crate) fn begun(event: &AgentEvent) -> Option<ThreadId> {
-    match event {
-        AgentEvent::Lifecycle(SubagentLifecycleEvent::Status(change)) if !change.status.is_terminal() => {
-            Some(change.session_id)
-        }
-        _ => None,
-    }
 }
 
 /// Lets a client hear a child from here on, unless it does already.

@@ -10,7 +10,7 @@ use codex_protocol::rpc::Notification;
 use codex_protocol::v2::notification::{ServerNotification, ThreadNamed};
 use codex_protocol::v2::thread::UnsubscribeStatus;
 use codex_thread::encodings::{Encodings, FormKey, Lines};
-use codex_thread::{Feed, Published, Thread};
+use codex_thread::{Children, Feed, Published, Thread};
 use codex_wire::event::EventMsg;
 
 use super::backlog::Backlog;
@@ -119,7 +119,7 @@ impl ThreadSubscriber {
 
     /// Lets the client hear a child that has begun to work.
     fn follow(&self, told: &AgentEvent, turn: Option<&TurnId>) {
-        let Some(child) = children::begun(told) else { return };
+        let Some(child) = Children::begun(told) else { return };
         let root_turn = self.root_turn.clone().or_else(|| turn.map(|turn| turn.as_str().to_owned()));
         let follow = Follow { child, subscriptions: self.subscriptions.clone(), wishes: self.wishes, root_turn };
         children::follow(&self.connection, follow);
