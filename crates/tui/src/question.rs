@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use codex_client::approvals;
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -190,6 +191,8 @@ impl QuestionQueue {
 pub enum Decision {
     Accept,
     AcceptForSession,
+    /// Yes, and commands that begin like this one are not asked about again.
+    AcceptAlways,
     Decline,
     Cancel,
 }
@@ -205,6 +208,7 @@ impl Decision {
         match self {
             Self::Accept => "yes",
             Self::AcceptForSession => "yes, for this session",
+            Self::AcceptAlways => "yes, always",
             Self::Decline => "no",
             Self::Cancel => "no, and stop",
         }
@@ -224,6 +228,7 @@ pub struct Question {
 enum Subject {
     Command(CommandAsked),
     Changes(ChangesAsked),
+    Server(Box<ServerAsked>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -231,6 +236,62 @@ struct CommandAsked {
     command: String,
     cwd: String,
     reason: Option<String>,
+    /// The start of commands that a rule could allow.
+    #[serde(default, rename = "proposedExecpolicyAmendment")]
+    rule: Option<Vec<String>>,
+}
+
+/// A question of an MCP server.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerAsked {
+    server_name: String,
+    message: String,
+    #[serde(default)]
+    requested_schema: Value,
+    url: Option<String>,
+    #[serde(default, rename = "_meta")]
+    meta: Value,
+}
+
+impl ServerAsked {
+    /// The names of the values that it wants.
+    fn fields(&self) -> Vec<&str> {
+        let fields = self.requested_schema.get("properties").and_then(Value::as_object);
+        fields.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The arguments of the tool that it is about.
+    fn arguments(&self) -> Option<&Value> {
+        self.meta.get("tool_params").filter(|arguments| !arguments.is_null())
+    }
+
+    /// The size of everything that is shown.
+    fn bytes(&self) -> usize {
+        self.message.len() + self.arguments().map_or(0, |arguments| arguments.to_string().len())
+    }
+
+    fn describe(&self, write: &mut impl FnMut(Style, &str)) {
+        write(Style::Yellow, "Question of the MCP server ");
+        write(Style::Yellow, &format!("{}\n", on_one_line(&self.server_name)));
+        let arguments = self.arguments().map(|arguments| format!("\n{arguments}")).unwrap_or_default();
+        let address = self.url.as_ref().map(|url| format!("\nopen {url}")).unwrap_or_default();
+        let text = format!("{}{arguments}{address}", self.message);
+        let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        for line in visible(&text[..end.unwrap_or(0)]).lines() {
+            write(Style::Gutter, GUTTER);
+            write(Style::Plain, line);
+            write(Style::Plain, "\n");
+        }
+        let fields = self.fields();
+        if !fields.is_empty() {
+            let names = on_one_line(&fields.join(", "));
+            write(
+                Style::Red,
+                &format!("  it wants values ({names}), which cannot be entered here, so it can only be declined\n"),
+            );
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -252,21 +313,45 @@ impl Question {
         let subject = match method {
             "item/commandExecution/requestApproval" => CommandAsked::deserialize(params).map(Subject::Command),
             "item/fileChange/requestApproval" => ChangesAsked::deserialize(params).map(Subject::Changes),
+            "mcpServer/elicitation/request" => {
+                ServerAsked::deserialize(params).map(|asked| Subject::Server(Box::new(asked)))
+            }
             _ => return Err(id),
         };
         let Ok(subject) = subject else { return Err(id) };
         let may_be_allowed = match &subject {
             Subject::Command(asked) => asked.command.len() <= MOST_BYTES,
             Subject::Changes(asked) => is_whole(&asked.item_id),
+            Subject::Server(asked) => asked.bytes() <= MOST_BYTES && asked.fields().is_empty(),
         };
         Ok(Self { id, subject, may_be_allowed })
+    }
+
+    /// The start of the commands that a rule would allow.
+    fn rule(&self) -> Option<&[String]> {
+        match &self.subject {
+            Subject::Command(asked) => asked.rule.as_deref().filter(|words| !words.is_empty()),
+            Subject::Changes(_) | Subject::Server(_) => None,
+        }
+    }
+
+    /// A decision as the client library tells it.
+    #[must_use]
+    pub fn reply(&self, decision: Decision) -> approvals::Decision {
+        match decision {
+            Decision::Accept => approvals::Decision::Allow,
+            Decision::AcceptForSession => approvals::Decision::AllowForSession,
+            Decision::AcceptAlways => approvals::Decision::AllowWithAmendment(self.rule().unwrap_or_default().to_vec()),
+            Decision::Decline => approvals::Decision::deny("declined"),
+            Decision::Cancel => approvals::Decision::Cancel,
+        }
     }
 
     /// The patch in question.
     #[must_use]
     pub fn patch(&self) -> Option<&str> {
         match &self.subject {
-            Subject::Command(_) => None,
+            Subject::Command(_) | Subject::Server(_) => None,
             Subject::Changes(asked) => Some(&asked.item_id),
         }
     }
@@ -280,7 +365,7 @@ impl Question {
         };
         let reason = |reason: &Option<String>| reason.as_deref().map(|reason| format!(" {}", why(reason)));
         match &self.subject {
-            Subject::Command(CommandAsked { command, cwd, reason: why }) => {
+            Subject::Command(CommandAsked { command, cwd, reason: why, .. }) => {
                 write(Style::Yellow, "Approve this command?");
                 write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
                 let end = (0..=MOST_BYTES.min(command.len())).rev().find(|at| command.is_char_boundary(*at));
@@ -293,7 +378,15 @@ impl Question {
                     write(Style::Red, "  the command is too long to be shown in full, so it can only be declined\n");
                 }
                 write(Style::Dim, &format!("  in {}\n", on_one_line(cwd)));
+                if let Some(rule) = self.rule() {
+                    let start = on_one_line(&codex_wire::command_line::join(rule));
+                    write(
+                        Style::Dim,
+                        &format!("  always: a rule that allows every command that begins with {start}\n"),
+                    );
+                }
             }
+            Subject::Server(asked) => asked.describe(&mut write),
             Subject::Changes(ChangesAsked { reason: why, grant_root, .. }) => {
                 write(Style::Yellow, "Approve these changes?");
                 write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
@@ -318,6 +411,9 @@ impl Question {
             row.extend(choice("a", "yes, for this session  "));
         }
         row.extend(refusals());
+        if self.may_be_allowed && self.rule().is_some() {
+            row.extend(choice("p", "always").map(|span| Span::new(span.style, span.text.replacen('[', "  [", 1))));
+        }
         row
     }
 
@@ -327,6 +423,7 @@ impl Question {
         match key {
             Key::Char('y' | 'Y') if self.may_be_allowed => Some(Decision::Accept),
             Key::Char('a' | 'A') if self.may_be_allowed => Some(Decision::AcceptForSession),
+            Key::Char('p' | 'P') if self.may_be_allowed && self.rule().is_some() => Some(Decision::AcceptAlways),
             Key::Char('n' | 'N') => Some(Decision::Decline),
             Key::Char('q' | 'Q') | Key::Esc | Key::Ctrl('c' | 'd') => Some(Decision::Cancel),
             _ => None,
@@ -468,6 +565,41 @@ mod tests {
         }
         assert_eq!(question.decide(&Key::Esc), Some(Decision::Cancel));
         assert_eq!(question.decide(&Key::Ctrl('c')), Some(Decision::Cancel));
+    }
+
+    #[test]
+    fn a_rule_is_shown_before_it_is_written() {
+        let params = json!({"command": "npm test", "cwd": "/w", "reason": null, "proposedExecpolicyAmendment": ["npm", "te\u{202e}st"]});
+        let method = "item/commandExecution/requestApproval";
+        let question = Question::read(RequestId::Integer(1), method, &params, |_| true).unwrap();
+        assert!(text(&question.describe()).contains("begins with npm"), "{}", text(&question.describe()));
+        assert!(!text(&question.describe()).contains('\u{202e}'));
+        assert!(text(&question.choices()).contains("[p] always"));
+        assert_eq!(question.decide(&Key::Char('p')), Some(Decision::AcceptAlways));
+        let words = vec!["npm".to_owned(), "te\u{202e}st".to_owned()];
+        assert_eq!(question.reply(Decision::AcceptAlways), approvals::Decision::AllowWithAmendment(words));
+        assert_eq!(command("ls").decide(&Key::Char('p')), None, "without a rule there is no such key");
+    }
+
+    #[test]
+    fn a_server_asks_in_full_and_gets_no_values() {
+        let read = |schema: Value| {
+            let params = json!({"serverName": "do\u{1b}cs", "message": "Run it?\n[y] yes", "mode": "form",
+                "requestedSchema": schema, "_meta": {"tool_params": {"q": "rm"}}});
+            Question::read(RequestId::Integer(1), "mcpServer/elicitation/request", &params, |_| true).unwrap()
+        };
+        let plain = read(json!({"type": "object", "properties": {}}));
+        expect![[r#"
+            Question of the MCP server do\u{1b}cs
+              | Run it?
+              | [y] yes
+              | {"q":"rm"}
+        "#]]
+        .assert_eq(&text(&plain.describe()));
+        assert_eq!(plain.decide(&Key::Char('y')), Some(Decision::Accept));
+        let form = read(json!({"properties": {"token": {"type": "string"}}}));
+        assert_eq!(form.decide(&Key::Char('y')), None);
+        assert_eq!(form.decide(&Key::Char('n')), Some(Decision::Decline));
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl<W: Write> Chat<W> {
             KeyOutcome::More(page) => self.view.spans(page),
             KeyOutcome::Decided(question, decision) => {
                 self.view.line(&format!("  {}\n", decision.past()));
-                self.connection.answer(&question.id, decision);
+                self.connection.answer(&question.id, question.reply(decision));
                 self.is_warned = *key == Key::Ctrl('c');
                 self.ask_first();
             }

@@ -17,7 +17,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::error::{ChatError, Refused};
-use crate::question;
 
 /// The capacity of the in-memory pipe.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -126,16 +125,8 @@ impl Connection {
         }
     }
 
-    pub(crate) fn answer(&self, id: &RequestId, decision: question::Decision) {
-        self.answers.decide(
-            id,
-            match decision {
-                question::Decision::Accept => Decision::Allow,
-                question::Decision::AcceptForSession => Decision::AllowForSession,
-                question::Decision::Decline => Decision::deny("declined"),
-                question::Decision::Cancel => Decision::Cancel,
-            },
-        );
+    pub(crate) fn answer(&self, id: &RequestId, decision: Decision) {
+        self.answers.decide(id, decision);
     }
 
     /// Refuses a question that is not understood, or that needs no answer any more.
@@ -257,7 +248,7 @@ mod tests {
         connection.attempt("talk", json!({})).await.expect("it answers").expect("it agrees");
         assert!(matches!(connection.next().await, Ok(Event::Warning { .. })));
         let Ok(Event::Asked { id, .. }) = connection.next().await else { panic!("it asks") };
-        connection.answer(&id, question::Decision::Accept);
+        connection.answer(&id, Decision::Allow);
         // Told once the answer is on its way.
         assert!(matches!(connection.next().await, Ok(Event::Resolved { .. })));
         connection.refuse(&id);

@@ -258,7 +258,7 @@ impl TerminalMode {
         terminal::enable_raw_mode()?;
         let mut sequences = String::new();
         if self.full.is_wanted.load(Ordering::SeqCst) && !self.full.is_shown.swap(true, Ordering::SeqCst) {
-            sequences.push_str("\x1b[?1049h\x1b[2J\x1b[?1004h");
+            sequences.push_str("\x1b[?1049h\x1b[22;0t\x1b[2J\x1b[?1004h");
         }
         if self.full.has_mouse.load(Ordering::SeqCst) {
             sequences.push_str("\x1b[?1002h\x1b[?1006h");
@@ -279,7 +279,7 @@ impl TerminalMode {
             sequences.push_str("\x1b[?1006l\x1b[?1002l");
         }
         if self.full.is_shown.swap(false, Ordering::SeqCst) {
-            sequences.push_str("\x1b[?1004l\x1b[0m\x1b[?25h\x1b[?1049l");
+            sequences.push_str("\x1b[?1004l\x1b[0m\x1b[?25h\x1b[23;0t\x1b[?1049l");
         }
         let _: io::Result<()> = self.write(&sequences);
         let _: io::Result<()> = terminal::disable_raw_mode();

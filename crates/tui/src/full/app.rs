@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use codex_client::Event;
 use codex_client::State;
+use codex_client::approvals;
 use codex_client::state::Thread;
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
@@ -25,7 +26,7 @@ use super::views::List;
 use crate::chat::{Agents, ChatContext, History, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
-use crate::question::{Decision, Question};
+use crate::question::Question;
 use crate::{Row, Span, Style, printable};
 
 /// The interval at which the duration of a turn is updated.
@@ -62,7 +63,7 @@ pub(super) enum Effect {
         params: Value,
     },
     Open(ThreadToOpen),
-    Decide(RequestId, Decision),
+    Decide(RequestId, approvals::Decision),
     Refuse(RequestId),
     /// Discard keys typed before now.
     Discard,

@@ -80,7 +80,7 @@ impl Panel {
     }
 
     /// Handles a key with the time of its press.
-    pub(super) fn press(&mut self, key: &Key, at: Instant, size: (usize, usize)) -> Option<(RequestId, Decision)> {
+    pub(super) fn press(&mut self, key: &Key, at: Instant, size: (usize, usize)) -> Option<(Question, Decision)> {
         if !self.readiness.pressed(at) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Panel {
         let decision = decision.filter(|_| self.is_seen || is_refusal)?;
         let asked = self.waiting.pop_front()?;
         self.begin(at);
-        Some((asked.question.id, decision))
+        Some((asked.question, decision))
     }
 
     /// Notes whether the last row is in view.

@@ -57,6 +57,7 @@ impl App {
         } else if self.overlay.as_ref().is_none_or(|overlay| matches!(overlay, Overlay::Search(_))) {
             rows.extend(self.working_row());
             rows.extend(self.queue_rows());
+            rows.extend(self.pictures_row());
             rows.extend(self.composer.list_rows());
             let (text, at) = match &self.overlay {
                 Some(Overlay::Search(text)) => (text.clone(), text.len()),
@@ -89,10 +90,19 @@ impl App {
                 format!("Working… {seconds} s{steps} · Esc or Ctrl-C to stop")
             }
             None if self.is_warned => "Press Ctrl-C again to quit".to_owned(),
-            None if self.transcript.top.is_some() => "Scrolled back · Ctrl-End for the end".to_owned(),
+            None if self.transcript.top.is_some() => "Scrolled back · Alt-> for the end".to_owned(),
             None => self.hint.clone()?,
         };
         Some(vec![Span::new(Style::Dim, text)])
+    }
+
+    /// The pictures that go with the next message.
+    fn pictures_row(&self) -> Option<Row> {
+        let name = |path: &std::path::PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<String> = self.calls.pictures.iter().map(name).collect();
+        let text = crate::one_line(&crate::printable(&names.join(", ")));
+        (!names.is_empty())
+            .then(|| vec![Span::new(Style::Dim, format!("attached: {text} · Backspace removes the last"))])
     }
 
     fn queue_rows(&self) -> Vec<Row> {

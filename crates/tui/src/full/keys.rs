@@ -1,5 +1,6 @@
 //! Keys, outside of requests and lists: those of the transcript, the composer, Esc and Ctrl-C.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -25,9 +26,10 @@ impl App {
             return self.effect(Effect::Suspend);
         }
         if !self.panel.is_empty() {
-            if let Some((id, decision)) = self.panel.press(key, at, self.size) {
+            if let Some((question, decision)) = self.panel.press(key, at, self.size) {
                 self.remark(Style::Dim, decision.past());
-                self.effect(Effect::Decide(id, decision));
+                let reply = question.reply(decision);
+                self.effect(Effect::Decide(question.id, reply));
                 self.is_warned = *key == Key::Ctrl('c');
             }
             return;
@@ -49,10 +51,27 @@ impl App {
         if *key == Key::Char('\t') && self.composer.list.is_none() && self.enqueue() {
             return;
         }
+        if self.picture_key(key) {
+            return;
+        }
         match self.composer.press(key) {
             Composed::Edit(edit) => self.edited(edit, key, at),
             Composed::Word => self.complete(),
         }
+    }
+
+    /// The path of a picture that is pasted or dropped is attached, and Backspace on an empty line takes it back; whether
+    /// it was one of these.
+    fn picture_key(&mut self, key: &Key) -> bool {
+        match key {
+            Key::Paste(text) if !self.settings.context.is_elsewhere() => match picture(text) {
+                Some(path) => self.calls.pictures.push(path),
+                None => return false,
+            },
+            Key::Backspace if self.composer.editor.text().is_empty() => return self.calls.pictures.pop().is_some(),
+            _ => return false,
+        }
+        true
     }
 
     /// Keys of the transcript; whether it was one.
@@ -175,4 +194,14 @@ impl App {
             self.call("turn/interrupt", params, Pending::Nothing);
         }
     }
+}
+
+/// The file of a picture, if that is all that a text names.
+fn picture(text: &str) -> Option<PathBuf> {
+    let text = text.trim().trim_matches(['\'', '"']);
+    let text = text.strip_prefix("file://").unwrap_or(text).replace("\\ ", " ");
+    let path = PathBuf::from(text);
+    let end = path.extension()?.to_str()?.to_ascii_lowercase();
+    let is_picture = matches!(end.as_str(), "png" | "jpg" | "jpeg" | "gif" | "webp");
+    (is_picture && path.is_absolute() && path.is_file()).then_some(path)
 }

@@ -330,6 +330,7 @@ impl FullChat {
         }
         let is_joined = elsewhere.is_some();
         self.connection.turn_to(elsewhere);
+        self.title(answer["cwd"].as_str().unwrap_or_default());
         Ok(Some(Input::Opened(Ok(answer), is_joined)))
     }
 
@@ -352,6 +353,13 @@ impl FullChat {
         let end = (0..=CLIPBOARD_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let sequence = format!("\x1b]52;c;{}\x07", BASE64.encode(&text[..end]));
         self.sequence(&sequence);
+    }
+
+    /// Names the window after the folder. The title before it comes back with the shell's screen.
+    fn title(&mut self, cwd: &str) {
+        let folder = cwd.rsplit('/').next().unwrap_or_default();
+        let text = crate::one_line(&crate::printable(folder));
+        self.painter.send(format!("\x1b]0;codex · {text}\x07").as_bytes());
     }
 
     fn notify(&mut self, text: &str) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use codex_client::Event;
+use codex_client::approvals::Decision;
 use codex_wire::ids::RequestId;
 use serde_json::json;
 
@@ -10,7 +11,6 @@ use super::Screen;
 use crate::full::app::{Effect, Input};
 use crate::input::{Mouse, MouseKind};
 use crate::key::Key;
-use crate::question::Decision;
 
 const QUIET: Duration = Duration::from_millis(400);
 
@@ -35,7 +35,7 @@ fn arm(screen: &mut Screen, number: u64) {
 
 fn decisions(screen: &Screen) -> Vec<Decision> {
     let decided = |effect: &Effect| match effect {
-        Effect::Decide(_, decision) => Some(*decision),
+        Effect::Decide(_, decision) => Some(decision.clone()),
         _ => None,
     };
     screen.effects.iter().filter_map(decided).collect()
@@ -53,7 +53,7 @@ fn no_key_typed_before_the_choices_were_drawn_answers() {
     screen.press(&[Key::Enter, Key::Char(' '), Key::Paste("y".to_owned())]);
     assert_eq!(decisions(&screen), [], "only the named keys answer");
     screen.press(&[Key::Char('y')]);
-    assert_eq!(decisions(&screen), [Decision::Accept]);
+    assert_eq!(decisions(&screen), [Decision::Allow]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_long_request_is_read_to_its_end_before_it_can_be_approved() {
     }
     assert!(screen.text().contains("echo 19") && screen.text().contains("[y] yes"), "{}", screen.text());
     screen.press(&[Key::Char('y')]);
-    assert_eq!(decisions(&screen), [Decision::Accept]);
+    assert_eq!(decisions(&screen), [Decision::Allow]);
 }
 
 #[test]
@@ -242,6 +242,23 @@ fn a_paste_of_a_megabyte_is_one_edit() {
     assert_eq!(screen.app.composer.editor.text(), "");
     screen.press(&[Key::Alt('z')]);
     assert_eq!(screen.app.composer.editor.text(), pasted);
+}
+
+#[test]
+fn the_path_of_a_picture_is_attached() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a picture.png");
+    std::fs::write(&path, b"png").expect("a file");
+    let mut screen = Screen::new(80, 24);
+    screen.press(&[Key::Paste(format!("'{}'\n", path.display()))]);
+    assert!(screen.text().contains("attached: a picture.png"), "{}", screen.text());
+    screen.press(&[Key::Paste("/nowhere/b.png".to_owned())]);
+    assert_eq!(screen.app.composer.editor.text(), "/nowhere/b.png", "a file that is not there is text");
+    screen.press(&[Key::Enter]);
+    let input = screen.calls().last().map(|(_, params)| params["input"][1].clone());
+    assert_eq!(input, Some(json!({"type": "localImage", "path": path})));
+    screen.press(&[Key::Paste(path.display().to_string()), Key::Backspace]);
+    assert!(screen.app.calls.pictures.is_empty());
 }
 
 #[test]
