@@ -24,11 +24,11 @@ mod threads;
 pub use export::{BundleReader, BundleWriter, ExportError, ImportError, export_bundle};
 pub use file_store::FileStore;
 pub use holder::Holder;
-pub use index::{IndexError, StoredThreadError, TextReader, ThreadIndex};
+pub use index::{IndexError, Members, StoredThreadError, TextReader, ThreadIndex};
 pub use prompt_file::{PromptFile, PromptHistoryError};
 pub use rollout::{
-    Base, ForkError, HistoryReader, Mark, MarkedLine, MarkedLines, MetaReader, ReadError, RolloutLines, count_turns,
-    ends_with_answer, find_base, fork, fork_end, history_after_answer, read_history,
+    Base, FIRST_LINE, ForkError, HistoryReader, Mark, MarkedLine, MarkedLines, MetaReader, ReadError, RolloutLines,
+    count_turns, ends_with_answer, find_base, fork, fork_end, history_after_answer, read_history,
 };
 pub use rollout_file::{RolloutError, RolloutFile};
 pub use thread_metadata::{Document, Documents, MetadataError, MetadataFolder, Sections, StoredMetadata};

@@ -68,7 +68,7 @@ fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Res
         (SortKey::Updated, true) => ("threads.mtime", "ASC", ">"),
         (SortKey::Place, _) => {
             let listed = select(database, &condition.parts.join(" AND "), params_from_iter(condition.values))?;
-            return members.sort(listed, query);
+            return members.sort(listed, |listed| listed.summary.id, query);
         }
     };
     if let Some(cursor) = &query.cursor {

@@ -20,11 +20,11 @@ use codex_log::store::{ListQuery, Page, SearchResults, SectionFilter, ThreadSumm
 use codex_wire::ids::ThreadId;
 
 pub use search::TextReader;
+pub use sectioned::Members;
 pub use stored_thread::StoredThreadError;
 
 use crate::thread_metadata::{MetadataError, MetadataFolder, StoredMetadata};
 use database::Database;
-use sectioned::Members;
 
 /// The time that a search may spend on texts that are not indexed yet.
 const SEARCH_CATCH_UP: Duration = Duration::from_millis(25);

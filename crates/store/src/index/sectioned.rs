@@ -4,12 +4,11 @@ use codex_log::store::{ListQuery, SectionFilter};
 use codex_wire::ids::ThreadId;
 
 use super::IndexError;
-use super::rows::Listed;
 use crate::thread_metadata::{MetadataError, Sections};
 
 /// The threads that a section filter selects.
 #[derive(Debug)]
-pub(crate) enum Members {
+pub enum Members {
     All,
     AllBut(Vec<ThreadId>),
     /// These, in the order of their section.
@@ -17,7 +16,11 @@ pub(crate) enum Members {
 }
 
 impl Members {
-    pub(crate) fn of(filter: &SectionFilter, sections: &Sections) -> Result<Self, MetadataError> {
+    /// The threads that a filter selects.
+    ///
+    /// # Errors
+    /// When there is no such section.
+    pub fn of(filter: &SectionFilter, sections: &Sections) -> Result<Self, MetadataError> {
         Ok(match filter {
             SectionFilter::Any => Self::All,
             SectionFilter::Outside => Self::AllBut(sections.all_threads()),
@@ -26,7 +29,8 @@ impl Members {
     }
 
     /// The position of a thread in its section.
-    pub(crate) fn place(&self, thread: ThreadId) -> Option<usize> {
+    #[must_use]
+    pub fn place(&self, thread: ThreadId) -> Option<usize> {
         match self {
             Self::Only(threads) => threads.iter().position(|member| *member == thread),
             Self::All | Self::AllBut(_) => None,
@@ -34,7 +38,12 @@ impl Members {
     }
 
     /// The page of a list in section order, and one more entry.
-    pub(crate) fn sort(&self, listed: Vec<Listed>, query: &ListQuery) -> Result<Vec<Listed>, IndexError> {
+    pub fn sort<T>(
+        &self,
+        listed: Vec<T>,
+        id: impl Fn(&T) -> ThreadId,
+        query: &ListQuery,
+    ) -> Result<Vec<T>, IndexError> {
         let after = query.cursor.as_deref().map(|cursor| self.read_cursor(cursor)).transpose()?;
         let is_wanted = |place: usize| match after {
             None => true,
@@ -43,8 +52,8 @@ impl Members {
             Some(Cursor { place: there, is_gone: true }) if query.ascending => place >= there,
             Some(Cursor { place: there, .. }) => place < there,
         };
-        let placed = listed.into_iter().filter_map(|listed| Some((self.place(listed.summary.id)?, listed)));
-        let mut placed: Vec<(usize, Listed)> = placed.filter(|(place, _)| is_wanted(*place)).collect();
+        let placed = listed.into_iter().filter_map(|listed| Some((self.place(id(&listed))?, listed)));
+        let mut placed: Vec<(usize, T)> = placed.filter(|(place, _)| is_wanted(*place)).collect();
         placed.sort_by_key(|(place, _)| *place);
         if !query.ascending {
             placed.reverse();
@@ -54,7 +63,8 @@ impl Members {
     }
 
     /// The cursor after a thread.
-    pub(crate) fn cursor(&self, last: ThreadId) -> String {
+    #[must_use]
+    pub fn cursor(&self, last: ThreadId) -> String {
         format!("{}|{last}", self.place(last).unwrap_or_default())
     }
 

@@ -8,6 +8,9 @@ mod lines;
 mod lost_meta;
 mod read_history;
 
+/// The type of the line that identifies a thread.
+pub const FIRST_LINE: &str = "session_meta";
+
 pub use answered::{ends_with_answer, history_after_answer};
 pub use base::{Base, Mark, MarkedLine, MarkedLines, find_base};
 pub use fork::{ForkError, fork, fork_end};

@@ -18,7 +18,7 @@ const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "lines", "log", "protocol", "terminal", "transport"],
     &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
-    &["login", "pipe", "tools", "tui"],
+    &["login", "pipe", "postgres", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
     &[ROOT],
 ];
@@ -48,6 +48,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("store", &["tokio", "protocol"]),
     ("workspace", &["tokio", "protocol"]),
     ("login", &["engine", "server", "store", "protocol", "dialects", "rusqlite", "tree-sitter"]),
+    ("postgres", &["engine", "server", "protocol", "dialects", "reqwest", "tree-sitter"]),
     ("tools", &["engine", "model", "store", "protocol", "dialects"]),
     ("agents", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
     ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),

@@ -1,0 +1,352 @@
+//! Connections to the database: a thread of their own, a small pool, and another attempt after a break.
+//!
+//! Invariant: a statement that may be repeated is repeated until it succeeds or the patience of its caller ends, and no
+//! wait is longer than that. Statements that are not idempotent find out themselves whether an attempt has succeeded.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::mpsc as blocking;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Row, Statement};
+
+use crate::address::{Address, StoreOptions, quoted_schema};
+use crate::errors::{Failure, PostgresError};
+use crate::tls::Tls;
+
+/// The number of connections of a process. Statements are short, so a few serve thousands of threads.
+const MOST_CONNECTIONS: usize = 8;
+
+/// The time limit of one statement.
+const STATEMENT_TIME: Duration = Duration::from_secs(20);
+
+/// The pauses between attempts: the first, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time limit for the last statements of a process.
+const CLOSING_TIME: Duration = Duration::from_secs(2);
+
+/// The values of a statement's placeholders.
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A future on the thread of the connections.
+pub(crate) type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+type Job = Box<dyn FnOnce(Rc<Pool>) -> LocalFuture<'static, ()> + Send>;
+
+/// Makes connections.
+pub trait Connect: Send + Sync {
+    /// Connects, and returns the client with the future that drives its connection.
+    fn connect<'a>(&'a self) -> Pin<Box<dyn Future<Output = Connected> + Send + 'a>>;
+}
+
+/// A client, and the future that drives its connection.
+pub type Connected =
+    Result<(Client, Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>), tokio_postgres::Error>;
+
+/// A database, used from any thread. Clones share its connections.
+#[derive(Clone)]
+pub(crate) struct Database {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    place: String,
+    patience: Duration,
+    uses_locks: bool,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("place", &self.shared.place).finish_non_exhaustive()
+    }
+}
+
+/// Connects over the network.
+struct Network {
+    config: tokio_postgres::Config,
+    tls: Option<Tls>,
+}
+
+impl Connect for Network {
+    fn connect<'a>(&'a self) -> Pin<Box<dyn Future<Output = Connected> + Send + 'a>> {
+        Box::pin(async move {
+            if let Some(tls) = &self.tls {
+                let (client, connection) = self.config.connect(tls.clone()).await?;
+                return Ok((client, Box::pin(connection) as _));
+            }
+            let (client, connection) = self.config.connect(NoTls).await?;
+            Ok((client, Box::pin(connection) as _))
+        })
+    }
+}
+
+impl Database {
+    /// A database. Nothing is connected before the first statement.
+    pub(crate) fn new(options: &StoreOptions) -> Result<Self, PostgresError> {
+        let address = Address::of(options)?;
+        let tls = if address.uses_tls { Some(Tls::new(options.certificates.as_deref())?) } else { None };
+        Self::with_connector(options, address.place, Box::new(Network { config: address.config, tls }))
+    }
+
+    /// A database with its own way to connect.
+    pub(crate) fn with_connector(
+        options: &StoreOptions,
+        place: String,
+        connector: Box<dyn Connect>,
+    ) -> Result<Self, PostgresError> {
+        let schema = quoted_schema(&options.schema)?;
+        let (jobs, queue) = mpsc::unbounded_channel::<Job>();
+        let started = blocking::sync_channel(1);
+        let (patience, shown) = (options.patience, place.clone());
+        let thread = std::thread::Builder::new().name("codex-store".to_owned()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(started.0.send(Err(error))),
+            };
+            drop(started.0.send(Ok(())));
+            let pool = Rc::new(Pool::new(connector, schema, shown, patience));
+            LocalSet::new().block_on(&runtime, serve(queue, pool));
+        });
+        let thread = thread.map_err(PostgresError::Start)?;
+        started.1.recv().unwrap_or(Ok(())).map_err(PostgresError::Start)?;
+        let (jobs, thread) = (Mutex::new(Some(jobs)), Mutex::new(Some(thread)));
+        let uses_locks = options.advisory_locks;
+        Ok(Self { shared: Arc::new(Shared { jobs, thread, place, patience, uses_locks }) })
+    }
+
+    /// The address without secrets, for people.
+    pub(crate) fn place(&self) -> &str {
+        &self.shared.place
+    }
+
+    pub(crate) fn uses_locks(&self) -> bool {
+        self.shared.uses_locks
+    }
+
+    /// Runs work on the thread of the connections.
+    pub(crate) fn spawn<T, F>(&self, work: impl FnOnce(Rc<Pool>) -> F + Send + 'static) -> oneshot::Receiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |pool| {
+            Box::pin(async move {
+                // Nobody may be left to wait for it.
+                drop(reply.send(work(pool).await));
+            })
+        });
+        if let Some(jobs) = &*self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
+            // If the thread has ended, the reply is dropped, which its receiver notices.
+            drop(jobs.send(job));
+        }
+        answer
+    }
+
+    /// Runs work on the thread of the connections, and waits for it.
+    pub(crate) fn wait<T, F>(&self, work: impl FnOnce(Rc<Pool>) -> F + Send + 'static) -> Result<T, PostgresError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, PostgresError>> + 'static,
+    {
+        let (reply, answer) = blocking::sync_channel(1);
+        drop(self.spawn(move |pool| async move { drop(reply.send(work(pool).await)) }));
+        answer.recv().unwrap_or_else(|_| Err(self.ended()))
+    }
+
+    /// The error of work that was not finished because the program ends.
+    pub(crate) fn ended(&self) -> PostgresError {
+        PostgresError::Away { place: self.shared.place.clone(), problem: "the program ends".to_owned() }
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        self.shared.patience
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The last statements give leases back. The thread itself may be the one that drops this.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            drop(thread.join());
+        }
+    }
+}
+
+/// Runs jobs until their sender is gone, and then finishes those that run.
+async fn serve(mut queue: mpsc::UnboundedReceiver<Job>, pool: Rc<Pool>) {
+    let mut running = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some(_) = running.join_next() => {}
+            job = queue.recv() => match job {
+                Some(job) => drop(running.spawn_local(job(Rc::clone(&pool)))),
+                None => break,
+            },
+        }
+    }
+    drop(timeout(CLOSING_TIME, async { while running.join_next().await.is_some() {} }).await);
+}
+
+/// The connections of a database, on their own thread.
+pub(crate) struct Pool {
+    connector: Box<dyn Connect>,
+    schema: String,
+    pub(crate) place: String,
+    patience: Duration,
+    idle: RefCell<Vec<Connection>>,
+    slots: Semaphore,
+}
+
+/// An open connection, with its prepared statements.
+pub(crate) struct Connection {
+    client: Client,
+    schema: String,
+    statements: RefCell<HashMap<&'static str, Statement>>,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Box<dyn Connect>, schema: String, place: String, patience: Duration) -> Self {
+        let slots = Semaphore::new(MOST_CONNECTIONS);
+        Self { connector, schema, place, patience, idle: RefCell::default(), slots }
+    }
+
+    /// Runs idempotent work on a connection, again and again until it succeeds or the patience ends.
+    pub(crate) async fn run<T>(
+        &self,
+        work: impl AsyncFn(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, PostgresError> {
+        let deadline = Instant::now() + self.patience;
+        self.run_until(deadline, work).await
+    }
+
+    /// The same, until a moment.
+    pub(crate) async fn run_until<T>(
+        &self,
+        deadline: Instant,
+        work: impl AsyncFn(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, PostgresError> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.attempt(deadline, &work).await {
+                Ok(done) => return Ok(done),
+                Err(Failure::Own(error)) => return Err(error),
+                Err(Failure::Refused(problem)) => {
+                    return Err(PostgresError::Refused { place: self.place.clone(), problem });
+                }
+                Err(Failure::Broken(problem)) if Instant::now() + pause >= deadline => {
+                    return Err(PostgresError::Away { place: self.place.clone(), problem });
+                }
+                Err(Failure::Broken(_)) => {}
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Runs work once.
+    pub(crate) async fn attempt<T>(
+        &self,
+        deadline: Instant,
+        work: impl AsyncFn(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let left = deadline.saturating_duration_since(Instant::now()).min(STATEMENT_TIME);
+        let tried = timeout(left, async {
+            let _slot = self.slots.acquire().await;
+            let connection = self.connection().await?;
+            let done = work(&connection).await;
+            if !matches!(done, Err(Failure::Broken(_))) && !connection.client.is_closed() {
+                self.idle.borrow_mut().push(connection);
+            }
+            done
+        });
+        // A connection whose answer did not come in time is dropped.
+        tried.await.unwrap_or_else(|_| Err(Failure::Broken("no answer in time".to_owned())))
+    }
+
+    async fn connection(&self) -> Result<Connection, Failure> {
+        loop {
+            let Some(connection) = self.idle.borrow_mut().pop() else { break };
+            if !connection.client.is_closed() {
+                return Ok(connection);
+            }
+        }
+        let (client, driver) = self.connector.connect().await?;
+        tokio::spawn(async move {
+            // Everything that waits for an answer is told of the end too.
+            drop(driver.await);
+        });
+        Ok(Connection { client, schema: self.schema.clone(), statements: RefCell::default() })
+    }
+}
+
+impl Connection {
+    /// The rows of a statement, in which `@.` stands for the schema.
+    pub(crate) async fn query(&self, sql: &'static str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+        let statement = self.prepared(sql).await?;
+        Ok(self.client.query(&statement, values).await?)
+    }
+
+    /// The first row of a statement.
+    pub(crate) async fn row(&self, sql: &'static str, values: Values<'_>) -> Result<Option<Row>, Failure> {
+        Ok(self.query(sql, values).await?.into_iter().next())
+    }
+
+    /// The number of rows that a statement has changed.
+    pub(crate) async fn execute(&self, sql: &'static str, values: Values<'_>) -> Result<u64, Failure> {
+        let statement = self.prepared(sql).await?;
+        Ok(self.client.execute(&statement, values).await?)
+    }
+
+    /// Runs statements without values, in which `@.` stands for the schema.
+    pub(crate) async fn batch(&self, sql: &str) -> Result<(), Failure> {
+        Ok(self.client.batch_execute(&self.named(sql)).await?)
+    }
+
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    async fn prepared(&self, sql: &'static str) -> Result<Statement, Failure> {
+        let known = self.statements.borrow().get(sql).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let statement = self.client.prepare(&self.named(sql)).await?;
+        self.statements.borrow_mut().insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    fn named(&self, sql: &str) -> String {
+        sql.replace("@.", &format!("{}.", self.schema))
+    }
+}
+
+/// Reads a column of a row, which may have been changed by hand.
+pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+    row: &'a Row,
+    name: &str,
+    place: &str,
+) -> Result<T, PostgresError> {
+    row.try_get(name).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        PostgresError::Row { place: place.to_owned(), problem: format!("{name}{cause}") }
+    })
+}

@@ -1,0 +1,245 @@
+//! The lease of this process: one row that it renews, and that makes it the owner of its threads.
+//!
+//! Invariants: all times are those of the database's clock, except the age of the last renewal, which is measured from
+//! before it was sent. A process that has not renewed its lease for [`HALT`] revokes its writers, [`LEASE`] minus that
+//! before anybody may take its threads over. An expired lease is never renewed; the process asks for another one.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use codex_wire::ids::ThreadId;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
+
+use crate::database::{Database, Pool};
+use crate::errors::{Failure, PostgresError};
+use crate::schema;
+
+/// The time between two renewals.
+pub(crate) const RENEWAL: Duration = Duration::from_secs(5);
+
+/// The time without a renewal after which the writers of this process are revoked.
+pub(crate) const HALT: Duration = Duration::from_secs(10);
+
+/// The time after which others may take over, for the statements below.
+const LEASE: &str = "15 seconds";
+
+const REGISTER: &str = "INSERT INTO @.servers (id, name, incarnation, expires) \
+     VALUES ($1, $2, $3, now() + $4::text::interval) ON CONFLICT (id) DO NOTHING";
+
+const RENEW: &str = "UPDATE @.servers SET expires = now() + $2::text::interval WHERE id = $1 AND expires > now() \
+     AND incarnation = (SELECT incarnation FROM @.store)";
+
+const RELEASE: &str = "WITH gone AS (DELETE FROM @.servers WHERE id = $1) \
+     UPDATE @.threads SET owner = NULL WHERE owner = $1";
+
+/// Rows of servers that have been dead for long. Nothing refers to them by more than an id.
+const FORGET: &str = "DELETE FROM @.servers WHERE expires < now() - interval '1 day'";
+
+/// Tells the writer of one thread that it may no longer write.
+#[derive(Debug)]
+pub(crate) struct Revocation {
+    reason: watch::Sender<Option<String>>,
+}
+
+impl Default for Revocation {
+    fn default() -> Self {
+        Self { reason: watch::Sender::new(None) }
+    }
+}
+
+impl Revocation {
+    pub(crate) fn revoke(&self, reason: &str) {
+        self.reason.send_if_modified(|told| {
+            let is_first = told.is_none();
+            told.get_or_insert_with(|| reason.to_owned());
+            is_first
+        });
+    }
+
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.reason.borrow().clone()
+    }
+
+    /// Waits for the revocation, and returns its reason.
+    pub(crate) async fn revoked(&self) -> String {
+        let mut told = self.reason.subscribe();
+        // The sender is in `self`, so this cannot fail.
+        drop(told.wait_for(Option::is_some).await);
+        self.reason().unwrap_or_default()
+    }
+}
+
+/// The lease of a process, and the threads that it writes.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server_name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The id of the current lease.
+    owner: Option<Uuid>,
+    writers: HashMap<ThreadId, Arc<Revocation>>,
+}
+
+impl Lease {
+    pub(crate) fn new(server_name: String) -> Self {
+        Self { shared: Arc::new(Shared { server_name, state: Mutex::default() }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The id of the current lease, if there is one.
+    pub(crate) fn owner(&self) -> Option<Uuid> {
+        self.state().owner
+    }
+
+    /// Whether this process writes a thread.
+    pub(crate) fn writes(&self, thread: ThreadId) -> bool {
+        self.state().writers.contains_key(&thread)
+    }
+
+    /// Records a writer of this process. Returns `None` if there is one already, or the lease is not this one any more.
+    pub(crate) fn enter(&self, thread: ThreadId, owner: Uuid) -> Option<Arc<Revocation>> {
+        let mut state = self.state();
+        if state.owner != Some(owner) || state.writers.contains_key(&thread) {
+            return None;
+        }
+        let revocation = Arc::new(Revocation::default());
+        state.writers.insert(thread, Arc::clone(&revocation));
+        Some(revocation)
+    }
+
+    /// Removes a writer.
+    pub(crate) fn leave(&self, thread: ThreadId, revocation: &Arc<Revocation>) {
+        let mut state = self.state();
+        if state.writers.get(&thread).is_some_and(|known| Arc::ptr_eq(known, revocation)) {
+            state.writers.remove(&thread);
+        }
+    }
+
+    /// Ends the lease: every writer of this process is revoked.
+    fn lose(&self, owner: Uuid, reason: &str) {
+        let mut state = self.state();
+        if state.owner == Some(owner) {
+            state.owner = None;
+            for (_, revocation) in state.writers.drain() {
+                revocation.revoke(reason);
+            }
+        }
+    }
+
+    /// The id of the current lease, which is acquired if there is none.
+    pub(crate) async fn acquire(&self, pool: &Rc<Pool>) -> Result<Uuid, PostgresError> {
+        if let Some(owner) = self.owner() {
+            return Ok(owner);
+        }
+        let (owner, sent) = (Uuid::now_v7(), Instant::now());
+        pool.run(async |connection| {
+            let tables = schema::open(pool, connection).await?;
+            let name = &self.shared.server_name;
+            connection.execute(FORGET, &[]).await?;
+            connection.execute(REGISTER, &[&owner, name, &tables.incarnation, &LEASE]).await
+        })
+        .await?;
+        {
+            let mut state = self.state();
+            if let Some(other) = state.owner {
+                // Another call was faster. The row that was made for nothing expires.
+                return Ok(other);
+            }
+            state.owner = Some(owner);
+        }
+        tokio::task::spawn_local(keep(self.clone(), Rc::clone(pool), owner, sent));
+        Ok(owner)
+    }
+
+    /// Gives the lease back, so that others need not wait until it expires.
+    pub(crate) fn release(&self, database: &Database) {
+        let Some(owner) = self.owner() else { return };
+        self.lose(owner, "the program ends");
+        drop(database.spawn(move |pool| async move {
+            let deadline = Instant::now() + Duration::from_secs(1);
+            drop(pool.run_until(deadline, async |connection| connection.execute(RELEASE, &[&owner]).await).await);
+        }));
+    }
+}
+
+/// Renews a lease until it is lost or given back.
+async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
+    let mut renewed = acquired;
+    let lost = format!("this server could not renew its lease in {} for 10 s", pool.place);
+    loop {
+        sleep_until(renewed + RENEWAL).await;
+        if lease.owner() != Some(owner) {
+            return;
+        }
+        let sent = Instant::now();
+        let renewal = pool.run_until(renewed + HALT, async |connection| {
+            let sent = Instant::now();
+            match connection.execute(RENEW, &[&owner, &LEASE]).await? {
+                0 => Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() })),
+                _ => Ok(sent),
+            }
+        });
+        match renewal.await {
+            Ok(sent) => renewed = sent,
+            Err(PostgresError::Refused { problem, .. }) if sent < renewed + HALT => {
+                tracing::warn!(%problem, "the lease of this server could not be renewed");
+                sleep_until(renewed + HALT).await;
+                return lease.lose(owner, &lost);
+            }
+            Err(_) => return lease.lose(owner, &lost),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use tokio::task::LocalSet;
+
+    use super::*;
+    use crate::database::{Connect, Connected};
+
+    /// A database that never answers.
+    struct Away;
+
+    impl Connect for Away {
+        fn connect<'a>(&'a self) -> Pin<Box<dyn Future<Output = Connected> + Send + 'a>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_cannot_be_renewed_ends_before_others_may_take_over() {
+        let pool = Rc::new(Pool::new(Box::new(Away), "codex".to_owned(), "there".to_owned(), HALT));
+        let (lease, owner, thread) = (Lease::new("server".to_owned()), Uuid::now_v7(), ThreadId::fresh());
+        lease.state().owner = Some(owner);
+        let revocation = lease.enter(thread, owner).unwrap();
+        assert!(lease.enter(thread, owner).is_none(), "a thread has one writer");
+        let begun = Instant::now();
+        let tasks = LocalSet::new();
+        let revoked = tasks.run_until(async {
+            tokio::task::spawn_local(keep(lease.clone(), pool, owner, begun));
+            revocation.revoked().await
+        });
+        assert_eq!(revoked.await, "this server could not renew its lease in there for 10 s");
+        assert!(begun.elapsed() <= HALT + Duration::from_millis(10), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() + Duration::from_secs(2) > HALT, "{:?}", begun.elapsed());
+        assert!(lease.owner().is_none() && !lease.writes(thread));
+    }
+}

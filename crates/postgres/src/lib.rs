@@ -1,0 +1,32 @@
+//! Threads in PostgreSQL, for servers that share them: the store [`PostgresStore`].
+//!
+//! A thread is its lines: rows that are only ever appended, by the one server that owns the thread. Every append checks
+//! in its own statement that this is still so.
+//!
+//! Invariants: transactions and conditions on rows carry correctness; locks only save work. A server stops writing
+//! before another one may take over its threads. No password is in an error or in debug output.
+
+mod address;
+mod append;
+mod database;
+mod documents;
+mod errors;
+mod folding;
+mod lease;
+mod listing;
+mod prompts;
+mod reader;
+mod schema;
+mod search;
+mod store;
+mod summary_row;
+mod threads;
+mod tls;
+mod transfer;
+mod words;
+mod writer;
+
+pub use address::StoreOptions;
+pub use database::{Connect, Connected};
+pub use errors::PostgresError;
+pub use store::PostgresStore;

@@ -1,0 +1,173 @@
+//! The tables of the store, and their migrations.
+//!
+//! Invariant: a migration is one transaction that starts from the version it expects, so two of them at once leave the
+//! tables as one would. The advisory lock only saves the second one the attempt.
+
+use std::fmt::Write as _;
+
+use tokio_postgres::error::SqlState;
+use uuid::Uuid;
+
+use crate::database::{Connection, Pool, column};
+use crate::errors::{Failure, PostgresError};
+
+/// The version of the tables that this release reads and writes.
+pub(crate) const VERSION: i32 = 1;
+
+/// The key of the advisory lock of migrations.
+const LOCK: i64 = 0x636f_6465_7873_746f;
+
+/// Creates everything, from nothing to version 1. A line has the number of the byte after it, so that numbers are
+/// positions of the log. Payloads are bytes: a request that is sent again has to begin with the same ones.
+const FIRST: &str = r#"
+CREATE TABLE @.store (
+    only_row boolean PRIMARY KEY CHECK (only_row),
+    version integer NOT NULL,
+    incarnation uuid NOT NULL,
+    made_in text NOT NULL
+);
+CREATE TABLE @.servers (
+    id uuid PRIMARY KEY,
+    name text NOT NULL,
+    incarnation uuid NOT NULL,
+    expires timestamptz NOT NULL
+);
+CREATE TABLE @.threads (
+    id uuid PRIMARY KEY,
+    owner uuid,
+    epoch bigint NOT NULL,
+    end_at bigint NOT NULL,
+    archived boolean NOT NULL DEFAULT false,
+    deleted boolean NOT NULL DEFAULT false,
+    began text COLLATE "C" NOT NULL,
+    updated bigint NOT NULL,
+    scanned bigint NOT NULL DEFAULT 0,
+    preview text NOT NULL DEFAULT '',
+    cwd text NOT NULL DEFAULT '',
+    provider text,
+    source_kind text NOT NULL DEFAULT '',
+    summary text,
+    name text
+);
+CREATE INDEX threads_by_time ON @.threads (archived, began, id);
+CREATE INDEX threads_by_change ON @.threads (archived, updated, id);
+CREATE INDEX threads_by_owner ON @.threads (owner) WHERE owner IS NOT NULL;
+CREATE INDEX threads_unscanned ON @.threads (updated) WHERE scanned < end_at;
+CREATE INDEX threads_deleted ON @.threads (id) WHERE deleted;
+CREATE TABLE @.lines (
+    thread uuid NOT NULL,
+    number bigint NOT NULL,
+    epoch bigint NOT NULL,
+    mark smallint NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (thread, number)
+) PARTITION BY HASH (thread);
+CREATE INDEX lines_marked ON @.lines (thread, number) WHERE mark > 0;
+CREATE TABLE @.texts (
+    thread uuid NOT NULL,
+    number bigint NOT NULL,
+    text text NOT NULL,
+    words tsvector NOT NULL,
+    PRIMARY KEY (thread, number)
+);
+CREATE INDEX texts_words ON @.texts USING gin (words);
+CREATE TABLE @.metadata (
+    kind text NOT NULL,
+    thread uuid NOT NULL,
+    version bigint NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (kind, thread)
+);
+CREATE TABLE @.prompts (
+    id uuid PRIMARY KEY,
+    thread uuid NOT NULL,
+    at bigint NOT NULL,
+    text text NOT NULL
+);
+"#;
+
+/// The number of partitions of the lines.
+const PARTITIONS: u32 = 16;
+
+/// The state of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tables {
+    pub(crate) version: i32,
+    pub(crate) incarnation: Uuid,
+}
+
+/// Creates or migrates the tables.
+///
+/// # Errors
+/// When the database cannot be used, or a newer release has migrated the tables.
+pub(crate) async fn migrate(pool: &Pool, uses_locks: bool) -> Result<Tables, PostgresError> {
+    pool.run(async |connection| {
+        if uses_locks {
+            connection.query("SELECT pg_advisory_lock($1)", &[&LOCK]).await?;
+        }
+        let migrated = migrate_once(pool, connection).await;
+        if uses_locks {
+            connection.query("SELECT pg_advisory_unlock($1)", &[&LOCK]).await?;
+        }
+        migrated
+    })
+    .await
+}
+
+async fn migrate_once(pool: &Pool, connection: &Connection) -> Result<Tables, Failure> {
+    if found(pool, connection).await?.is_none() {
+        create(connection).await?;
+    }
+    open(pool, connection).await
+}
+
+/// The state of the tables, which have to exist.
+pub(crate) async fn open(pool: &Pool, connection: &Connection) -> Result<Tables, Failure> {
+    let tables = found(pool, connection).await?;
+    let tables = tables.ok_or_else(|| PostgresError::NoTables { place: pool.place.clone() })?;
+    Ok(check(pool, tables)?)
+}
+
+fn check(pool: &Pool, tables: Tables) -> Result<Tables, PostgresError> {
+    if tables.version > VERSION {
+        return Err(PostgresError::Newer { place: pool.place.clone(), found: tables.version, known: VERSION });
+    }
+    Ok(tables)
+}
+
+async fn found(pool: &Pool, connection: &Connection) -> Result<Option<Tables>, Failure> {
+    let exists = connection.row("SELECT to_regclass('@.store') IS NOT NULL AS exists", &[]).await?;
+    if !exists.is_some_and(|row| row.get("exists")) {
+        return Ok(None);
+    }
+    let row = connection.row("SELECT version, incarnation FROM @.store", &[]).await?;
+    let Some(row) = row else { return Ok(None) };
+    let version = column(&row, "version", &pool.place)?;
+    Ok(Some(Tables { version, incarnation: column(&row, "incarnation", &pool.place)? }))
+}
+
+/// Creates the tables in one transaction. If another process does so at the same time, one of them fails and finds the
+/// tables of the other at its next attempt.
+async fn create(connection: &Connection) -> Result<(), Failure> {
+    let mut partitions = String::new();
+    for number in 0..PARTITIONS {
+        let values = format!("FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number})");
+        // Writing to a text cannot fail.
+        let _ = writeln!(partitions, "CREATE TABLE @.lines_{number} PARTITION OF @.lines {values};");
+    }
+    let incarnation = Uuid::now_v7();
+    let row = format!(
+        "INSERT INTO @.store VALUES (true, {VERSION}, '{incarnation}', {});",
+        "(SELECT oid::text FROM pg_database WHERE datname = current_database())"
+    );
+    let schema = format!("CREATE SCHEMA IF NOT EXISTS {};", connection.schema());
+    let made = connection.batch(&format!("BEGIN;{schema}{FIRST}{partitions}{row}COMMIT;")).await;
+    if let Err(Failure::Refused(problem)) = made {
+        // The transaction is over in any case.
+        drop(connection.batch("ROLLBACK").await);
+        let is_race = [SqlState::DUPLICATE_TABLE, SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_SCHEMA];
+        let is_race = is_race.iter().any(|code| problem.contains(code.code()));
+        return Err(if is_race { Failure::Broken(problem) } else { Failure::Refused(problem) });
+    }
+    made
+}

@@ -1,0 +1,109 @@
+//! Threads that come from elsewhere or go there: forks, bundles, and the files of a home.
+
+use std::io::{BufRead, Write};
+
+use chrono::Utc;
+use codex_log::encode::LineSink;
+use codex_log::history::ForkPoint;
+use codex_log::store::{Entry, Imported, LineSource, LogWriter, ReadFrom, StoreError, ThreadStore, store_place};
+use codex_store::{BundleReader, BundleWriter, fork_end};
+use codex_wire::ids::ThreadId;
+use codex_wire::rollout::SessionMeta;
+use uuid::Uuid;
+
+use crate::database::column;
+use crate::errors::PostgresError;
+use crate::listing;
+use crate::reader::Reader;
+use crate::store::{Parts, PostgresStore};
+use crate::threads;
+use crate::writer::Writer;
+
+/// The number of bytes after which copied lines are written.
+const WRITE_BYTES: u64 = 1 << 20;
+
+const BEGAN: &str = "SELECT began FROM @.threads WHERE id = $1 AND NOT deleted";
+
+/// Copies a thread up to a point into a new one with its own first line.
+pub(crate) fn fork(parts: &Parts, of: ThreadId, point: ForkPoint, meta: &SessionMeta) -> Result<Writer, StoreError> {
+    let end = match point {
+        ForkPoint::End => u64::MAX,
+        ForkPoint::Turns(turns) => fork_end(&mut Reader::open(parts, of, ReadFrom::Start)?, turns)?,
+    };
+    let mut lines = Reader::open(parts, of, ReadFrom::Start)?;
+    let mut copy = threads::create(parts, meta.id, threads::now_as_began())?;
+    match copy_lines(&mut lines, end, meta, &mut copy) {
+        Ok(()) => Ok(copy),
+        Err(error) => {
+            // A partial copy would look like a thread.
+            Box::new(copy).discard();
+            Err(error)
+        }
+    }
+}
+
+fn copy_lines(lines: &mut Reader, end: u64, meta: &SessionMeta, copy: &mut Writer) -> Result<(), StoreError> {
+    let writer: &mut dyn LogWriter = copy;
+    writer.line(Utc::now().timestamp_millis(), codex_store::FIRST_LINE, meta)?;
+    while let Some(entry) = lines.next_entry()? {
+        let Entry::Line(line) = entry else { continue };
+        if line.range.start >= end {
+            break;
+        }
+        if line.kind != codex_store::FIRST_LINE {
+            copy.append_text(line.text.as_bytes());
+        }
+        if copy.waiting_bytes() >= WRITE_BYTES {
+            copy.flush()?;
+        }
+    }
+    Ok(copy.flush()?)
+}
+
+/// Imports a bundle. If its thread exists already, the new one is a fork of it.
+pub(crate) fn import(store: &PostgresStore, mut bundle: &mut dyn BufRead) -> Result<Imported, StoreError> {
+    let reader = BundleReader::open(&mut bundle)?;
+    let is_known = listing::find(store.parts(), reader.thread())?.is_some();
+    let id = if is_known { ThreadId::fresh() } else { reader.thread() };
+    let mut writer = threads::create(store.parts(), id, reader.file_time().to_owned())?;
+    let copied = reader.read_lines(&mut bundle, id, |line| -> Result<(), PostgresError> {
+        writer.append_text(line.as_bytes());
+        if writer.waiting_bytes() >= WRITE_BYTES { writer.flush() } else { Ok(()) }
+    });
+    if let Err(error) = copied.and_then(|()| writer.flush()) {
+        Box::new(writer).discard();
+        return Err(error.into());
+    }
+    drop(writer);
+    if let Some(name) = reader.name() {
+        store.rename(id, name)?;
+    }
+    Ok(Imported { id, path: store_place(id), renamed_from: is_known.then_some(reader.thread()) })
+}
+
+/// Writes a thread as a bundle.
+pub(crate) fn export(
+    parts: &Parts,
+    thread: ThreadId,
+    name: Option<&str>,
+    out: &mut dyn Write,
+) -> Result<(), StoreError> {
+    let began: Option<String> = parts.database.wait(move |pool| async move {
+        let row = pool.run(async |connection| connection.row(BEGAN, &[&Uuid::from(thread)]).await).await?;
+        row.map(|row| column(&row, "began", &pool.place)).transpose()
+    })?;
+    let began = began.ok_or(PostgresError::Missing { thread })?;
+    let mut bundle = BundleWriter::default();
+    let mut lines = Reader::open(parts, thread, ReadFrom::Start)?;
+    while let Some(entry) = lines.next_entry()? {
+        bundle.count(&entry);
+    }
+    bundle.begin(thread, &began, name, out).map_err(PostgresError::from)?;
+    let mut lines = Reader::open(parts, thread, ReadFrom::Start)?;
+    while let Some(entry) = lines.next_entry()? {
+        if !bundle.write(&entry, out).map_err(PostgresError::from)? {
+            break;
+        }
+    }
+    Ok(out.flush().map_err(PostgresError::from)?)
+}

@@ -1,0 +1,40 @@
+//! The laws of stores, and what files and rows have to answer alike.
+
+use codex_log::store::laws::LAWS;
+
+use crate::cluster::{cluster, open, run};
+
+#[test]
+fn rows_keep_the_laws_of_stores() {
+    let Some(cluster) = cluster() else { return };
+    for (name, holds) in LAWS {
+        eprintln!("{name}");
+        holds(&cluster.store());
+    }
+}
+
+#[test]
+fn rows_keep_the_laws_without_advisory_locks() {
+    let Some(cluster) = cluster() else { return };
+    for (name, holds) in LAWS {
+        eprintln!("{name}");
+        let mut options = cluster.options();
+        options.advisory_locks = false;
+        holds(&open(&options));
+    }
+}
+
+#[test]
+fn many_servers_that_start_at_once_make_the_tables_once() {
+    let Some(cluster) = cluster() else { return };
+    for locks in [true, false] {
+        let mut options = cluster.options();
+        options.advisory_locks = locks;
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| drop(open(&options)));
+            }
+        });
+        assert_eq!(run(&options, "SELECT count(*) FROM @.store"), ["1"]);
+    }
+}

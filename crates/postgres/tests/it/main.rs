@@ -1,0 +1,9 @@
+//! The store in a real database: a private cluster that lives as long as this test program, where `initdb` is at hand.
+
+#![expect(clippy::expect_used, reason = "a test may fail where it stands")]
+
+mod cluster;
+mod faults;
+mod laws;
+mod owners;
+mod refusals;
