@@ -91,7 +91,7 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
             DialectArg::Both => Dialect::Both,
             DialectArg::Items => Dialect::Items,
         }),
-        ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)
+        ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)?
     };
     Ok((start, findings))
 }

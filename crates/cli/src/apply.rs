@@ -8,29 +8,29 @@ use anyhow::{Context, bail};
 use codex_config::{Env, Home};
 use codex_dialects::git_diff::{self, Changes};
 use codex_log::decode::{Decoder, Wanted};
-use codex_log::store::{Entry, ThreadSummary};
+use codex_log::store::{Entry, ReadFrom, ThreadStore, ThreadSummary};
 use codex_log::{Body, Status};
-use codex_store::{RolloutLines, ThreadIndex};
+use codex_store::locate;
 use codex_tools::trusted_git::{Checkout, TrustedGit, writable_folders};
 
 use crate::args::{ApplyArgs, Shared};
 use crate::console;
 use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
-use crate::threads::locate;
+use crate::thread_store;
 
 /// Applies the changes with `git apply`, which runs nothing that a repository names.
 pub(crate) fn run(shared: &Shared, args: &ApplyArgs) -> anyhow::Result<ExitCode> {
     let env = Env::process();
     let home = Home::find(&env)?;
-    let index = ThreadIndex::open(home.path());
+    let store = thread_store::of_user(shared, &home, &env)?;
     let cwd = working_directory(shared)?;
     let thread = match &args.thread {
-        Some(word) => locate::thread(&index, word)?,
-        None => locate::newest(&index, None)?,
+        Some(word) => locate::thread(&*store, word)?,
+        None => locate::newest(&*store, None)?,
     };
     let work = Work::of(&thread);
-    let patches = last_patches(&thread, &work.cwd)?;
+    let patches = last_patches(&*store, &thread, &work.cwd)?;
     if patches.is_empty() {
         bail!("no turn of thread {} changed any files", thread.id);
     }
@@ -118,8 +118,8 @@ fn described(checkout: &Checkout) -> String {
 }
 
 /// The patches of the last turn that has any, with the thread's folder without links.
-fn last_patches(thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Changes>> {
-    let mut lines = RolloutLines::open(&thread.path)?;
+fn last_patches(store: &dyn ThreadStore, thread: &ThreadSummary, cwd: &Path) -> anyhow::Result<Vec<Changes>> {
+    let mut lines = store.read(thread.id, ReadFrom::Start)?;
     let mut decoder = Decoder::new(Wanted::TURNS | Wanted::SHOWN | Wanted::CALLS);
     let (mut events, mut last, mut turn) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(entry) = lines.next_entry()? {

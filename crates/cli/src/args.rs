@@ -62,6 +62,11 @@ pub(crate) enum Command {
     Unarchive(Lazy<ThreadArg>),
     /// Delete a thread permanently; same as `threads delete`
     Delete(Lazy<DeleteArgs>),
+    /// Show, check and fill the database that servers share
+    ///
+    /// Needs `store.url` in config.toml, or `CODEX_STORE_URL`.
+    #[cfg(feature = "postgres")]
+    Store(Lazy<crate::store_command::StoreArgs>),
     /// Replay a recorded thread, without a model
     ///
     /// Prints what a client would have received, line by line. For developing clients and for bug reports.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use codex_config::{AuthError, ConfigError, ConfigWriteError, HomeError};
 use codex_files::OutputError;
 use codex_login::LoginError;
+use codex_store::locate::LocateError;
 use codex_transport::DialError;
 
 use crate::console;
@@ -60,6 +61,8 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         } else if let Some(error) = cause.downcast_ref::<OutputError>() {
             error.hint()
         } else if let Some(ErrorWithHint { hint, .. }) = cause.downcast_ref() {
+            Some(hint.clone())
+        } else if let Some(LocateError::None { hint, .. }) = cause.downcast_ref() {
             Some(hint.clone())
         } else if let Some(DialError::Connect { .. }) = cause.downcast_ref() {
             Some("start a server there, or one in the background with `codex app-server daemon start`".to_owned())

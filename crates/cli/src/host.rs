@@ -6,22 +6,21 @@ use std::sync::Arc;
 use codex_agents::LocalTrees;
 use codex_config::{Config, ConfigSource, Env, Home};
 use codex_engine::{CredentialsSource, HostOptions, LocalHost};
-use codex_log::store::ThreadStore;
 use codex_login::{Accounts, LoginStore};
 use codex_mcp::McpServers;
 use codex_server::app::Start;
-use codex_store::FileStore;
 use codex_tools::servers::{ServerAccess, ToolServers};
 use codex_wire::rollout::SessionSource;
 
-use crate::apply_patch;
 use crate::proto::ORIGINATOR;
+use crate::{apply_patch, thread_store};
 
 /// The parts of a server with a working directory, a session source, and a replay buffer size.
-pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent_bytes: usize) -> Start {
+pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent: usize) -> anyhow::Result<Start> {
     let originator = originator(config.env(), ORIGINATOR);
     let programs = apply_patch::install(config.home());
-    let store: Arc<dyn ThreadStore> = Arc::new(FileStore::of(config.home().path()));
+    // An unreadable configuration is reported by the first thread.
+    let store = thread_store::open(config.home(), config.config().ok().as_deref(), config.env())?;
     let config = Arc::new(config);
     let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(config.env().clone()));
     let accounts = Accounts::of(store_of(&config), config.env());
@@ -33,12 +32,12 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         credentials: of_accounts(accounts.clone()),
         originator: originator.clone(),
         source,
-        recent_bytes,
+        recent_bytes: recent,
         store: Arc::clone(&store),
         servers: Some(Arc::clone(&servers)),
     });
     let accounts = Arc::new(accounts);
-    Start {
+    Ok(Start {
         threads: Arc::new(threads),
         accounts,
         store,
@@ -49,7 +48,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         servers: Some(servers),
         release: None,
         dialect: None,
-    }
+    })
 }
 
 /// The name in requests to providers: the given one, unless the environment sets another.

@@ -31,7 +31,10 @@ mod sandbox;
 mod signals;
 mod single_thread;
 mod stdio;
+#[cfg(feature = "postgres")]
+mod store_command;
 mod terminal;
+mod thread_store;
 mod threads;
 mod warnings;
 
@@ -82,6 +85,8 @@ fn main() -> ExitCode {
         Command::Archive(word) => threads::run(&args.shared, &ThreadsCommand::Archive(word.into_inner())),
         Command::Unarchive(word) => threads::run(&args.shared, &ThreadsCommand::Unarchive(word.into_inner())),
         Command::Delete(delete) => threads::run(&args.shared, &ThreadsCommand::Delete(delete.into_inner())),
+        #[cfg(feature = "postgres")]
+        Command::Store(store) => store_command::run(&args.shared, &store.command),
         Command::Replay(args_of) => replay::run(&args_of),
         Command::Apply(apply) => apply::run(&args.shared, &apply),
         Command::Login(login) => login::login(&args.shared, &login),

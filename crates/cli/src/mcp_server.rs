@@ -130,6 +130,6 @@ fn start(shared: &Shared) -> anyhow::Result<Start> {
     let overrides = shared.overrides();
     warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
-    let start = host::start(ConfigSource::new(home, env, overrides), cwd, SessionSource::Mcp, 0);
+    let start = host::start(ConfigSource::new(home, env, overrides), cwd, SessionSource::Mcp, 0)?;
     Ok(Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start })
 }

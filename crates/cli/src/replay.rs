@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use codex_config::{Env, Home};
 use codex_dialects::replay::{Dialect, Replay};
-use codex_store::{RolloutLines, ThreadIndex};
+use codex_store::{FileStore, RolloutLines, locate};
 
 use crate::args::{ReplayArgs, ReplayDialect, ReplaySpeed};
 use crate::console;
-use crate::threads::locate;
 
 /// Longer pauses between two lines are shortened to this: nobody waits for a night to pass.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -46,6 +45,5 @@ fn find(rollout: &Path) -> anyhow::Result<PathBuf> {
         return Ok(rollout.to_owned());
     }
     let home = Home::find(&Env::process())?;
-    let index = ThreadIndex::open(home.path());
-    Ok(locate::thread(&index, &rollout.to_string_lossy())?.path)
+    Ok(locate::thread(&FileStore::of(home.path()), &rollout.to_string_lossy())?.path)
 }

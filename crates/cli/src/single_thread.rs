@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use codex_config::{Config, Env, Home};
 use codex_engine::{Setup, connect};
-use codex_store::FileStore;
 use codex_thread::{ClientProfile, InitialHistory};
 use codex_wire::rollout::SessionSource;
 
-use crate::{apply_patch, host};
+use crate::{apply_patch, host, thread_store};
 
 /// The properties of a command that its threads record and follow.
 pub(crate) struct FrontEnd {
@@ -25,8 +24,8 @@ pub(crate) fn setup(front_end: FrontEnd, home: Home, config: Config, cwd: PathBu
     let originator = host::originator(env, front_end.originator);
     Ok(Setup {
         model: connect(&config, &host::credentials(&home, &config, env), env, &originator)?,
+        store: thread_store::open(&home, Some(&config), env)?,
         config: Arc::new(config),
-        store: Arc::new(FileStore::of(home.path())),
         programs: apply_patch::install(&home),
         home,
         cwd,

@@ -15,8 +15,8 @@ use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 use crate::{
     AgentsConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
     ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
-    ShellEnvironmentPolicy, SkillsConfig, Tree, TrustLevel, Value, ValueError, WireApi, audit::ConfigWarning,
-    layers::Layers, mcp_servers::read_mcp_servers, provider::read_providers,
+    ShellEnvironmentPolicy, SkillsConfig, StoreConfig, Tree, TrustLevel, Value, ValueError, WireApi,
+    audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers, provider::read_providers,
 };
 
 /// The default provider.
@@ -158,6 +158,7 @@ impl Config {
         // Errors in them are reported now; the code that uses them reads them again.
         LoginConfig::read(root)?;
         McpLoginConfig::read(root)?;
+        StoreConfig::read(root, env)?;
         AgentsConfig::read(root)?;
         read_mcp_servers(root)?;
         let tools = root.section("tools")?;
@@ -201,6 +202,12 @@ impl Config {
     pub fn login(&self) -> LoginConfig {
         // It was read without an error before.
         LoginConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
+    }
+
+    /// The place of the threads.
+    #[must_use]
+    pub fn store(&self, env: &Env) -> StoreConfig {
+        StoreConfig::read(&Reader::new(&self.tree, None), env).unwrap_or_default()
     }
 
     /// The limits of child agents.

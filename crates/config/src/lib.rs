@@ -57,6 +57,7 @@ mod skill_files;
 pub mod skill_list;
 mod skills;
 mod source;
+mod store_config;
 mod temporary;
 mod tree;
 mod typed;
@@ -102,6 +103,7 @@ pub use shell_environment::{Inherit, Runner, SERVER_TOKEN_VARIABLE, ShellEnviron
 pub use skill_files::{MOST_SKILL_BYTES, Skills, find_skills};
 pub use skills::{SkillSelector, SkillsConfig};
 pub use source::LayerError;
+pub use store_config::StoreConfig;
 pub use temporary::TemporaryFolder;
 pub use tree::{Node, Origin, Table, Tree, Value};
 pub use user_agent::user_agent;

@@ -9,7 +9,7 @@ use std::{
     ffi::{OsStr, OsString},
 };
 
-use crate::{Reader, ValueError, words::words};
+use crate::{Reader, ValueError, store_config::URL_VARIABLE, words::words};
 
 words! {
     /// The inherited variables that a command starts with.
@@ -131,8 +131,9 @@ impl ShellEnvironmentPolicy {
 
     fn inherits(&self, name: &OsString) -> bool {
         let name = name.to_string_lossy();
-        if name.eq_ignore_ascii_case(SERVER_TOKEN_VARIABLE) {
-            // A process with this token can run commands outside of any sandbox.
+        if [SERVER_TOKEN_VARIABLE, URL_VARIABLE].iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+            // A process with the token of a server can run commands outside of any sandbox, and one with the URL of the
+            // store can read all threads.
             return false;
         }
         let inherited = match self.inherit {
@@ -164,6 +165,7 @@ fn key_places(root: &Reader<'_>) -> BTreeSet<String> {
         let passed = entry.strings("env_vars").ok().flatten().unwrap_or_default();
         places.extend(given.chain(passed).filter(|name| !CORE.iter().any(|core| core.eq_ignore_ascii_case(name))));
     }
+    places.extend(root.section("store").ok().and_then(|store| store.str("password_env_var").ok().flatten()));
     places.remove("");
     places
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use codex_config::{Env, StoreConfig};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
@@ -54,6 +55,29 @@ impl StoreOptions {
             advisory_locks: true,
         }
     }
+
+    /// The settings of a configuration.
+    ///
+    /// # Errors
+    /// When it names no database, or the password cannot be read.
+    pub fn of(config: &StoreConfig, env: &Env) -> Result<Self, PostgresError> {
+        let url = config.url.as_ref().ok_or(PostgresError::NotConfigured)?;
+        let password = config.password(env).map_err(|problem| PostgresError::Password { problem })?;
+        let usual = Self::at(url.reveal().to_owned());
+        Ok(Self {
+            password: password.map(|password| password.reveal().to_owned()),
+            schema: config.schema.clone().unwrap_or(usual.schema),
+            certificates: env.ca_certificates(),
+            patience: config.patience,
+            server_name: config.server_name.clone().unwrap_or_else(machine_and_process),
+            ..usual
+        })
+    }
+}
+
+/// A name that a person can find: the machine and the process.
+fn machine_and_process() -> String {
+    format!("{}:{}", rustix::system::uname().nodename().to_string_lossy(), std::process::id())
 }
 
 /// A checked address.

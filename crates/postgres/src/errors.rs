@@ -10,6 +10,10 @@ use tokio_postgres::error::SqlState;
 /// The reason why the database could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
+    #[error("no database is configured; set store.url in config.toml, or CODEX_STORE_URL")]
+    NotConfigured,
+    #[error("{problem}")]
+    Password { problem: String },
     /// The URL cannot be used. It is never shown.
     #[error("store.url cannot be used: {problem}")]
     Address { problem: String },
@@ -47,6 +51,9 @@ pub enum PostgresError {
     Cursor { cursor: String },
     #[error("{place} is not the place of a thread")]
     NotAPlace { place: String },
+    /// It has the id of another one.
+    #[error("another thread with the id {thread} is in the store already")]
+    Differs { thread: ThreadId },
     #[error("thread {thread} does not identify itself")]
     NoMeta { thread: ThreadId },
     #[error("could not encode a `{kind}` line")]
@@ -66,11 +73,15 @@ impl PostgresError {
             Self::Owned { .. } => StoreErrorKind::Locked,
             Self::Missing { .. } => StoreErrorKind::Missing,
             Self::Fenced { .. } | Self::LeaseLost { .. } => StoreErrorKind::Unwritable,
-            Self::NoLine { .. } | Self::Cursor { .. } | Self::NotAPlace { .. } => StoreErrorKind::Refused,
+            Self::Differs { .. } | Self::NoLine { .. } | Self::Cursor { .. } | Self::NotAPlace { .. } => {
+                StoreErrorKind::Refused
+            }
             Self::NoMeta { .. } | Self::Row { .. } => StoreErrorKind::Unreadable,
             Self::Encode { .. } => StoreErrorKind::Unencodable,
             Self::Write(_) => StoreErrorKind::Unwritable,
-            Self::Address { .. }
+            Self::NotConfigured
+            | Self::Password { .. }
+            | Self::Address { .. }
             | Self::Schema { .. }
             | Self::Tls { .. }
             | Self::Start(_)

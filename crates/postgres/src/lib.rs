@@ -8,10 +8,13 @@
 
 mod address;
 mod append;
+mod command;
 mod database;
 mod documents;
 mod errors;
 mod folding;
+mod home;
+mod inspect;
 mod lease;
 mod listing;
 mod prompts;
@@ -27,6 +30,9 @@ mod words;
 mod writer;
 
 pub use address::StoreOptions;
+pub use command::{Report, StoreCommand};
 pub use database::{Connect, Connected};
 pub use errors::PostgresError;
+pub use home::Copied;
+pub use inspect::{Checked, ServerStatus, StoreStatus};
 pub use store::PostgresStore;

@@ -13,6 +13,7 @@ mod file_store;
 mod holder;
 mod index;
 mod line_buffer;
+pub mod locate;
 mod open_files;
 mod partial_file;
 mod prompt_file;

@@ -152,7 +152,7 @@ impl RolloutFile {
     }
 
     /// Adds a line of another rollout unchanged.
-    pub(crate) fn append_text(&mut self, text: &str) {
+    pub fn append_text(&mut self, text: &str) {
         self.pending.append_text(text);
     }
 

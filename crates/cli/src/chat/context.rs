@@ -1,19 +1,21 @@
 //! The answers to the questions of the chat: from the configuration, the stored threads and the prompt history.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use codex_config::{Config, Home, TrustLevel};
-use codex_log::store::PromptHistoryState;
-use codex_store::PromptFile;
+use codex_log::store::{PromptHistoryState, ThreadStore};
+use codex_store::{PromptFile, locate};
 use codex_tui::chat::{ChatContext, SavedPrompts};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
-use super::{find, trust};
+use super::trust;
 
 /// The home and the configuration of a chat.
 pub(crate) struct HomeContext {
     pub(crate) home: Home,
+    pub(crate) store: Arc<dyn ThreadStore>,
     pub(crate) config: Config,
     pub(crate) cwd: PathBuf,
     /// Whether the server is elsewhere, and with it all threads.
@@ -25,7 +27,8 @@ impl ChatContext for HomeContext {
         if self.is_elsewhere {
             return Ok(word.to_owned());
         }
-        find(&self.home, word).map_err(|error| format!("{error:#}"))
+        let found = locate::active(&*self.store, word);
+        found.map(|id| id.to_string()).map_err(|error| format!("{error:#}"))
     }
 
     fn sandbox_policy(&self, mode: SandboxMode) -> SandboxPolicy {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, TrustLevel};
 use codex_server::app::AppServer;
-use codex_store::{PromptFile, ThreadIndex};
+use codex_store::{PromptFile, locate};
 use codex_tui::Span;
 use codex_tui::chat::keys::{Keys, Raw};
 use codex_tui::chat::screen::{Capabilities, Footer, Screen};
@@ -33,11 +33,10 @@ use crate::app_server::listen::{Purpose, token, with_path};
 use crate::args::Shared;
 use crate::console;
 use crate::exec::check_picture;
-use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
 use crate::signals;
 use crate::terminal::wants_colour;
-use crate::threads::locate;
+use crate::thread_store;
 use crate::transcript::Style;
 
 const MISUSED: u8 = 2;
@@ -76,7 +75,8 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         return Ok(MISUSED.into());
     }
     let ResumeArgs { mut thread, mut prompt, last, all, options } = args;
-    let home = Home::find(&codex_config::Env::process())?;
+    let env = Env::process();
+    let home = Home::find(&env)?;
     let id = if options.connect.is_some() {
         anyhow::ensure!(!last, "`--last` cannot be used with `--connect`: name the thread, or pick one from the list");
         thread
@@ -85,9 +85,10 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         prompt = thread.take().or(prompt);
         let cwd = working_directory(shared)?;
         let folder = (!all).then_some(cwd.as_path());
-        Some(locate::newest(&ThreadIndex::open(home.path()), folder)?.id.to_string())
+        Some(locate::newest(&*thread_store::of_user(shared, &home, &env)?, folder)?.id.to_string())
     } else {
-        thread.map(|word| find(&home, &word)).transpose()?
+        let store = thread_store::of_user(shared, &home, &env)?;
+        thread.map(|word| locate::active(&*store, &word)).transpose()?.map(|id| id.to_string())
     };
     let wanted = match id {
         Some(id) if is_fork => ThreadToOpen::Fork(id),
@@ -95,16 +96,6 @@ pub(crate) fn resume(shared: &Shared, args: ResumeArgs, is_fork: bool) -> anyhow
         None => ThreadToOpen::Choice { is_fork, everywhere: all },
     };
     chat(shared, ChatRequest { is_verbose: shared.verbose, options, wanted, first: prompt })
-}
-
-/// Finds a thread's id by its id, the start of its id, or its name.
-fn find(home: &Home, word: &str) -> anyhow::Result<String> {
-    let found = locate::thread(&ThreadIndex::open(home.path()), word).context("could not resume")?;
-    if found.archived {
-        let hint = format!("restore it with `codex threads unarchive {}`", found.id);
-        return Err(ErrorWithHint { what: format!("thread {} is archived", found.id), hint }.into());
-    }
-    Ok(found.id.to_string())
 }
 
 /// Whether there is a terminal to chat in; prints the alternative if not.
@@ -179,7 +170,7 @@ async fn begin<W: Write>(
     };
     let env = place.env.clone();
     let Prepared { start, config, named } = place.prepare(level)?;
-    let (home, cwd) = (start.config.home().clone(), start.cwd.clone());
+    let (home, cwd, store) = (start.config.home().clone(), start.cwd.clone(), Arc::clone(&start.store));
     let is_kept = config.chat.history.persistence == HistoryPersistence::SaveAll;
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.chat.history.max_bytes));
     let is_elsewhere = wish.options.connect.is_some();
@@ -201,7 +192,7 @@ async fn begin<W: Write>(
         named,
         pictures: wish.options.images.iter().map(|path| cwd.join(path)).collect(),
         cwd: cwd.clone(),
-        context: Arc::new(HomeContext { home, config, cwd, is_elsewhere }),
+        context: Arc::new(HomeContext { home, store, config, cwd, is_elsewhere }),
         first: wish.first,
         is_verbose: wish.is_verbose,
     };

@@ -62,7 +62,8 @@ impl ChatEnvironment {
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
         let source = ConfigSource::new(home, env, overrides);
-        let start = Start { release: Some(ProtocolRelease::V077), ..host::start(source, cwd, SessionSource::Cli, 0) };
+        let start = host::start(source, cwd, SessionSource::Cli, 0)?;
+        let start = Start { release: Some(ProtocolRelease::V077), ..start };
         Ok(Prepared { start, config, named })
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use codex_config::{Config, Env, Home, Origin, TrustLevel};
 use codex_engine::Setup;
 use codex_log::history::ForkPoint;
-use codex_store::ThreadIndex;
+use codex_log::store::ThreadStore;
+use codex_store::locate;
 use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
@@ -19,8 +20,7 @@ use crate::failure::ErrorWithHint;
 use crate::local::{self, LocalRequest};
 use crate::proto::working_directory;
 use crate::single_thread::{self, FrontEnd};
-use crate::threads::locate;
-use crate::{failure, warnings};
+use crate::warnings;
 
 /// The originator of this command's threads unless the caller sets another.
 const ORIGINATOR: &str = "codex_exec";
@@ -36,8 +36,7 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     let setup = single_thread::setup(front_end, home, config, cwd, env)?;
     // An error that prevents the run is printed alone.
     warnings::tell(&setup.home, env, &shared.overrides())?;
-    let index = ThreadIndex::open(setup.home.path());
-    let initial_history = initial_history(args, &setup.config, &index, &setup.cwd)?;
+    let initial_history = initial_history(args, &setup.config, &*setup.store, &setup.cwd)?;
     let initial_history =
         if args.options.ephemeral { InitialHistory::Unsaved(Box::new(initial_history)) } else { initial_history };
     Ok(Setup { initial_history, ..setup })
@@ -102,7 +101,7 @@ fn check_folder(cwd: &Path, config: &Config) -> anyhow::Result<()> {
 fn initial_history(
     args: &ExecArgs,
     config: &Config,
-    index: &ThreadIndex,
+    store: &dyn ThreadStore,
     cwd: &Path,
 ) -> anyhow::Result<InitialHistory> {
     let explicit = ExplicitOverrides {
@@ -114,23 +113,18 @@ fn initial_history(
     };
     match &args.form {
         None | Some(ExecForm::Review(_)) => Ok(InitialHistory::New),
-        Some(ExecForm::Resume(thread)) => Ok(InitialHistory::Resumed { thread: find(thread, index, cwd)?, explicit }),
+        Some(ExecForm::Resume(thread)) => Ok(InitialHistory::Resumed { thread: find(thread, store, cwd)?, explicit }),
         Some(ExecForm::Fork(thread)) => {
-            Ok(InitialHistory::Forked { thread: find(thread, index, cwd)?, point: ForkPoint::End, explicit })
+            Ok(InitialHistory::Forked { thread: find(thread, store, cwd)?, point: ForkPoint::End, explicit })
         }
     }
 }
 
-fn find(args: &ThreadArgs, index: &ThreadIndex, cwd: &Path) -> anyhow::Result<ThreadId> {
+fn find(args: &ThreadArgs, store: &dyn ThreadStore, cwd: &Path) -> anyhow::Result<ThreadId> {
     if args.last {
         let folder = (!args.all).then_some(cwd);
-        return Ok(locate::newest(index, folder)?.id);
+        return Ok(locate::newest(store, folder)?.id);
     }
     let Some(thread) = &args.thread else { bail!("no thread given") };
-    let found = locate::thread(index, thread).context("could not resume")?;
-    if found.archived {
-        let hint = format!("restore it with `codex threads unarchive {}`", found.id);
-        return Err(failure::ErrorWithHint { what: format!("thread {} is archived", found.id), hint }.into());
-    }
-    Ok(found.id)
+    Ok(locate::active(store, thread)?)
 }

@@ -3,13 +3,12 @@
 use codex_client::{State, markdown, router};
 use codex_dialects::ProtocolRelease;
 use codex_dialects::v2::{TurnReader, thread};
-use codex_log::store::{Entry, ThreadSummary};
+use codex_log::store::{Entry, ReadFrom, ThreadStore, ThreadSummary};
 use codex_protocol::v2::thread::{Thread, ThreadResponse, ThreadStatus};
-use codex_store::RolloutLines;
 
 /// The text of a thread.
-pub(super) fn of(summary: ThreadSummary) -> anyhow::Result<String> {
-    let mut lines = RolloutLines::open(&summary.path)?;
+pub(super) fn of(store: &dyn ThreadStore, summary: ThreadSummary) -> anyhow::Result<String> {
+    let mut lines = store.read(summary.id, ReadFrom::Start)?;
     let mut reader = TurnReader::new(ProtocolRelease::V0166);
     while let Some(entry) = lines.next_entry()? {
         if let Entry::Line(line) = entry {

@@ -1,7 +1,6 @@
 //! `codex threads`: the threads on disk.
 
 pub(crate) mod args;
-pub(crate) mod locate;
 mod markdown;
 pub(crate) mod table;
 
@@ -14,8 +13,8 @@ use codex_agents::{StoredAgent, outline};
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
 use codex_log::state::Interrupted;
-use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore, ThreadSummary};
-use codex_store::{FileStore, RolloutFile, RolloutLines, ThreadIndex, export_bundle};
+use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore};
+use codex_store::{RolloutFile, RolloutLines, ThreadIndex, locate};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
 
@@ -27,45 +26,48 @@ use crate::args::Shared;
 use crate::console;
 use crate::failure::ErrorWithHint;
 use crate::proto::working_directory;
+use crate::thread_store;
 
 /// Does what is asked.
 pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<ExitCode> {
-    let home = Home::find(&Env::process())?;
-    let index = ThreadIndex::open(home.path());
+    let env = Env::process();
+    let home = Home::find(&env)?;
+    let store = thread_store::of_user(shared, &home, &env)?;
+    let store = &*store;
     let mut out = BufWriter::new(console::out());
     match command {
-        ThreadsCommand::List(args) => list(&index, shared, args, &mut out)?,
-        ThreadsCommand::Search(args) => search(&index, args, &mut out)?,
+        ThreadsCommand::List(args) => list(store, shared, args, &mut out)?,
+        ThreadsCommand::Search(args) => search(store, args, &mut out)?,
         ThreadsCommand::Show(args) if args.tree => {
-            let root = locate::thread(&index, &args.word.thread)?.id;
-            for line in tree_lines(&FileStore::of(home.path()), root) {
+            let root = locate::thread(store, &args.word.thread)?.id;
+            for line in tree_lines(store, root) {
                 writeln!(out, "{line}")?;
             }
         }
-        ThreadsCommand::Show(args) => show(&index, args, &mut out)?,
-        ThreadsCommand::Export(args) => export(&index, args)?,
-        ThreadsCommand::Import(args) => import(&index, args, &mut out)?,
-        ThreadsCommand::Repair(args) => repair(&index, args, &mut out)?,
+        ThreadsCommand::Show(args) => show(store, args, &mut out)?,
+        ThreadsCommand::Export(args) => export(store, args)?,
+        ThreadsCommand::Import(args) => import(store, args, &mut out)?,
+        ThreadsCommand::Repair(args) => repair(&home, store, args, &mut out)?,
         ThreadsCommand::Archive(ThreadArg { thread }) => {
-            let put_away = index.archive(locate::thread(&index, thread)?.id)?;
+            let put_away = store.archive(locate::thread(store, thread)?.id)?;
             writeln!(out, "archived {}", put_away.id)?;
         }
         ThreadsCommand::Unarchive(ThreadArg { thread }) => {
-            let taken_back = index.unarchive(locate::thread(&index, thread)?.id)?;
+            let taken_back = store.unarchive(locate::thread(store, thread)?.id)?;
             writeln!(out, "unarchived {}", taken_back.id)?;
         }
-        ThreadsCommand::Delete(args) => delete(&index, args, &mut out)?,
+        ThreadsCommand::Delete(args) => delete(store, args, &mut out)?,
         ThreadsCommand::Rename(RenameArgs { word, name }) => {
-            index.rename(locate::thread(&index, &word.thread)?.id, name.trim())?;
+            store.rename(locate::thread(store, &word.thread)?.id, name.trim())?;
         }
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(index: &ThreadIndex, shared: &Shared, args: &ListArgs, out: &mut impl Write) -> anyhow::Result<()> {
+fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let here = if args.here { Some(working_directory(shared)?) } else { None };
-    let page = index.list(&ListQuery {
+    let page = store.list(&ListQuery {
         archived: args.archived,
         cwds: here.into_iter().collect(),
         text: args.text.clone(),
@@ -90,8 +92,8 @@ fn list(index: &ThreadIndex, shared: &Shared, args: &ListArgs, out: &mut impl Wr
     Ok(())
 }
 
-fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let found = index.search(&args.words.join(" "), args.limit)?;
+fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let found = store.search(&args.words.join(" "), args.limit)?;
     if args.json {
         let hit =
             |hit: &codex_log::store::SearchHit| json!({"thread": table::summary(&hit.thread), "snippet": hit.snippet});
@@ -109,13 +111,13 @@ fn search(index: &ThreadIndex, args: &SearchArgs, out: &mut impl Write) -> anyho
     Ok(())
 }
 
-fn show(index: &ThreadIndex, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let thread = locate::thread(index, &args.word.thread)?;
+fn show(store: &dyn ThreadStore, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let thread = locate::thread(store, &args.word.thread)?;
     if args.json {
         writeln!(console::json(), "{}", table::summary(&thread))?;
         return Ok(());
     }
-    Ok(out.write_all(markdown::of(thread)?.as_bytes())?)
+    Ok(out.write_all(markdown::of(store, thread)?.as_bytes())?)
 }
 
 /// The tree of agents below a thread, one line for each.
@@ -128,12 +130,19 @@ pub(crate) fn tree_lines(store: &dyn ThreadStore, root: ThreadId) -> Vec<String>
     outline(root, &mut read)
 }
 
-fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
-    let thread = locate::thread(index, &args.word.thread)?;
+fn export(store: &dyn ThreadStore, args: &ExportArgs) -> anyhow::Result<()> {
+    let thread = locate::thread(store, &args.word.thread)?;
+    let write = |out: &mut dyn Write| -> anyhow::Result<()> {
+        match args.format {
+            ExportFormat::Markdown => out.write_all(markdown::of(store, thread)?.as_bytes())?,
+            ExportFormat::Bundle => store.export(thread.id, thread.name.as_deref(), out)?,
+        }
+        Ok(())
+    };
     match &args.output {
         None => {
             let mut out = BufWriter::new(console::document());
-            write_export(thread, args.format, &mut out)?;
+            write(&mut out)?;
             Ok(out.flush()?)
         }
         Some(file) => {
@@ -143,27 +152,19 @@ fn export(index: &ThreadIndex, args: &ExportArgs) -> anyhow::Result<()> {
                 .and_then(|mut file| file.emptied())
                 .with_context(failed)?;
             let mut out = BufWriter::new(TimedWriter(file));
-            write_export(thread, args.format, &mut out)?;
+            write(&mut out)?;
             out.flush().with_context(failed)
         }
     }
 }
 
-fn write_export(thread: ThreadSummary, format: ExportFormat, out: &mut impl Write) -> anyhow::Result<()> {
-    match format {
-        ExportFormat::Markdown => out.write_all(markdown::of(thread)?.as_bytes())?,
-        ExportFormat::Bundle => export_bundle(&thread.path, thread.name.as_deref(), out)?,
-    }
-    Ok(())
-}
-
-fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyhow::Result<()> {
+fn import(store: &dyn ThreadStore, args: &ImportArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let imported = if args.bundle == Path::new("-") {
-        index.import(&mut std::io::stdin().lock())?
+        store.import(&mut std::io::stdin().lock())?
     } else {
         let file =
             codex_files::open(&args.bundle).with_context(|| format!("could not read {}", args.bundle.display()))?;
-        index
+        store
             .import(&mut BufReader::new(file))
             .with_context(|| format!("could not import {}", args.bundle.display()))?
     };
@@ -179,13 +180,14 @@ fn import(index: &ThreadIndex, args: &ImportArgs, out: &mut impl Write) -> anyho
     Ok(())
 }
 
-fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyhow::Result<()> {
+fn repair(home: &Home, store: &dyn ThreadStore, args: &RepairArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let index = ThreadIndex::open(home.path());
     let Some(word) = &args.thread else {
         index.refresh()?;
         writeln!(out, "the index is up to date")?;
         return Ok(());
     };
-    let thread = locate::thread(index, word)?;
+    let thread = locate::thread(store, word)?;
     let cut = RolloutFile::reopen_in(index.home(), thread.path.clone())?.cut_bytes();
     if cut > 0 {
         writeln!(out, "{}: removed an incomplete last line ({cut} bytes)", thread.path.display())?;
@@ -205,8 +207,8 @@ fn repair(index: &ThreadIndex, args: &RepairArgs, out: &mut impl Write) -> anyho
     Ok(())
 }
 
-fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let thread = locate::thread(index, &args.word.thread)?;
+fn delete(store: &dyn ThreadStore, args: &DeleteArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let thread = locate::thread(store, &args.word.thread)?;
     if !args.force {
         if !(std::io::stdin().is_terminal() && console::err_is_terminal()) {
             let what = format!("cannot ask for confirmation without a terminal; {} was not deleted", thread.id);
@@ -217,7 +219,7 @@ fn delete(index: &ThreadIndex, args: &DeleteArgs, out: &mut impl Write) -> anyho
         std::io::stdin().read_line(&mut answer)?;
         anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "cancelled: nothing was deleted");
     }
-    index.delete(thread.id)?;
+    store.delete(thread.id)?;
     writeln!(out, "deleted {}", thread.id)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::program::Place;
 
 /// The values of `needs`.
-const NEEDS: &[&str] = &["daemon", "key", "node", "peer", "repository", "sandbox", "terminal", "toolchain"];
+const NEEDS: &[&str] = &["daemon", "database", "key", "node", "peer", "repository", "sandbox", "terminal", "toolchain"];
 
 /// Pages that need no example that runs here.
 const WITHOUT_EXAMPLE: &[&str] = &["CONTRIBUTING", "README"];

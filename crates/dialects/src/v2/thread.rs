@@ -23,7 +23,7 @@ pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus
         model: Some(settings.model.clone()),
         reasoning_effort: settings.effort.clone(),
         status,
-        path: Some(started.rollout.clone()),
+        path: file(started.rollout.clone()),
         origin: ThreadOrigin {
             forked_from_id: lineage.forked_from_id.map(|id| id.to_string()),
             parent_thread_id: lineage.parent_thread_id.map(|id| id.to_string()),
@@ -57,7 +57,7 @@ pub fn stored(summary: ThreadSummary, default_provider: &str, status: ThreadStat
         origin,
         model_provider: summary.provider.clone().unwrap_or_else(|| default_provider.to_owned()),
         status,
-        path: Some(summary.path),
+        path: file(summary.path),
         ..thread
     }
 }
@@ -163,4 +163,9 @@ pub fn opened(thread: Thread, settings: &Settings, started: &ThreadStarted) -> T
 /// A time of a rollout in seconds of Unix time; 0 if it is invalid.
 fn seconds(timestamp: &str) -> i64 {
     chrono::DateTime::parse_from_rfc3339(timestamp).map(|time| time.timestamp()).unwrap_or_default()
+}
+
+/// The path of a thread that is a file.
+fn file(place: PathBuf) -> Option<PathBuf> {
+    Some(place).filter(|place| place.is_absolute())
 }

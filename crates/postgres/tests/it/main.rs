@@ -4,6 +4,7 @@
 
 mod cluster;
 mod faults;
+mod homes;
 mod laws;
 mod owners;
 mod refusals;

@@ -77,8 +77,7 @@ fn a_new_incarnation_ends_all_leases() {
     let thread = ThreadId::fresh();
     let mut old = first.create(thread).expect("a thread can begin").writer;
     say(&mut *old, "one").expect("it can be written");
-    // A restored database starts like this.
-    run(&options, "UPDATE @.threads SET epoch = epoch + 1, owner = NULL; DELETE FROM @.servers");
+    open(&options).declare_restored().expect("it can be declared");
     assert!(say(&mut *old, "late").is_err());
     let second = open(&options);
     let mut writer = second.open(thread).expect("nobody owns it").writer;

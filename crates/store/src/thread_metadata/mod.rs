@@ -139,6 +139,12 @@ impl<D: Documents> StoredMetadata<D> {
         Self { documents }
     }
 
+    /// The documents themselves.
+    #[must_use]
+    pub fn documents(&self) -> &D {
+        &self.documents
+    }
+
     /// Removes all metadata of a deleted thread.
     pub fn forget(&self, thread: ThreadId) -> Result<(), MetadataError> {
         for document in [Document::ReadState(thread), Document::Repository(thread), Document::Attachments(thread)] {
