@@ -7509,6 +7509,8 @@ export namespace exec {
       type: "approval.requested";
       /** The id that the answer repeats. */
       id: string;
+      /** The thread that asks, if it is a child agent's. */
+      thread_id?: exec.ThreadId | null;
       /** The reason for the question, unless it follows from the policy. */
       reason?: string | null;
     } & (
@@ -7605,7 +7607,7 @@ export namespace exec {
       prompt: string | null;
       /** The agents by thread. */
       agents_states: { [key: string]: exec.CollabAgentState };
-      /** How far it is. */
+      /** Its status. */
       status: exec.CommandStatus;
     }
     /** A web search. */

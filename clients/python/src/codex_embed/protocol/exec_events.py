@@ -94,6 +94,8 @@ class _ThreadEventApprovalRequestedCommandRequired(TypedDict):
 class ThreadEventApprovalRequestedCommand(_ThreadEventApprovalRequestedCommandRequired, total=False):
     """An approval request. Only sent if the caller chose who answers."""
 
+    # The thread that asks, if it is a child agent's.
+    thread_id: ThreadId | None
     # The reason for the question, unless it follows from the policy.
     reason: str | None
 
@@ -110,6 +112,8 @@ class _ThreadEventApprovalRequestedFileChangeRequired(TypedDict):
 class ThreadEventApprovalRequestedFileChange(_ThreadEventApprovalRequestedFileChangeRequired, total=False):
     """An approval request. Only sent if the caller chose who answers."""
 
+    # The thread that asks, if it is a child agent's.
+    thread_id: ThreadId | None
     # The reason for the question, unless it follows from the policy.
     reason: str | None
 
@@ -127,6 +131,8 @@ class _ThreadEventApprovalRequestedMcpToolRequired(TypedDict):
 class ThreadEventApprovalRequestedMcpTool(_ThreadEventApprovalRequestedMcpToolRequired, total=False):
     """An approval request. Only sent if the caller chose who answers."""
 
+    # The thread that asks, if it is a child agent's.
+    thread_id: ThreadId | None
     # The reason for the question, unless it follows from the policy.
     reason: str | None
 
@@ -143,6 +149,8 @@ class _ThreadEventApprovalRequestedElicitationRequired(TypedDict):
 class ThreadEventApprovalRequestedElicitation(_ThreadEventApprovalRequestedElicitationRequired, total=False):
     """An approval request. Only sent if the caller chose who answers."""
 
+    # The thread that asks, if it is a child agent's.
+    thread_id: ThreadId | None
     # The reason for the question, unless it follows from the policy.
     reason: str | None
 
@@ -222,7 +230,7 @@ class ThreadItemCollabToolCall(TypedDict):
     prompt: str | None
     # The agents by thread.
     agents_states: dict[str, CollabAgentState]
-    # How far it is.
+    # Its status.
     status: CommandStatus
     id: str
 
