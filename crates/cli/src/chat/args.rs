@@ -76,7 +76,7 @@ pub(crate) struct ChatOptions {
     /// Chat on the whole screen, or line by line [default: `tui.screen` in config.toml, else lines]
     #[arg(id = "chat_screen", long = "screen", value_name = "KIND", value_parser = ChatScreen::from_str)]
     pub(crate) screen: Option<ChatScreen>,
-    /// Chat line by line, with labels and numbered choices, for screen readers
+    /// Chat line by line: text is only appended, as screen readers expect
     #[arg(id = "chat_screen_reader", long = "screen-reader", conflicts_with = "chat_screen")]
     pub(crate) screen_reader: bool,
     /// Leave the mouse to the terminal
