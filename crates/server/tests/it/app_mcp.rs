@@ -76,6 +76,7 @@ async fn prompts_are_listed_and_a_server_is_restarted_for_a_client() {
     );
     let call = json!({"threadId": thread, "server": "s", "tool": "pid", "arguments": {}});
     let before = client.ok("mcpServer/tool/call", call.clone()).await["content"].clone();
+    while client.next_notification("mcpServer/startupStatus/updated").await["status"] != "ready" {}
     client.ok("mcpServer/restart", json!({"name": "s"})).await;
     while client.next_notification("mcpServer/startupStatus/updated").await["status"] != "starting" {}
     while client.next_notification("mcpServer/startupStatus/updated").await["status"] != "ready" {}
