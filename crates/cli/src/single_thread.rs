@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codex_config::{Config, Env, Home};
 use codex_engine::{Setup, connect};
-use codex_thread::{ClientProfile, InitialHistory};
+use codex_thread::{ClientAdditions, ClientProfile, InitialHistory};
 use codex_wire::rollout::SessionSource;
 
 use crate::{apply_patch, host, thread_store};
@@ -35,6 +35,7 @@ pub(crate) fn setup(front_end: FrontEnd, home: Home, config: Config, cwd: PathBu
         profile: front_end.profile,
         base_instructions: None,
         initial_history: InitialHistory::New,
+        additions: ClientAdditions::default(),
         recent_bytes: 0,
         servers: Some(host::servers(env)),
         agents: None,

@@ -7,7 +7,7 @@ use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::Interrupted;
-use codex_thread::{ExplicitOverrides, InitialHistory, LoadedThreads};
+use codex_thread::{ClientAdditions, ExplicitOverrides, InitialHistory, LoadedThreads};
 use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart};
 use codex_wire::ids::ThreadId;
 use futures_util::future::BoxFuture;
@@ -67,6 +67,7 @@ impl Children {
             agents: Some(Arc::clone(&child.agents)),
             child: Some(Arc::new(child)),
             initial_history,
+            additions: ClientAdditions::default(),
             ..self.setup.clone()
         }
     }

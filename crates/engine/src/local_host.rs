@@ -139,7 +139,8 @@ impl ThreadHost for LocalHost {
 impl Shared {
     /// The setup of a thread. This function reads files.
     fn setup(&self, request: StartThread) -> Result<Setup, StartError> {
-        let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history } = request;
+        let StartThread { cwd, overrides, base_instructions, originator, profile, initial_history, additions } =
+            request;
         let HostOptions { config: source, cwd: here, programs, .. } = &self.options;
         let originator = originator.unwrap_or_else(|| self.options.originator.clone());
         let cwd = cwd.map_or_else(|| here.clone(), |wish| here.join(wish));
@@ -170,6 +171,7 @@ impl Shared {
             programs: programs.clone(),
             base_instructions: base_instructions.map(Arc::from),
             initial_history,
+            additions,
             recent_bytes: self.options.recent_bytes,
             store: Arc::clone(&self.options.store),
             profile,

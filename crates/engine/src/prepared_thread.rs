@@ -189,7 +189,7 @@ impl OpenedLog {
             }
             InitialHistory::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
             InitialHistory::Forked { thread, point, explicit } => {
-                let forked = lineage_of_fork(&store.meta(*thread)?);
+                let forked = lineage_of_fork(&store.meta(*thread)?, &meta.lineage);
                 let lineage = SessionLineage {
                     forked_from_id: forked.forked_from_id,
                     imported_at: forked.imported_at,
@@ -216,7 +216,7 @@ impl OpenedLog {
             InitialHistory::Resumed { thread, explicit } => (Some(read(*thread)?), *explicit),
             InitialHistory::Forked { thread, explicit, .. } => {
                 let mut history = read(*thread)?;
-                let lineage = lineage_of_fork(&history.state.meta);
+                let lineage = lineage_of_fork(&history.state.meta, &meta.lineage);
                 history.state.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *explicit)
             }
@@ -249,10 +249,15 @@ pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
     }
 }
 
+/// The lineage of a thread that a client has started.
+fn lineage_of_client(setup: &Setup) -> SessionLineage {
+    SessionLineage { thread_source: setup.additions.thread_source.clone(), ..SessionLineage::default() }
+}
+
 /// The lineage of a fork.
-fn lineage_of_fork(of: &SessionMeta) -> SessionLineage {
-    let imported_at = of.lineage.imported_at.clone();
-    SessionLineage { forked_from_id: Some(of.id), imported_at, ..SessionLineage::default() }
+fn lineage_of_fork(of: &SessionMeta, new: &SessionLineage) -> SessionLineage {
+    let (imported_at, thread_source) = (of.lineage.imported_at.clone(), new.thread_source.clone());
+    SessionLineage { forked_from_id: Some(of.id), imported_at, thread_source, ..SessionLineage::default() }
 }
 
 /// The lineage of a child.
@@ -383,7 +388,7 @@ fn meta(setup: &Setup) -> SessionMeta {
             None => setup.source.clone(),
         }),
         model_provider: Some(setup.config.provider.id.clone()),
-        lineage: child.map(lineage_of_child).unwrap_or_default(),
+        lineage: child.map_or_else(|| lineage_of_client(setup), lineage_of_child),
         git: codex_workspace::git::git_info(&setup.cwd),
     }
 }

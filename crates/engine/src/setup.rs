@@ -6,7 +6,7 @@ use std::sync::Arc;
 use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
-use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread};
+use codex_thread::{ClientAdditions, ClientProfile, Feed, InitialHistory, StartError, Thread};
 use codex_tools::agents::{ChildStart, ThreadAgents};
 use codex_tools::servers::ServerAccess;
 use codex_wire::rollout::SessionSource;
@@ -35,6 +35,8 @@ pub struct Setup {
     /// Replaces the built-in instructions.
     pub base_instructions: Option<Arc<str>>,
     pub initial_history: InitialHistory,
+    /// Data of its client, if it is new.
+    pub additions: ClientAdditions,
     /// The number of bytes of its latest events that are kept for clients that reconnect; see
     /// [`Thread::subscribe_after`].
     pub recent_bytes: usize,

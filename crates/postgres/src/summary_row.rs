@@ -26,6 +26,8 @@ struct Rest {
     git: Option<GitInfo>,
     parent: Option<ThreadId>,
     forked_from: Option<ThreadId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread_source: Option<String>,
 }
 
 /// The columns of a summary.
@@ -48,6 +50,7 @@ impl SummaryRow {
             git: summary.git.clone(),
             parent: summary.parent,
             forked_from: summary.forked_from,
+            thread_source: summary.thread_source.clone(),
         };
         Self {
             preview: without_nul(&summary.preview),
@@ -92,6 +95,7 @@ pub(crate) fn listed(row: &Row, place: &str) -> Result<Option<Listed>, PostgresE
         archived: column(row, "archived", place)?,
         parent: rest.parent,
         forked_from: rest.forked_from,
+        thread_source: rest.thread_source,
         section: None,
     };
     Ok(Some(Listed { began: column(row, "began", place)?, summary }))

@@ -81,12 +81,19 @@ use crate::v2::skills::{
     SkillsConfigWriteParams, SkillsConfigWriteResponse, SkillsExtraRootsSetParams, SkillsListParams, SkillsListResponse,
 };
 use crate::v2::subscribe::{ThreadSubscribeParams, ThreadSubscribeResponse};
+use crate::v2::terminals::{
+    ThreadBackgroundTerminalsListParams, ThreadBackgroundTerminalsListResponse,
+    ThreadBackgroundTerminalsTerminateParams, ThreadBackgroundTerminalsTerminateResponse,
+};
 use crate::v2::thread::{
     LoadedListResponse, PageParams, ThreadForkParams, ThreadNameSetParams, ThreadOpened, ThreadParams,
     ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams, ThreadRollbackParams,
     ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams, ThreadUnsubscribeResponse,
 };
 use crate::v2::thread_list::{ThreadListParams, ThreadListResponse};
+use crate::v2::thread_search::{
+    ThreadSearchOccurrencesParams, ThreadSearchOccurrencesResponse, ThreadSearchParams, ThreadSearchResponse,
+};
 use crate::v2::turn::{
     ReviewStartParams, ReviewStartResponse, TurnInterruptParams, TurnStartParams, TurnStartResponse, TurnSteerParams,
     TurnSteerResponse,
@@ -215,6 +222,10 @@ methods! { $
     ThreadList = "thread/list" (ThreadListParams) -> ThreadListResponse, Process, "0.56";
     /// Lists the threads that are loaded.
     ThreadLoadedList = "thread/loaded/list" (PageParams) -> LoadedListResponse, Connection, "0.105";
+    /// Searches the messages and commands of threads.
+    ThreadSearch = "thread/search" (ThreadSearchParams) -> ThreadSearchResponse, Process, "0.166";
+    /// Searches the messages and commands of one thread.
+    ThreadSearchOccurrences = "thread/searchOccurrences" (ThreadSearchOccurrencesParams) -> ThreadSearchOccurrencesResponse, Thread, "0.166";
     /// Reads a thread.
     ThreadRead = "thread/read" (ThreadReadParams) -> ThreadReadResponse, Thread, "0.105";
     /// Lists the turns of a thread.
@@ -261,6 +272,12 @@ methods! { $
     ThreadSettingsUpdate = "thread/settings/update" (ThreadSettingsUpdateParams) -> Empty, Thread, "0.166";
     /// Runs a command of the user in a thread.
     ThreadShellCommand = "thread/shellCommand" (ThreadShellCommandParams) -> Empty, Thread, "0.166";
+    /// Lists the terminals that outlive the calls that started them.
+    ThreadBackgroundTerminalsList = "thread/backgroundTerminals/list" (ThreadBackgroundTerminalsListParams) -> ThreadBackgroundTerminalsListResponse, Thread, "0.166";
+    /// Ends the command of such a terminal.
+    ThreadBackgroundTerminalsTerminate = "thread/backgroundTerminals/terminate" (ThreadBackgroundTerminalsTerminateParams) -> ThreadBackgroundTerminalsTerminateResponse, Thread, "0.166";
+    /// Ends the commands of all such terminals.
+    ThreadBackgroundTerminalsClean = "thread/backgroundTerminals/clean" (ThreadParams) -> Empty, Thread, "0.166";
     /// Adds items to the conversation with the model.
     ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
     /// Sets or changes the goal of a thread.

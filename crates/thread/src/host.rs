@@ -80,6 +80,14 @@ pub struct StartThread {
     pub profile: ClientProfile,
     /// The initial history.
     pub initial_history: InitialHistory,
+    pub additions: ClientAdditions,
+}
+
+/// Data that a client gives a new thread besides its settings. A resumed thread keeps its own.
+#[derive(Debug, Clone, Default)]
+pub struct ClientAdditions {
+    /// The client's word for the origin of the thread, which is stored and shown unchanged.
+    pub thread_source: Option<String>,
 }
 
 /// The initial history of a thread.

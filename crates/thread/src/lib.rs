@@ -16,14 +16,18 @@ mod profile;
 mod request;
 mod start_error;
 mod subscription;
+mod terminals;
 
 pub use children::{Children, LoadedThreads};
 pub use feed::{Feed, FeedWriter, Published, feed};
 pub use handle::Thread;
-pub use host::{BoxFuture, ExplicitOverrides, InitialHistory, OpeningTurn, StartThread, StartedThread, ThreadHost};
+pub use host::{
+    BoxFuture, ClientAdditions, ExplicitOverrides, InitialHistory, OpeningTurn, StartThread, StartedThread, ThreadHost,
+};
 pub use profile::{ClientProfile, HistoryMode};
 pub use request::{
     Closed, OpenQuestions, QuestionName, RewindOutcome, ServersRequest, ThreadRequest, TurnInput, TurnStart,
 };
 pub use start_error::{Fault, StartError};
 pub use subscription::{Cursor, FeedStart, Subscription};
+pub use terminals::TerminalsRequest;

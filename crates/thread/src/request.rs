@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::goal::{GoalChange, GoalError};
 use crate::subscription::{Cursor, Subscription};
+use crate::terminals::TerminalsRequest;
 
 /// The thread has ended and accepts no more requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +113,7 @@ pub enum ThreadRequest {
     State { reply: oneshot::Sender<Option<Box<ThreadState>>> },
     Subscribe { after: Option<Cursor>, reply: oneshot::Sender<Subscription> },
     Servers(ServersRequest),
+    Terminals(TerminalsRequest),
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

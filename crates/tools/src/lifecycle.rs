@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codex_log::{Answer, Body, ItemId, Question, QuestionId};
+use codex_log::{Answer, Body, Item, ItemId, Question, QuestionId};
 use codex_wire::goal::GoalStatus;
 use codex_wire::response::FunctionCallOutputPayload;
 use futures_util::future::{BoxFuture, select_all};
@@ -238,8 +238,20 @@ impl Lifecycle {
         told
     }
 
-    /// Ends all terminals, because the thread ends.
-    pub fn end_thread(&mut self) -> Vec<Body> {
+    /// The commands whose terminals are open, oldest first, after those that have ended are taken away; and the events
+    /// about the latter.
+    pub async fn terminals(&mut self) -> (Vec<Item>, Vec<Body>) {
+        let told = self.grants.look_after_terminals(&self.thread).await;
+        (self.grants.open_terminals(), told)
+    }
+
+    /// Ends the command of a terminal; `None` if there is no such terminal.
+    pub fn end_terminal(&mut self, process: u64) -> Option<Body> {
+        self.grants.end_terminal(process, &self.thread)
+    }
+
+    /// Ends all terminals, because the user or the end of the thread ends them.
+    pub fn end_terminals(&mut self) -> Vec<Body> {
         self.grants.end_terminals(&self.thread)
     }
 

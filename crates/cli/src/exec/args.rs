@@ -134,9 +134,8 @@ pub(crate) struct ExecOptions {
     /// With --json, match this release's events where releases differ
     #[arg(long, value_enum, value_name = "RELEASE", global = true)]
     pub(crate) emulate: Option<EmulatedRelease>,
-    /// Do not save the thread
-    #[arg(long, global = true)]
-    pub(crate) ephemeral: bool,
+    #[command(flatten)]
+    pub(crate) storage: StorageOptions,
     /// Time limit (30, 90s, 5m, 1h)
     #[arg(long, value_name = "TIME", value_parser = duration, global = true)]
     pub(crate) timeout: Option<Duration>,
@@ -161,6 +160,20 @@ pub(crate) struct ExecOptions {
     /// "id" is kept for that exact command; one with neither answers the next request.
     #[arg(long, value_name = "WHO", value_parser = Approvals::from_str, global = true)]
     pub(crate) approvals: Option<Approvals>,
+}
+
+/// Options of the stored thread.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct StorageOptions {
+    /// Do not save the thread
+    #[arg(long, global = true)]
+    pub(crate) ephemeral: bool,
+    /// Word for the origin of a new thread, stored with it and shown to clients
+    #[arg(long, value_name = "WORD", value_parser = thread_source, global = true)]
+    pub(crate) thread_source: Option<String>,
+    /// Accepted for compatibility; ignored
+    #[arg(long, value_name = "PROGRAM", num_args = 1, hide = true, global = true)]
+    pub(crate) cyber_access_program: Option<String>,
 }
 
 /// A server of models on this machine.
@@ -226,6 +239,15 @@ impl FromStr for Approvals {
             _ => Err("expected policy, deny, stdio or unix:PATH".to_owned()),
         }
     }
+}
+
+/// Reads the word for the origin of a thread.
+fn thread_source(text: &str) -> Result<String, String> {
+    let word = text.trim();
+    if word.is_empty() || word.len() > 128 || word.chars().any(char::is_control) {
+        return Err("expected 1 to 128 bytes without control characters".to_owned());
+    }
+    Ok(word.to_owned())
 }
 
 /// Reads an amount of money.

@@ -234,7 +234,7 @@ fn sum_up(show: &mut RunOutput) -> std::io::Result<()> {
 
 /// Prints how to continue after an incomplete run.
 fn farewell(show: &mut RunOutput, ending: Ending, thread: &Thread, options: &ExecOptions) -> std::io::Result<()> {
-    if ending == Ending::Completed || options.ephemeral {
+    if ending == Ending::Completed || options.storage.ephemeral {
         return Ok(());
     }
     show.note(&format!("hint: resume with `codex exec resume {}`", thread.id()))

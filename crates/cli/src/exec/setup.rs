@@ -8,7 +8,7 @@ use codex_engine::Setup;
 use codex_log::history::ForkPoint;
 use codex_log::store::ThreadStore;
 use codex_store::locate;
-use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
+use codex_thread::{ClientAdditions, ClientProfile, ExplicitOverrides, InitialHistory};
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::rollout::SessionSource;
@@ -37,9 +37,13 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     // An error that prevents the run is printed alone.
     warnings::tell(&setup.home, env, &shared.overrides())?;
     let initial_history = initial_history(args, &setup.config, &*setup.store, &setup.cwd)?;
-    let initial_history =
-        if args.options.ephemeral { InitialHistory::Unsaved(Box::new(initial_history)) } else { initial_history };
-    Ok(Setup { initial_history, ..setup })
+    let initial_history = if args.options.storage.ephemeral {
+        InitialHistory::Unsaved(Box::new(initial_history))
+    } else {
+        initial_history
+    };
+    let additions = ClientAdditions { thread_source: args.options.storage.thread_source.clone() };
+    Ok(Setup { initial_history, additions, ..setup })
 }
 
 fn configure(shared: &Shared, options: &ExecOptions, home: &Home, env: &Env, cwd: &Path) -> anyhow::Result<Config> {

@@ -368,3 +368,22 @@ fn changes_are_reviewed() {
     let run = exec(&scripted(script), &["review", "--uncommitted"], "");
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "Fine.\n"), "{}", run.stderr);
 }
+
+#[test]
+fn the_options_of_the_newest_sdk_are_accepted() {
+    let place = scripted(HELLO);
+    let options = ["--json", "--thread-source", "nightly", "--cyber-access-program", "standard", "hi"];
+    let run = exec(&place, &options, "");
+    assert_eq!((run.code, said(&run)), (Some(0), vec!["Hello.".to_owned()]), "{}", run.stderr);
+    let (mut stored, mut waiting) = (String::new(), place.entries("home/sessions"));
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        } else {
+            stored += &std::fs::read_to_string(path).expect("a file");
+        }
+    }
+    assert!(stored.contains(r#""thread_source":"nightly""#), "{stored}");
+    let refused = exec(&place, &["--thread-source", " ", "hi"], "");
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+}

@@ -31,6 +31,7 @@ pub fn loaded(started: &ThreadStarted, settings: &Settings, status: ThreadStatus
             originator: Some(originator.clone()),
             source: source_word(source.as_ref()),
             git_info: git.as_ref().map(git_info),
+            thread_source: lineage.thread_source.clone(),
             agent_nickname: spawn_of(source.as_ref()).and_then(|spawn| spawn.agent_nickname.clone()),
             agent_role: spawn_of(source.as_ref()).and_then(|spawn| spawn.agent_role.clone()),
         },
@@ -73,6 +74,7 @@ pub fn describe(thread: &mut Thread, summary: &ThreadSummary) {
     thread.updated_at = summary.updated_at.timestamp();
     thread.recency_at = thread.updated_at;
     thread.origin.git_info = summary.git.as_ref().map(git_info);
+    thread.origin.thread_source.clone_from(&summary.thread_source);
     thread.origin.forked_from_id = summary.forked_from.map(|id| id.to_string());
     thread.origin.parent_thread_id = summary.parent.map(|id| id.to_string());
 }

@@ -282,7 +282,7 @@ impl Session {
 
     /// Writes what is left at the end of the thread.
     pub(super) async fn close_log(&mut self) {
-        let left = self.calls.lifecycle.end_thread();
+        let left = self.calls.lifecycle.end_terminals();
         self.emit_all(left);
         self.end_agents().await;
         self.journal.close().await;

@@ -7,7 +7,9 @@ use codex_log::history::History;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::{Abort, Body, Record, ReviewEntered, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
-use codex_thread::{Cursor, FeedStart, HistoryMode, RewindOutcome, Subscription, ThreadRequest, TurnInput, TurnStart};
+use codex_thread::{
+    Cursor, FeedStart, HistoryMode, RewindOutcome, Subscription, TerminalsRequest, ThreadRequest, TurnInput, TurnStart,
+};
 use codex_tools::images::read_blocking;
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::goal::Goal;
@@ -68,6 +70,7 @@ impl Session {
             ThreadRequest::Goal { reply } => give(reply, self.goals.goal.goal().cloned()),
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
             ThreadRequest::Servers(request) => self.calls.serve(request),
+            ThreadRequest::Terminals(request) => self.serve_terminals(request).await,
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {
@@ -76,6 +79,27 @@ impl Session {
             }
             ThreadRequest::Subscribe { after, reply } => give(reply, self.subscribe(after.as_ref())),
             ThreadRequest::Finish { .. } | ThreadRequest::Close { .. } | ThreadRequest::Retire { .. } => {}
+        }
+    }
+
+    async fn serve_terminals(&mut self, request: TerminalsRequest) {
+        match request {
+            TerminalsRequest::List { reply } => {
+                let (open, told) = self.calls.lifecycle.terminals().await;
+                self.tell_outside_turns(told).await;
+                give(reply, open);
+            }
+            TerminalsRequest::End { process, reply } => {
+                let ended = self.calls.lifecycle.end_terminal(process);
+                let is_ended = ended.is_some();
+                self.tell_outside_turns(ended.into_iter().collect()).await;
+                give(reply, is_ended);
+            }
+            TerminalsRequest::EndAll { reply } => {
+                let ended = self.calls.lifecycle.end_terminals();
+                self.tell_outside_turns(ended).await;
+                give(reply, ());
+            }
         }
     }
 

@@ -8,8 +8,8 @@ use codex_log::TurnId;
 use codex_log::settings::SettingsChange;
 use codex_store::FileStore;
 use codex_thread::{
-    ClientProfile, ExplicitOverrides, Fault, InitialHistory, LoadedThreads, OpenQuestions, StartThread, StartedThread,
-    Thread, ThreadHost,
+    ClientAdditions, ClientProfile, ExplicitOverrides, Fault, InitialHistory, LoadedThreads, OpenQuestions,
+    StartThread, StartedThread, Thread, ThreadHost,
 };
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -55,6 +55,7 @@ fn request() -> StartThread {
         originator: None,
         profile: ClientProfile::V0166,
         initial_history: InitialHistory::New,
+        additions: ClientAdditions::default(),
     }
 }
 

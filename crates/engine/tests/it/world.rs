@@ -9,7 +9,7 @@ use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_store::FileStore;
-use codex_thread::{ClientProfile, Feed, InitialHistory, StartError, Thread, TurnStart};
+use codex_thread::{ClientAdditions, ClientProfile, Feed, InitialHistory, StartError, Thread, TurnStart};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
@@ -78,6 +78,7 @@ impl World {
             profile: ClientProfile { follows_goals: true, ..ClientProfile::EXEC },
             base_instructions: None,
             initial_history: InitialHistory::New,
+            additions: ClientAdditions::default(),
             recent_bytes: 0,
             servers: None,
             agents: None,

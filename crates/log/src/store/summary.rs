@@ -37,6 +37,8 @@ pub struct ThreadSummary {
     pub parent: Option<ThreadId>,
     /// The thread that it is a copy of.
     pub forked_from: Option<ThreadId>,
+    /// The client's word for the origin of the thread.
+    pub thread_source: Option<String>,
     /// The section that it is in.
     pub section: Option<InSection>,
 }

@@ -7,8 +7,8 @@ use codex_dialects::eq::{self, Vocabulary};
 use codex_log::settings::SettingsChange;
 use codex_log::{Answer, Body, Event, Outcome, Question, QuestionId, TurnId};
 use codex_thread::{
-    Children, ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions, StartError, StartThread,
-    StartedThread, Subscription, Thread, ThreadHost, TurnStart,
+    Children, ClientAdditions, ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions,
+    StartError, StartThread, StartedThread, Subscription, Thread, ThreadHost, TurnStart,
 };
 use codex_wire::decision::ReviewDecision;
 use codex_wire::event::EventMsg;
@@ -352,6 +352,7 @@ fn resumption(thread: ThreadId) -> StartThread {
         originator: None,
         profile: ClientProfile::V077,
         initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
+        additions: ClientAdditions::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codex_thread::{ClientProfile, InitialHistory, StartThread};
+use codex_thread::{ClientAdditions, ClientProfile, InitialHistory, StartThread};
 use codex_wire::ids::ThreadId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -92,6 +92,7 @@ impl From<CodexArguments> for StartThread {
             originator: None,
             profile: ClientProfile::V077,
             initial_history: InitialHistory::New,
+            additions: ClientAdditions::default(),
         }
     }
 }

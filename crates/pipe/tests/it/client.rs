@@ -9,7 +9,7 @@ use codex_engine::Setup;
 use codex_model::ScriptedModel;
 use codex_pipe::proto::{Prompts, Served, User, serve};
 use codex_store::FileStore;
-use codex_thread::{ClientProfile, InitialHistory, LoadedThreads, Thread};
+use codex_thread::{ClientAdditions, ClientProfile, InitialHistory, LoadedThreads, Thread};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
@@ -115,6 +115,7 @@ impl Client {
             profile: ClientProfile::QUEUE,
             base_instructions: None,
             initial_history: InitialHistory::New,
+            additions: ClientAdditions::default(),
             recent_bytes: 0,
             servers: None,
         };

@@ -18,10 +18,12 @@ use crate::v2::pending::ServerRequestListParams;
 use crate::v2::read_state::ThreadReadStateUpdateParams;
 use crate::v2::section::ThreadSectionMoveParams;
 use crate::v2::subscribe::ThreadSubscribeParams;
+use crate::v2::terminals::{ThreadBackgroundTerminalsListParams, ThreadBackgroundTerminalsTerminateParams};
 use crate::v2::thread::{
     ThreadForkParams, ThreadNameSetParams, ThreadParams, ThreadReadParams, ThreadResumeParams, ThreadRevertParams,
     ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams,
 };
+use crate::v2::thread_search::ThreadSearchOccurrencesParams;
 use crate::v2::turn::{ReviewStartParams, TurnInterruptParams, TurnStartParams, TurnSteerParams};
 use crate::v2::turn_list::{ThreadInjectItemsParams, ThreadItemsListParams, ThreadTurnsListParams};
 
@@ -70,7 +72,8 @@ macro_rules! by_conversation_id {
 
 by_thread_id! {
     ReviewStartParams, ServerRequestListParams, ThreadAttachmentAddParams, ThreadAttachmentListParams,
-    ThreadAttachmentRemoveParams, ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams,
+    ThreadAttachmentRemoveParams, ThreadBackgroundTerminalsListParams, ThreadBackgroundTerminalsTerminateParams,
+    ThreadSearchOccurrencesParams, ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams,
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadMetadataUpdateParams, ThreadNameSetParams, ThreadParams,
     ThreadReadParams, ThreadReadStateUpdateParams, ThreadRevertParams, ThreadRollbackParams, ThreadSectionMoveParams,
     ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadSubscribeParams, ThreadTurnsListParams,

@@ -68,6 +68,7 @@ impl From<NewConversationParams> for ThreadOptions {
             base_instructions: params.base_instructions,
             developer_instructions: params.developer_instructions,
             ephemeral: None,
+            thread_source: None,
         }
     }
 }

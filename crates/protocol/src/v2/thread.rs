@@ -80,6 +80,9 @@ pub struct ThreadOrigin {
     pub originator: Option<String>,
     /// The kind of program that started it.
     pub source: Value,
+    /// The client's word for its origin.
+    #[serde(default)]
+    pub thread_source: Option<String>,
     /// The repository it began in.
     pub git_info: Option<GitInfo>,
     /// The name of its agent, if another agent has started it.
@@ -108,7 +111,6 @@ pub struct ThreadPlace {
 pub struct UnknownMembers {
     pub extra: Nothing,
     pub project_id: Nothing,
-    pub thread_source: Nothing,
     pub daybreak_enabled: Nothing,
 }
 
@@ -194,6 +196,9 @@ pub struct ThreadOptions {
     pub developer_instructions: Option<String>,
     /// Whether it is kept in memory alone.
     pub ephemeral: Option<bool>,
+    /// The client's word for its origin, which is stored with a new thread.
+    #[serde(alias = "thread_source")]
+    pub thread_source: Option<String>,
 }
 
 /// `thread/start`.

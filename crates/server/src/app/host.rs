@@ -7,7 +7,7 @@ use codex_config::{AccountHost, Config, ConfigFindings, ConfigSource, ConfigWarn
 use codex_log::store::ThreadStore;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::thread::ThreadOptions;
-use codex_thread::{ClientProfile, InitialHistory, StartThread, ThreadHost};
+use codex_thread::{ClientAdditions, ClientProfile, InitialHistory, StartThread, ThreadHost};
 use codex_tools::servers::ToolServers;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
@@ -135,6 +135,7 @@ impl Host {
             originator: client.map(|client| self.originator(&client.name).to_owned()),
             profile: profile(client.map(|client| client.release).unwrap_or_default()),
             initial_history: InitialHistory::New,
+            additions: ClientAdditions { thread_source: options.thread_source.clone() },
         }
     }
 }

@@ -255,7 +255,7 @@ fn complete(
     page: Option<InitialTurnsPageParams>,
     exclude_turns: bool,
 ) -> Result<(), ErrorObject> {
-    answer.resumed = Some(Box::new(super::turn_list::resumed(&answer.thread.turns, page, mode)?));
+    answer.resumed = Some(Box::new(codex_methods::pages::resumed(&answer.thread.turns, page, mode)?));
     if exclude_turns {
         answer.thread.turns.clear();
     }

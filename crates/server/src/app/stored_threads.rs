@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use codex_log::settings::Settings;
-use codex_log::store::{ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore};
+use codex_log::store::{
+    ListQuery, SectionFilter, SortKey, SourceKind, StoreError, StoreErrorKind, ThreadStore, ThreadSummary,
+};
 use codex_protocol::methods::call;
 use codex_protocol::rpc::{ErrorObject, Notification};
 use codex_protocol::v2::empty::Empty;
@@ -24,6 +26,7 @@ use tokio::time::timeout;
 use super::connection::Connection;
 use super::disk::{self, blocking};
 use super::dispatch::{Request, ServeThread, serve};
+use super::host::Host;
 use super::lane::Lane;
 use super::outbox::add_line;
 use super::stored;
@@ -127,24 +130,31 @@ async fn list(connection: &Arc<Connection>, params: ThreadListParams) -> Result<
             _ => ErrorObject::internal_from(error),
         })?;
         let read_states = thread_metadata::read_states(&*host.store, &page.threads, release);
-        let shown = |summary: codex_log::store::ThreadSummary| {
-            let loaded = host.start.threads.get(summary.id);
-            let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
-            let model = loaded.map(|loaded| loaded.started().settings.model.clone());
-            ShownThread { model, ..thread::stored(summary, &provider, status) }
-        };
-        let data: Vec<ShownThread> = page.threads.into_iter().map(shown).collect();
+        let data = page.threads.into_iter().map(|summary| shown(&host, summary, &provider)).collect();
         let (next_cursor, backwards_cursor) = (page.next_cursor, page.backwards_cursor);
         Ok(ThreadListResponse { data, next_cursor, backwards_cursor, read_states })
     })
     .await
 }
 
+/// A thread of a list.
+pub(crate) fn shown(host: &Host, summary: ThreadSummary, default_provider: &str) -> ShownThread {
+    let loaded = host.start.threads.get(summary.id);
+    let status = if loaded.is_some() { ThreadStatus::Idle } else { ThreadStatus::NotLoaded };
+    let model = loaded.map(|loaded| loaded.started().settings.model.clone());
+    ShownThread { model, ..thread::stored(summary, default_provider, status) }
+}
+
+/// The sources of the listed threads; by default, those of threads that a person would resume.
+pub(crate) fn sources(kinds: Option<&[String]>) -> Vec<SourceKind> {
+    match kinds.filter(|kinds| !kinds.is_empty()) {
+        Some(kinds) => kinds.iter().filter_map(|kind| source_kind(kind)).collect(),
+        None => vec![SourceKind::Cli, SourceKind::VsCode],
+    }
+}
+
 /// The query of a list.
 pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
-    // By default, the threads that a person would resume.
-    let interactive = vec![SourceKind::Cli, SourceKind::VsCode];
-    let sources = params.source_kinds.filter(|kinds| !kinds.is_empty());
     let limit = params.limit.map_or(PAGE, |limit| usize::try_from(limit).unwrap_or(LARGEST_PAGE));
     ListQuery {
         archived: params.archived.unwrap_or(false),
@@ -155,7 +165,7 @@ pub(crate) fn query(params: ThreadListParams, provider: &str) -> ListQuery {
             Some(OneOrMany::One(cwd)) => vec![cwd],
             Some(OneOrMany::Many(cwds)) => cwds,
         },
-        sources: sources.map_or(interactive, |kinds| kinds.iter().filter_map(|kind| source_kind(kind)).collect()),
+        sources: sources(params.source_kinds.as_deref()),
         text: params.search_term,
         silent: false,
         sort: match params.sort_key {

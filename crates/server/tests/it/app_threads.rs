@@ -180,3 +180,24 @@ async fn a_client_that_resumes_again_gets_everything_once() {
     let again = left.iter().filter(|message| message["method"] == "turn/completed").count();
     assert_eq!(again, 0, "{left:#?}");
 }
+
+#[tokio::test]
+async fn the_source_of_a_thread_is_the_word_of_its_client() {
+    let mut client = scripted("", &answers(&["one"])).await;
+    let started = client.ok("thread/start", json!({"threadSource": "nightly"})).await;
+    assert_eq!(started["thread"]["threadSource"], "nightly");
+    let thread = started["thread"]["id"].as_str().expect("a name").to_owned();
+    turn(&mut client, &thread, "hi").await;
+    let fork = client.ok("thread/fork", json!({"threadId": thread, "threadSource": "copy"})).await;
+    assert_eq!(fork["thread"]["threadSource"], "copy", "a copy has its own");
+    let plain = client.ok("thread/fork", json!({"threadId": thread})).await;
+    assert_eq!(plain["thread"]["threadSource"], Value::Null);
+    let mut client = client.start_again().await;
+    let listed = client.ok("thread/list", json!({})).await;
+    let named = |thread: &Value| (thread["id"].clone(), thread["threadSource"].clone());
+    let listed: Vec<_> = listed["data"].as_array().into_iter().flatten().map(named).collect();
+    assert!(listed.contains(&(json!(thread), json!("nightly"))), "{listed:?}");
+    let resumed = client.ok("thread/resume", json!({"threadId": thread, "threadSource": "other"})).await;
+    assert_eq!(resumed["thread"]["threadSource"], "nightly", "a thread keeps its source");
+    client.end_unread().await;
+}

@@ -25,6 +25,8 @@ struct Rest {
     git: Option<GitInfo>,
     parent: Option<ThreadId>,
     forked_from: Option<ThreadId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread_source: Option<String>,
 }
 
 /// A file as recorded in the index.
@@ -69,6 +71,7 @@ impl FileRow {
                 git: summary.git.clone(),
                 parent: summary.parent,
                 forked_from: summary.forked_from,
+                thread_source: summary.thread_source.clone(),
             };
             serde_json::to_string(&rest).ok()
         });
@@ -121,6 +124,7 @@ pub(crate) fn listed(home: &Path, row: &Row<'_>) -> rusqlite::Result<Option<List
         archived: row.get(2)?,
         parent: rest.parent,
         forked_from: rest.forked_from,
+        thread_source: rest.thread_source,
         section: None,
     };
     Ok(Some(Listed { key: row.get(11)?, file_time: row.get(9)?, state, summary }))

@@ -123,6 +123,7 @@ impl SummaryReader {
             archived: false,
             parent: meta.lineage.parent_thread_id,
             forked_from: meta.lineage.forked_from_id,
+            thread_source: meta.lineage.thread_source,
             section: None,
         })
     }

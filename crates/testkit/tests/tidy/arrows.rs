@@ -18,7 +18,7 @@ const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "lines", "log", "protocol", "terminal", "transport"],
     &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
-    &["login", "pipe", "postgres", "tools", "tui"],
+    &["login", "methods", "pipe", "postgres", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
     &[ROOT],
 ];
@@ -34,6 +34,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("tui", &["engine", "server", "store", "log", "config"]),
     ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
     ("pipe", &["engine", "model", "server", "store", "rusqlite"]),
+    ("methods", &["engine", "server", "thread", "tokio", "reqwest", "rusqlite"]),
     ("lines", &["protocol", "log", "reqwest", "rusqlite"]),
     ("server", &["engine", "model", "store", "rusqlite"]),
     ("thread", &["config", "engine", "model", "protocol", "server", "store", "reqwest", "rusqlite", "tree-sitter"]),

@@ -98,14 +98,22 @@ impl Grants {
         told
     }
 
-    /// Ends all terminals, because the thread ends, and returns the events for the log.
+    /// The commands whose terminals are open, oldest first.
+    pub(crate) fn open_terminals(&self) -> Vec<Item> {
+        self.terminals.values().map(|open| Item::Command(Arc::clone(&open.item))).collect()
+    }
+
+    /// Ends a terminal, and returns the event for the log; `None` if there is no such terminal.
+    pub(crate) fn end_terminal(&mut self, process: u64, thread: &ThreadTools) -> Option<Body> {
+        let open = self.terminals.remove(&process)?;
+        // A terminal that has ended by itself needs no kill.
+        let _: Result<(), _> = thread.terminals.kill(open.id);
+        Some(Body::ItemCompleted(open.end(KILLED)))
+    }
+
+    /// Ends all terminals, and returns the events for the log.
     pub(crate) fn end_terminals(&mut self, thread: &ThreadTools) -> Vec<Body> {
-        let open = std::mem::take(&mut self.terminals).into_values();
-        let end = |open: OpenTerminal| {
-            // A terminal that has ended by itself needs no kill.
-            let _: Result<(), _> = thread.terminals.kill(open.id);
-            Body::ItemCompleted(open.end(KILLED))
-        };
-        open.map(end).collect()
+        let open: Vec<u64> = self.terminals.keys().copied().collect();
+        open.into_iter().filter_map(|process| self.end_terminal(process, thread)).collect()
     }
 }

@@ -6,6 +6,7 @@ use codex_config::{
     Config, Feature, ModelTable, OfferedMode, OfferedModel, WireApi, collaboration_modes, describe_effort,
     list_features,
 };
+use codex_methods::pagination::{CursorError, page};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty as Nothing;
 use codex_protocol::v2::features::{
@@ -21,7 +22,6 @@ use codex_protocol::v2::permissions::{
 use codex_wire::policy::SandboxMode;
 use codex_wire::reasoning::ReasoningEffort;
 
-use super::pagination::{CursorError, page};
 use super::with_host;
 use crate::app::connection::Connection;
 use crate::app::dispatch::serve;

@@ -1,11 +1,9 @@
 //! `config/*`, `configRequirements/read`, `getUserSavedConfig` and `setDefaultModel`.
 
-mod effective;
-mod forms;
-
 use std::sync::Arc;
 
 use codex_config::{ConfigError, ConfigWriteError, Reader, UserConfig};
+use codex_methods::config;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v1::saved_config::{GetUserSavedConfigResponse, SetDefaultModelParams};
 use codex_protocol::v2::config::{
@@ -45,7 +43,7 @@ fn unreadable(error: ConfigError) -> ErrorObject {
 fn unwritten(error: ConfigWriteError) -> ErrorObject {
     let text = explain(&error, error.hint());
     let Some(fault) = error.fault() else { return ErrorObject::internal(text) };
-    let data = serde_json::to_value(ConfigWriteErrorData { config_write_error_code: forms::code(fault) });
+    let data = serde_json::to_value(ConfigWriteErrorData { config_write_error_code: config::code(fault) });
     ErrorObject::invalid(text).with(data.unwrap_or_default())
 }
 
@@ -67,7 +65,7 @@ async fn read(connection: &Arc<Connection>, params: ConfigReadParams) -> Result<
     with_host(connection, move |host| {
         let cwd = params.cwd.map(|cwd| host.start.cwd.join(cwd));
         let view = user_config(host).read(cwd.as_deref()).map_err(unreadable)?;
-        let shown = forms::read(view, host.start.config.home().user_dir(), params.include_layers);
+        let shown = config::read(view, host.start.config.home().user_dir(), params.include_layers);
         shown.map_err(|error| unreadable(error.into()))
     })
     .await
@@ -77,14 +75,14 @@ async fn write_value(
     connection: &Arc<Connection>,
     params: ConfigValueWriteParams,
 ) -> Result<ConfigWriteResponse, ErrorObject> {
-    write(connection, move |config| config.write(&forms::one_edit(params)).map(forms::written)).await
+    write(connection, move |user| user.write(&config::one_edit(params)).map(config::written)).await
 }
 
 async fn write_batch(
     connection: &Arc<Connection>,
     params: ConfigBatchWriteParams,
 ) -> Result<ConfigWriteResponse, ErrorObject> {
-    write(connection, move |config| config.write(&forms::several_edits(params)).map(forms::written)).await
+    write(connection, move |user| user.write(&config::several_edits(params)).map(config::written)).await
 }
 
 /// This program has no requirements set by an administrator.
@@ -106,7 +104,7 @@ async fn reload(connection: &Arc<Connection>, _: Empty) -> Result<Empty, ErrorOb
 async fn saved(connection: &Arc<Connection>, _: Empty) -> Result<GetUserSavedConfigResponse, ErrorObject> {
     with_host(connection, |host| {
         let file = user_config(host).file().map_err(unreadable)?;
-        let saved = effective::saved(&Reader::new(&file, host.start.config.home().user_dir()));
+        let saved = config::saved(&Reader::new(&file, host.start.config.home().user_dir()));
         Ok(GetUserSavedConfigResponse { config: saved.map_err(|error| unreadable(error.into()))? })
     })
     .await
@@ -119,6 +117,3 @@ async fn set_default_model(connection: &Arc<Connection>, params: SetDefaultModel
     })
     .await
 }
-
-#[cfg(test)]
-mod tests;

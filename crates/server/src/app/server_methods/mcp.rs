@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_methods::pagination::page;
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::mcp_status::{
@@ -19,7 +20,6 @@ use codex_tools::servers::{ServerLoginRequest, ServerScope, ServerState, ServerS
 use codex_wire::mcp::{McpAuthStatus as Auth, McpInvocation};
 
 use super::account::refused;
-use super::pagination::page;
 use crate::app::connection::Connection;
 use crate::app::dispatch::serve;
 use crate::app::stored_threads::{parse_name, tell_all};

@@ -11,7 +11,6 @@ mod config;
 mod feedback;
 mod files;
 mod mcp;
-mod pagination;
 mod repository;
 mod running_command;
 mod search;

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use codex_dialects::ProtocolRelease;
+use codex_methods::file_search::{FileSearch, SearchSession, SearchState};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_protocol::v2::search::{
-    FuzzyFileSearchMatchType, FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchResult,
-    FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams,
-    FuzzyFileSearchSessionUpdateParams, FuzzyFileSearchSessionUpdatedNotification,
+    FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionCompletedNotification,
+    FuzzyFileSearchSessionStartParams, FuzzyFileSearchSessionStopParams, FuzzyFileSearchSessionUpdateParams,
+    FuzzyFileSearchSessionUpdatedNotification,
 };
-use codex_workspace::search::{DEFAULT_LIMIT, Match, Report, Scope, Session};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::app::connection::{Connection, lock, overloaded};
 use crate::app::disk::{self, in_place};
 use crate::app::dispatch::serve;
 use crate::app::stored_threads::tell;
-use codex_dialects::ProtocolRelease;
 
 /// The maximum number of sessions of a client; each has its own thread.
 const MOST_SESSIONS: usize = 16;
@@ -31,7 +31,7 @@ pub(super) struct Searches {
     next: AtomicU64,
     /// Single searches by number.
     running: Mutex<HashMap<u64, Running>>,
-    sessions: Mutex<HashMap<String, Place<Session>>>,
+    sessions: Mutex<HashMap<String, Place<SearchSession>>>,
 }
 
 /// A value that occupies a slot of the server.
@@ -85,10 +85,8 @@ serve! {
     }
 }
 
-/// The folders to search. Older clients list only files.
-fn scope(connection: &Connection, roots: Vec<PathBuf>) -> Scope {
-    let roots = roots.into_iter().map(|root| connection.host.start.cwd.join(root)).collect();
-    Scope { roots, limit: DEFAULT_LIMIT, folders: connection.release() == ProtocolRelease::V0166 }
+fn file_search(connection: &Connection, roots: Vec<PathBuf>) -> FileSearch {
+    FileSearch::new(&connection.host.start.cwd, roots, connection.release() == ProtocolRelease::V0166)
 }
 
 async fn search(
@@ -96,34 +94,16 @@ async fn search(
     params: FuzzyFileSearchParams,
 ) -> Result<FuzzyFileSearchResponse, ErrorObject> {
     let FuzzyFileSearchParams { query, roots, cancellation_token } = params;
-    let scope = scope(connection, roots);
+    let search = file_search(connection, roots);
     let searches = &connection.resources.searches;
     let (number, flag) = searches.begin(cancellation_token);
     let ended = Arc::clone(&flag);
     let places = &connection.host.places.searches;
-    let found = in_place(places, disk::USUAL, move || Ok(codex_workspace::search::search(&query, &scope, &flag))).await;
+    let found = in_place(places, disk::USUAL, move || Ok(search.run(&query, &flag))).await;
     // A search that was cancelled in the meantime is not started.
     ended.store(true, Ordering::Relaxed);
     lock(&searches.running).remove(&number);
-    let release = connection.release();
-    Ok(FuzzyFileSearchResponse { files: found?.into_iter().map(|found| result(found, release)).collect() })
-}
-
-/// A match. Clients of releases that list only files know the type of every match.
-fn result(found: Match, release: ProtocolRelease) -> FuzzyFileSearchResult {
-    let Match { root, path, is_folder, file_name, score, indices } = found;
-    let kind = if is_folder { FuzzyFileSearchMatchType::Directory } else { FuzzyFileSearchMatchType::File };
-    let match_type = (release == ProtocolRelease::V0166).then_some(kind);
-    FuzzyFileSearchResult { root, path, match_type, file_name, score, indices: Some(indices) }
-}
-
-/// The latest results of a session. Earlier ones are dropped, so a client that does not read costs nothing.
-#[derive(Debug, Default)]
-struct SearchState {
-    updates: u64,
-    query: String,
-    files: Vec<Match>,
-    is_complete: bool,
+    Ok(FuzzyFileSearchResponse { files: found? })
 }
 
 fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams) -> Result<Empty, ErrorObject> {
@@ -138,15 +118,8 @@ fn start(connection: &Arc<Connection>, params: FuzzyFileSearchSessionStartParams
     let places = Arc::clone(&connection.host.places.sessions);
     let place = places.try_acquire_owned().map_err(|_| overloaded())?;
     let (sender, receiver) = watch::channel(SearchState::default());
-    let report = move |report| {
-        sender.send_modify(|state| match report {
-            Report::Updated { query, files } => {
-                *state = SearchState { updates: state.updates + 1, query, files, is_complete: false };
-            }
-            Report::Completed => state.is_complete = true,
-        });
-    };
-    let session = Session::start(scope(connection, roots), report).map_err(ErrorObject::internal_from)?;
+    let started = file_search(connection, roots).start(move |change| sender.send_modify(change));
+    let session = started.map_err(ErrorObject::internal_from)?;
     // An existing session with the same id ends here.
     lock(sessions).insert(session_id.clone(), Place { of: session, _permit: place });
     tokio::spawn(pass_on(Arc::clone(connection), session_id, receiver));
@@ -165,7 +138,6 @@ async fn pass_on(connection: Arc<Connection>, session_id: String, mut receiver: 
         };
         if let Some((query, files)) = updated {
             let session_id = session_id.clone();
-            let files = files.into_iter().map(|found| result(found, connection.release())).collect();
             let updated = FuzzyFileSearchSessionUpdatedNotification { session_id, query, files };
             tell(&connection, ServerNotification::FuzzyFileSearchSessionUpdated(updated)).await;
         }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use codex_methods::files::{absolute, failed};
 use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::empty::Empty;
 use codex_protocol::v2::fs::{FsUnwatchParams, FsWatchParams, FsWatchResponse};
 use tokio::task::AbortHandle;
 
-use super::files::failed;
 use crate::app::connection::{Connection, lock};
 use crate::app::disk::{self, in_place};
 use crate::app::dispatch::serve;
@@ -41,7 +41,7 @@ serve! {
 }
 
 async fn watch(connection: &Arc<Connection>, params: FsWatchParams) -> Result<FsWatchResponse, ErrorObject> {
-    let path = super::files::absolute(params.path)?;
+    let path = absolute(params.path)?;
     let places = &connection.host.places.files;
     let opened = in_place(places, disk::USUAL, move || platform::open(&path).map_err(failed("watch", &path))).await?;
     let mut all = lock(&connection.resources.watches.all);
@@ -78,13 +78,14 @@ mod platform {
     use codex_protocol::rpc::ErrorObject;
     use codex_protocol::v2::fs::FsChangedNotification;
     use codex_protocol::v2::notification::ServerNotification;
-    use codex_workspace::watch::Watched;
     use tokio::io::AsyncReadExt as _;
     use tokio::net::unix::pipe::Receiver;
     use tokio::task::AbortHandle;
 
+    use codex_methods::files::failed;
+    use codex_methods::watch::Watched;
+
     use crate::app::connection::Connection;
-    use crate::app::server_methods::files::failed;
     use crate::app::stored_threads::tell;
 
     /// The time for which changes are collected before they are reported, because one save causes several.

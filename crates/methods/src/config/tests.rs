@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use codex_config::{ConfigEdit, Env, Home, Overrides, WriteRequest};
+use codex_config::{ConfigEdit, Env, Home, Overrides, Reader, UserConfig, WriteRequest};
 use codex_protocol::v1::saved_config::UserSavedConfig;
-use codex_protocol::v2::config::{Config as WireConfig, ConfigLayerSource, ProfileV2, WriteStatus};
+use codex_protocol::v2::config::{
+    Config as WireConfig, ConfigLayerSource, ConfigReadResponse, ConfigWriteResponse, ProfileV2, WriteStatus,
+};
 use expect_test::expect;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -34,17 +36,17 @@ impl Fixture {
     }
 
     fn read(&self) -> ConfigReadResponse {
-        forms::read(self.config().read(None).unwrap(), self.home.user_dir(), true).unwrap()
+        read(self.config().read(None).unwrap(), self.home.user_dir(), true).unwrap()
     }
 
     fn saved(&self) -> UserSavedConfig {
-        effective::saved(&Reader::new(&self.config().file().unwrap(), None)).unwrap()
+        saved(&Reader::new(&self.config().file().unwrap(), None)).unwrap()
     }
 
     fn write(&self, key: &str, value: Json) -> ConfigWriteResponse {
         let params = json!({"keyPath": key, "value": value, "mergeStrategy": "replace"});
-        let request = forms::one_edit(serde_json::from_value(params).unwrap());
-        self.config().write(&request).map(forms::written).unwrap()
+        let request = one_edit(serde_json::from_value(params).unwrap());
+        self.config().write(&request).map(written).unwrap()
     }
 
     /// Prints an answer without hashes; `@` is the home.
@@ -153,7 +155,7 @@ fn the_saved_configuration_is_read_as_recorded() {
 #[test]
 fn a_value_of_the_wrong_type_is_not_shown() {
     let fixture = Fixture::new("[profiles.p]\napproval_policy = 'bad'\n", &[]);
-    let error = forms::read(fixture.config().read(None).unwrap(), None, false).unwrap_err().to_string();
+    let error = read(fixture.config().read(None).unwrap(), None, false).unwrap_err().to_string();
     assert!(error.contains("config.toml:2: profiles.p.approval_policy: unknown value `bad`"), "{error}");
 }
 
@@ -172,7 +174,7 @@ fn every_written_value_can_be_shown() {
         for value in [json!(true), json!(5), json!("x"), json!([]), json!({})] {
             fs::write(fixture.home.config_file(), "").unwrap();
             if fixture.config().write(&WriteRequest::of([ConfigEdit::set(key.as_str(), value.clone())])).is_ok() {
-                let shown = forms::read(fixture.config().read(None).unwrap(), None, false);
+                let shown = read(fixture.config().read(None).unwrap(), None, false);
                 assert!(shown.is_ok(), "{key} = {value}: {shown:?}");
             }
         }
@@ -186,7 +188,7 @@ fn several_edits_use_their_merge_strategies() {
         {"keyPath": "a", "value": {"y": 2}, "mergeStrategy": "upsert"},
         {"keyPath": "b", "value": {"y": 2}, "mergeStrategy": "replace"},
     ]);
-    let request = forms::several_edits(serde_json::from_value(json!({"edits": edits})).unwrap());
+    let request = several_edits(serde_json::from_value(json!({"edits": edits})).unwrap());
     fixture.config().write(&request).unwrap();
     let read = fixture.read().config.additional.0;
     assert_eq!((&read["a"], &read["b"]), (&json!({"x": 1, "y": 2}), &json!({"y": 2})));

@@ -3,11 +3,11 @@
 /// The error for a cursor that no page has returned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid cursor: {0}")]
-pub(super) struct CursorError(String);
+pub struct CursorError(String);
 
 /// The entries of one page, and the cursor of the next if there is one. Without a limit, all remaining entries are one
 /// page.
-pub(super) fn page<T>(
+pub fn page<T>(
     entries: Vec<T>,
     cursor: Option<&str>,
     limit: Option<u32>,

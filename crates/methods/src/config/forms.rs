@@ -17,11 +17,7 @@ use serde_json::Value as Json;
 use super::effective::effective;
 
 /// The answer of `config/read`. Clients apply the selected profile themselves.
-pub(super) fn read(
-    view: ConfigView,
-    user_dir: Option<&Path>,
-    with_layers: bool,
-) -> Result<ConfigReadResponse, ValueError> {
+pub fn read(view: ConfigView, user_dir: Option<&Path>, with_layers: bool) -> Result<ConfigReadResponse, ValueError> {
     let ConfigView { tree, origins, layers } = view;
     Ok(ConfigReadResponse {
         config: effective(&Reader::new(&tree, user_dir))?,
@@ -49,14 +45,15 @@ fn metadata(layer: LayerVersion) -> ConfigLayerMetadata {
 }
 
 /// The edit of `config/value/write`.
-pub(super) fn one_edit(params: ConfigValueWriteParams) -> WriteRequest {
+#[must_use]
+pub fn one_edit(params: ConfigValueWriteParams) -> WriteRequest {
     let ConfigValueWriteParams { key_path, value, merge_strategy, file_path, expected_version } = params;
     let edits = vec![edit(wire::ConfigEdit { key_path, value, merge_strategy })];
     WriteRequest { edits, file: file_path, expected_version }
 }
 
 /// The edits of `config/batchWrite`.
-pub(super) fn several_edits(params: ConfigBatchWriteParams) -> WriteRequest {
+pub fn several_edits(params: ConfigBatchWriteParams) -> WriteRequest {
     let ConfigBatchWriteParams { edits, file_path, expected_version, reload_user_config: _ } = params;
     WriteRequest { edits: edits.into_iter().map(edit).collect(), file: file_path, expected_version }
 }
@@ -70,7 +67,8 @@ fn edit(edit: wire::ConfigEdit) -> ConfigEdit {
 }
 
 /// The answer to a write.
-pub(super) fn written(written: Written) -> ConfigWriteResponse {
+#[must_use]
+pub fn written(written: Written) -> ConfigWriteResponse {
     let Written { file, version, overridden } = written;
     let status = if overridden.is_some() { WriteStatus::OkOverridden } else { WriteStatus::Ok };
     let metadata_of = |Overridden { message, layer, value }| OverriddenMetadata {
@@ -82,7 +80,8 @@ pub(super) fn written(written: Written) -> ConfigWriteResponse {
 }
 
 /// The error code that clients check.
-pub(super) fn code(fault: WriteFault) -> ConfigWriteErrorCode {
+#[must_use]
+pub fn code(fault: WriteFault) -> ConfigWriteErrorCode {
     match fault {
         WriteFault::ReadOnlyFile => ConfigWriteErrorCode::ConfigLayerReadonly,
         WriteFault::VersionConflict => ConfigWriteErrorCode::ConfigVersionConflict,

@@ -111,7 +111,7 @@ fn profile(entry: &Reader<'_>) -> Result<ProfileV2, ValueError> {
 }
 
 /// The configuration as `getUserSavedConfig` shows it.
-pub(super) fn saved(root: &Reader<'_>) -> Result<UserSavedConfig, ValueError> {
+pub fn saved(root: &Reader<'_>) -> Result<UserSavedConfig, ValueError> {
     let config = effective(root)?;
     let settings = |limits: SandboxWorkspaceWrite| SandboxSettings {
         writable_roots: limits.writable_roots,
