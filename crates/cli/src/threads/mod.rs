@@ -13,7 +13,7 @@ use codex_agents::{StoredAgent, outline};
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
 use codex_log::state::Interrupted;
-use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore};
+use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore, ThreadSummary};
 use codex_store::{RolloutFile, RolloutLines, ThreadIndex, locate};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
@@ -77,7 +77,7 @@ fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut imp
         ..ListQuery::default()
     })?;
     if args.json {
-        let threads: Vec<_> = page.threads.iter().map(table::summary).collect();
+        let threads: Vec<_> = page.threads.iter().map(ThreadSummary::to_json).collect();
         writeln!(console::json(), "{}", json!({"threads": threads, "next_cursor": page.next_cursor}))?;
         return Ok(());
     }
@@ -85,7 +85,7 @@ fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut imp
         console::note("no threads");
         return Ok(());
     }
-    table::print(page.threads.iter().map(|thread| (thread, table::title(thread))), out)?;
+    table::print(page.threads.iter().map(|thread| (thread, thread.title())), out)?;
     if page.next_cursor.is_some() {
         console::note("more available; use -n to show more");
     }
@@ -95,13 +95,12 @@ fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut imp
 fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let found = store.search(&args.words.join(" "), args.limit)?;
     if args.json {
-        let hit =
-            |hit: &codex_log::store::SearchHit| json!({"thread": table::summary(&hit.thread), "snippet": hit.snippet});
+        let hit = |hit: &codex_log::store::SearchHit| json!({"thread": hit.thread.to_json(), "snippet": hit.snippet});
         let hits: Vec<_> = found.hits.iter().map(hit).collect();
         writeln!(console::json(), "{}", json!({"hits": hits, "complete": found.complete}))?;
         return Ok(());
     }
-    table::print(found.hits.iter().map(|hit| (&hit.thread, hit.snippet.clone())), out)?;
+    table::print(found.hits.iter().map(|hit| (&hit.thread, &*hit.snippet)), out)?;
     if found.hits.is_empty() {
         console::note("no matches");
     }
@@ -114,7 +113,7 @@ fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> a
 fn show(store: &dyn ThreadStore, args: &ShowArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let thread = locate::thread(store, &args.word.thread)?;
     if args.json {
-        writeln!(console::json(), "{}", table::summary(&thread))?;
+        writeln!(console::json(), "{}", thread.to_json())?;
         return Ok(());
     }
     Ok(out.write_all(markdown::of(store, thread)?.as_bytes())?)
@@ -214,7 +213,7 @@ fn delete(store: &dyn ThreadStore, args: &DeleteArgs, out: &mut impl Write) -> a
             let what = format!("cannot ask for confirmation without a terminal; {} was not deleted", thread.id);
             return Err(ErrorWithHint { what, hint: "use --force to delete without confirmation".to_owned() }.into());
         }
-        console::ask(format_args!("Delete thread {} ({}) permanently? [y/N] ", thread.id, table::title(&thread)))?;
+        console::ask(format_args!("Delete thread {} ({}) permanently? [y/N] ", thread.id, thread.title()))?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "cancelled: nothing was deleted");

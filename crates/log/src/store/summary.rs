@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{GitInfo, SessionSource, SubAgentSource};
+use serde_json::{Value, json};
 
 use super::metadata::InSection;
 
@@ -41,6 +42,37 @@ pub struct ThreadSummary {
     pub thread_source: Option<String>,
     /// The section that it is in.
     pub section: Option<InSection>,
+}
+
+impl ThreadSummary {
+    /// The name of the thread, or else its first message.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.preview)
+    }
+
+    /// The metadata of the thread, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let time = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "preview": self.preview,
+            "created_at": time(self.created_at),
+            "updated_at": time(self.updated_at),
+            "cwd": self.cwd,
+            "path": self.path,
+            "archived": self.archived,
+            "source": self.source,
+            "originator": self.originator,
+            "provider": self.provider,
+            "cli_version": self.cli_version,
+            "git": self.git,
+            "parent": self.parent,
+            "forked_from": self.forked_from,
+        })
+    }
 }
 
 /// The kinds of sources of threads.
