@@ -18,12 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::header::HeaderFinder;
-use crate::letters;
 use crate::mailbox::Mailbox;
-use crate::options::{Options, Skin};
+use crate::options::{Options, ToolSet};
 use crate::task::{CallReply, Details, Message, Root, Shared, TreeTask};
 use crate::tree::{AgentError, CallNumber, Input, Request, TurnEnd};
-use crate::{namespace, nine};
+use crate::unread_messages;
+use crate::{namespace, subagent_tools};
 
 /// The time limit for the end of a tree.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
@@ -202,10 +202,10 @@ impl ToolSource for AgentHandle {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         // An agent at the bottom can start no others, but may answer those above.
         let is_leaf = self.inner.depth >= self.inner.shared.options.limits.depth;
-        match self.inner.shared.options.skin {
-            Skin::Subagents => nine::tools(&self.inner, is_leaf),
-            Skin::Namespace if is_leaf => Vec::new(),
-            Skin::Namespace => namespace::tools(&self.inner),
+        match self.inner.shared.options.tool_set {
+            ToolSet::Subagents => subagent_tools::tools(&self.inner, is_leaf),
+            ToolSet::Namespace if is_leaf => Vec::new(),
+            ToolSet::Namespace => namespace::tools(&self.inner),
         }
     }
 }
@@ -225,10 +225,10 @@ impl ThreadAgents for AgentHandle {
     }
 
     fn role(&self) -> (&'static str, &'static str) {
-        let is_told = self.inner.shared.options.skin == Skin::Subagents;
+        let is_told = self.inner.shared.options.tool_set == ToolSet::Subagents;
         match self.inner.agent {
-            AgentId::ROOT => ("AGENTS.root.md", if is_told { nine::ROOT_INSTRUCTIONS } else { "" }),
-            _ => ("AGENTS.subagent.md", if is_told { nine::CHILD_INSTRUCTIONS } else { "" }),
+            AgentId::ROOT => ("AGENTS.root.md", if is_told { subagent_tools::ROOT_INSTRUCTIONS } else { "" }),
+            _ => ("AGENTS.subagent.md", if is_told { subagent_tools::CHILD_INSTRUCTIONS } else { "" }),
         }
     }
 
@@ -247,12 +247,12 @@ impl ThreadAgents for AgentHandle {
 
     fn take_mail(&self, agents: &AgentsState) -> Vec<Unread> {
         let (known, new): (Vec<_>, Vec<_>) =
-            self.inner.mailbox.take_mail().into_iter().partition(|letter| agents.read.contains(&letter.mail.id));
-        let all = known.iter().chain(&new).map(|letter| letter.mail.id).collect::<Vec<_>>();
+            self.inner.mailbox.take_mail().into_iter().partition(|message| agents.read.contains(&message.mail.id));
+        let all = known.iter().chain(&new).map(|message| message.mail.id).collect::<Vec<_>>();
         if !all.is_empty() {
             self.inner.tell(Input::Read { agent: self.inner.agent, mail: all });
         }
-        letters::grouped(new, self.inner.agent, &self.inner.shared)
+        unread_messages::grouped(new, self.inner.agent, &self.inner.shared)
     }
 
     fn rested(&self) {

@@ -2,20 +2,20 @@
 //!
 //! Invariant: [`tree`] decides and does no I/O; everything else translates for it or performs its effects.
 
+mod agent_json;
 mod call;
-mod cards;
 mod handle;
 mod header;
-mod letters;
 mod mailbox;
 mod namespace;
-mod nine;
 mod options;
 mod outline;
-mod ring;
+mod recent_events;
 mod spawning;
+mod subagent_tools;
 mod task;
 pub mod tree;
+mod unread_messages;
 
 pub use handle::LocalTrees;
 pub use outline::{StoredAgent, outline};

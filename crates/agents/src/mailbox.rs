@@ -19,13 +19,13 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Content {
-    mail: Vec<Letter>,
+    mail: Vec<InboxMessage>,
     orders: VecDeque<Order>,
 }
 
 /// Mail, with a view of the agent that sent it.
 #[derive(Debug, Clone)]
-pub(crate) struct Letter {
+pub(crate) struct InboxMessage {
     pub(crate) mail: Mail,
     pub(crate) sender: Option<AgentView>,
 }
@@ -39,12 +39,12 @@ enum Order {
 }
 
 impl Mailbox {
-    pub(crate) fn deliver(&self, letter: Letter) {
-        self.lock().mail.push(letter);
+    pub(crate) fn deliver(&self, message: InboxMessage) {
+        self.lock().mail.push(message);
     }
 
     pub(crate) fn withdraw(&self, mail: &[u64]) {
-        self.lock().mail.retain(|letter| !mail.contains(&letter.mail.id));
+        self.lock().mail.retain(|message| !mail.contains(&message.mail.id));
     }
 
     pub(crate) fn log(&self, body: Body) {
@@ -72,9 +72,9 @@ impl Mailbox {
     }
 
     /// Takes all mail, interrupts first.
-    pub(crate) fn take_mail(&self) -> Vec<Letter> {
+    pub(crate) fn take_mail(&self) -> Vec<InboxMessage> {
         let mut mail = std::mem::take(&mut self.lock().mail);
-        mail.sort_by_key(|letter| !letter.mail.message.interrupt);
+        mail.sort_by_key(|message| !message.mail.message.interrupt);
         mail
     }
 

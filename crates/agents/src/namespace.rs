@@ -18,8 +18,8 @@ use codex_wire::tool_spec::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::agent_json;
 use crate::call::{Outcome, RunningCall, Shown};
-use crate::cards;
 use crate::handle::Inner;
 use crate::spawning::{self, ChildOptions};
 use crate::task::Details;
@@ -176,13 +176,13 @@ async fn run(
             let target = find(agent, arguments.target.as_deref()).await?;
             let view = agent_reply(agent, Request::Close(target.summary.agent_id), None).await?;
             let shown = called(agent, &view);
-            let text = json!({"previous_status": cards::status_value(&view)}).to_string();
+            let text = json!({"previous_status": agent_json::status_value(&view)}).to_string();
             Ok(Outcome { text, is_success: true, agents: vec![shown] })
         }
         Verb::Resume => {
             let target = find(agent, arguments.id.as_deref()).await?;
             let view = agent_reply(agent, Request::Reopen(target.summary.agent_id), None).await?;
-            let text = json!({"status": cards::status_value(&view)}).to_string();
+            let text = json!({"status": agent_json::status_value(&view)}).to_string();
             Ok(Outcome { text, is_success: true, agents: vec![called(agent, &view)] })
         }
     }
@@ -240,7 +240,7 @@ async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
     let Reply::Awaited(awaited) = reply else { return Err("the wait was broken off".to_owned()) };
     let over = awaited.agents.iter().filter(|view| view.completion.is_some());
     for view in over.clone() {
-        status.insert(view.summary.session_id.to_string(), cards::status_value(view));
+        status.insert(view.summary.session_id.to_string(), agent_json::status_value(view));
     }
     let agents = over.map(|view| called(agent, view)).collect();
     let text = json!({"status": status, "timed_out": awaited.is_timed_out}).to_string();
@@ -274,7 +274,7 @@ async fn find(agent: &Inner, target: Option<&str>) -> Result<AgentView, String> 
 
 /// An agent as items show it.
 fn called(agent: &Inner, view: &AgentView) -> CalledAgent {
-    let (status, message) = cards::state(view);
+    let (status, message) = agent_json::state(view);
     let thread = view.summary.session_id;
     let nickname = agent.shared.nickname(thread).or_else(|| view.summary.label.clone());
     CalledAgent { thread, nickname, status, message }

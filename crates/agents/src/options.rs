@@ -6,7 +6,7 @@ use crate::tree::Limits;
 
 /// The tools that agents have for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Skin {
+pub(crate) enum ToolSet {
     /// `subagent_spawn` and its eight companions.
     Subagents,
     /// The namespace `multi_agent_v1`.
@@ -17,7 +17,7 @@ pub(crate) enum Skin {
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) limits: Limits,
-    pub(crate) skin: Skin,
+    pub(crate) tool_set: ToolSet,
     /// Whether an agent sees messages from above as messages of its user.
     pub(crate) uses_user_messages: bool,
 }
@@ -26,10 +26,10 @@ impl Options {
     /// The options; none if the configuration offers no agents.
     pub(crate) fn of(config: &Config, is_offered_by_default: bool) -> Option<Self> {
         let is_on = |feature: &str| config.features.get(feature).copied();
-        let skin = if is_on("subagent_tools") == Some(true) {
-            Skin::Subagents
+        let tool_set = if is_on("subagent_tools") == Some(true) {
+            ToolSet::Subagents
         } else if is_on("multi_agent").unwrap_or(is_offered_by_default) {
-            Skin::Namespace
+            ToolSet::Namespace
         } else {
             return None;
         };
@@ -37,8 +37,8 @@ impl Options {
         let limits =
             Limits { active: agents.active, depth: agents.depth, turns: agents.turns, wakes_root: agents.wakes_root };
         // Clients of these tools expect that a turn begins only when a person speaks.
-        let wakes_root = limits.wakes_root && skin == Skin::Subagents;
+        let wakes_root = limits.wakes_root && tool_set == ToolSet::Subagents;
         let uses_user_messages = agents.uses_user_messages;
-        Some(Self { limits: Limits { wakes_root, ..limits }, skin, uses_user_messages })
+        Some(Self { limits: Limits { wakes_root, ..limits }, tool_set, uses_user_messages })
     }
 }

@@ -17,9 +17,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::handle::AgentHandle;
-use crate::mailbox::{Letter, Mailbox};
+use crate::mailbox::{InboxMessage, Mailbox};
 use crate::options::Options;
-use crate::ring::Ring;
+use crate::recent_events::RecentEvents;
 use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Reply, Request, Tree};
 
 /// The time limit for the threads of agents to end.
@@ -63,7 +63,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) active: AtomicUsize,
     /// The newest events of agents, by thread.
-    pub(crate) rings: Mutex<HashMap<ThreadId, Arc<Ring>>>,
+    pub(crate) rings: Mutex<HashMap<ThreadId, Arc<RecentEvents>>>,
     /// The nicknames of agents, by thread.
     pub(crate) nicknames: Mutex<HashMap<ThreadId, String>>,
 }
@@ -74,7 +74,7 @@ impl Shared {
         Self { options, active: AtomicUsize::new(0), rings, nicknames }
     }
 
-    pub(crate) fn ring(&self, thread: ThreadId) -> Arc<Ring> {
+    pub(crate) fn ring(&self, thread: ThreadId) -> Arc<RecentEvents> {
         let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(rings.entry(thread).or_default())
     }
@@ -213,7 +213,7 @@ impl TreeTask {
                 Effect::Deliver { agent, mail } => {
                     let sender = self.tree.agent(mail.message.sender_agent_id).map(Into::into);
                     if let Some(mailbox) = self.mailboxes.get(&agent) {
-                        mailbox.deliver(Letter { mail, sender });
+                        mailbox.deliver(InboxMessage { mail, sender });
                     }
                 }
                 Effect::Withdraw { agent, mail } => {

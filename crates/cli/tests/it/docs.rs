@@ -120,7 +120,8 @@ fn every_configuration_has_an_effect() {
 fn every_rules_example_is_valid() {
     let mut count = 0;
     for (name, page) in pages() {
-        for block in blocks(&name, &page).iter().filter(|block| block.language == "python") {
+        // On the page about clients, Python is Python.
+        for block in blocks(&name, &page).iter().filter(|block| block.language == "python" && name != "clients") {
             let place = place().file("home/example.rules", &block.text);
             run(&place, &block.place, "codex execpolicy check --rules ../home/example.rules git status");
             count += 1;

@@ -203,7 +203,7 @@ fn a_home_of_0_166_is_audited() {
             15 project_root_markers: `project_root_markers` has no effect: a project is a git repository
             17 analytics: moot: nothing is collected
             20 feedback: moot: feedback stays on this machine
-            24 features.multi_agent: `features.multi_agent` has no effect: this release has no such feature
+            24 features.multi_agent: ok
             25 features.goals: ok
             26 features.apps: ok
             27 features.multi_agent_v2: `features.multi_agent_v2` has no effect: this release has no such feature

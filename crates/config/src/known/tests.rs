@@ -46,7 +46,13 @@ const OF_KEY_PLACES: &[&str] = &[
 ];
 
 /// Features that other crates look up by name; a tidy test finds those.
-const FEATURES: &[&str] = &["features.goals", "features.parallel", "features.unified_exec"];
+const FEATURES: &[&str] = &[
+    "features.goals",
+    "features.multi_agent",
+    "features.parallel",
+    "features.subagent_tools",
+    "features.unified_exec",
+];
 
 /// The keys that the readers read, as patterns, without intermediate tables.
 fn read() -> BTreeSet<String> {

@@ -17,10 +17,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::specs::{CHILD_INSTRUCTIONS, ROOT_INSTRUCTIONS};
+use crate::agent_json;
 use crate::call::{Outcome, RunningCall, Shown};
-use crate::cards;
 use crate::handle::Inner;
-use crate::ring::Slice;
+use crate::recent_events::EventRange;
 use crate::spawning::{self, ChildOptions};
 use crate::task::Details;
 use crate::tree::{AgentView, AwaitRequest, PruneRequest, Pruned, Reply, Request, SendRequest};
@@ -238,7 +238,7 @@ async fn start(
     let request = Request::Spawn { thread, origin, prompt, label, history: 0 };
     let reply = agent.call(request, Some(details)).reply().await.map_err(|error| error.to_string())?;
     let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
-    let mut card = cards::card(&view);
+    let mut card = agent_json::members_of(&view);
     card.insert("model".to_owned(), json!(settings.model));
     if let Some(Value::Object(mut payload)) = payload {
         payload.insert("summary".to_owned(), json!(view.summary.summary));
@@ -250,15 +250,15 @@ async fn start(
 async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outcome, String> {
     let reply = agent.call(Request::Look(id), None).reply().await.map_err(|error| error.to_string())?;
     let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
-    let slice = Slice {
+    let slice = EventRange {
         limit: arguments.limit.unwrap_or(EVENTS),
         max_bytes: arguments.max_bytes,
         since_ms: arguments.since_ms,
         before_ms: arguments.before_ms,
     };
     let thread = view.summary.session_id;
-    let mut shown = cards::members(json!({"session_id": thread}));
-    shown.extend(cards::members(agent.shared.ring(thread).show(slice)));
+    let mut shown = agent_json::members(json!({"session_id": thread}));
+    shown.extend(agent_json::members(agent.shared.ring(thread).show(slice)));
     Ok(Outcome { text: Value::Object(shown).to_string(), is_success: true, agents: vec![called(&view)] })
 }
 
@@ -266,7 +266,7 @@ async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outco
 fn shown_reply(reply: Reply) -> Outcome {
     let (value, is_success, agents) = match reply {
         Reply::Agent(view) => {
-            let mut card = cards::card(&view);
+            let mut card = agent_json::members_of(&view);
             if let Some(reason) = &view.reason {
                 card.insert("reason".to_owned(), json!(reason));
             }
@@ -278,12 +278,12 @@ fn shown_reply(reply: Reply) -> Outcome {
         }
         Reply::Agents(views) => {
             let agents = views.iter().map(called).collect();
-            (json!({"sessions": views.iter().map(cards::listed).collect::<Vec<_>>()}), true, agents)
+            (json!({"sessions": views.iter().map(agent_json::listed).collect::<Vec<_>>()}), true, agents)
         }
         Reply::Awaited(awaited) => {
             let view = awaited.agent.as_ref();
             let completion = view.filter(|_| awaited.is_over).and_then(|view| view.completion.as_ref());
-            let shown = cards::awaited(view, &awaited.messages, completion, awaited.is_timed_out, false);
+            let shown = agent_json::awaited(view, &awaited.messages, completion, awaited.is_timed_out, false);
             (shown, !awaited.is_timed_out, view.map(called).into_iter().collect())
         }
         Reply::Pruned(pruned) => (pruned_value(&pruned), true, Vec::new()),
@@ -314,6 +314,6 @@ fn pruned_value(pruned: &Pruned) -> Value {
 
 /// An agent as items show it.
 fn called(view: &AgentView) -> CalledAgent {
-    let (status, message) = cards::state(view);
+    let (status, message) = agent_json::state(view);
     CalledAgent { thread: view.summary.session_id, nickname: view.summary.label.clone(), status, message }
 }

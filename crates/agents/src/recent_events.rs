@@ -15,20 +15,20 @@ const SHOWN_BYTES: usize = 64 * 1024;
 
 /// The newest events of an agent.
 #[derive(Debug, Default)]
-pub(crate) struct Ring {
+pub(crate) struct RecentEvents {
     events: Mutex<VecDeque<Event>>,
 }
 
 /// The events that a call asks for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slice {
+pub(crate) struct EventRange {
     pub(crate) limit: usize,
     pub(crate) max_bytes: Option<usize>,
     pub(crate) since_ms: Option<i64>,
     pub(crate) before_ms: Option<i64>,
 }
 
-impl Ring {
+impl RecentEvents {
     /// Keeps an event. Deltas are not kept: the items that they lead to are.
     pub(crate) fn push(&self, event: &Event) {
         if matches!(event.body, Body::ItemDelta { .. } | Body::Recorded(_) | Body::ModelAsked(_)) {
@@ -42,7 +42,7 @@ impl Ring {
     }
 
     /// The newest events that are asked for, as a result of `subagent_logs` without its first member.
-    pub(crate) fn show(&self, slice: Slice) -> Value {
+    pub(crate) fn show(&self, slice: EventRange) -> Value {
         let all = self.messages();
         let is_wanted = |at_ms: i64| {
             slice.since_ms.is_none_or(|since| at_ms > since) && slice.before_ms.is_none_or(|before| at_ms < before)

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::tree::AgentView;
 
 /// The members that the results of most calls have in common.
-pub(crate) fn card(view: &AgentView) -> Map<String, Value> {
+pub(crate) fn members_of(view: &AgentView) -> Map<String, Value> {
     let agent = &view.summary;
     members(json!({
         "session_id": agent.session_id,
@@ -27,7 +27,7 @@ pub(crate) fn card(view: &AgentView) -> Map<String, Value> {
 
 /// An agent in a list.
 pub(crate) fn listed(view: &AgentView) -> Value {
-    let mut card = card(view);
+    let mut card = members_of(view);
     card.insert("reasoning_header".to_owned(), json!(view.summary.reasoning_header));
     Value::Object(card)
 }
@@ -42,7 +42,7 @@ pub(crate) fn awaited(
 ) -> Value {
     let messages: Vec<_> = mail.iter().filter(|mail| mail.completion.is_none()).map(|mail| &mail.message).collect();
     let metadata = view.map(|view| {
-        let mut card = card(view);
+        let mut card = members_of(view);
         card.remove("started_at_ms");
         card.insert("reasoning_header".to_owned(), json!(view.summary.reasoning_header));
         card
