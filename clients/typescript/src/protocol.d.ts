@@ -268,6 +268,18 @@ export type ClientRequest =
     method: "thread/loaded/list";
     params?: v2.ThreadLoadedListParams;
   }
+  /** Searches the messages and commands of threads. */
+  | {
+    id: RequestId;
+    method: "thread/search";
+    params: v2.ThreadSearchParams;
+  }
+  /** Searches the messages and commands of one thread. */
+  | {
+    id: RequestId;
+    method: "thread/searchOccurrences";
+    params: v2.ThreadSearchOccurrencesParams;
+  }
   /** Reads a thread. */
   | {
     id: RequestId;
@@ -405,6 +417,24 @@ export type ClientRequest =
     id: RequestId;
     method: "thread/shellCommand";
     params: v2.ThreadShellCommandParams;
+  }
+  /** Lists the terminals that outlive the calls that started them. */
+  | {
+    id: RequestId;
+    method: "thread/backgroundTerminals/list";
+    params: v2.ThreadBackgroundTerminalsListParams;
+  }
+  /** Ends the command of such a terminal. */
+  | {
+    id: RequestId;
+    method: "thread/backgroundTerminals/terminate";
+    params: v2.ThreadBackgroundTerminalsTerminateParams;
+  }
+  /** Ends the commands of all such terminals. */
+  | {
+    id: RequestId;
+    method: "thread/backgroundTerminals/clean";
+    params: v2.ThreadBackgroundTerminalsCleanParams;
   }
   /** Adds items to the conversation with the model. */
   | {
@@ -877,6 +907,8 @@ export type ClientRequestMethods = {
   "thread/fork": { params: v2.ThreadForkParams; response: v2.ThreadForkResponse };
   "thread/list": { params: v2.ThreadListParams; response: v2.ThreadListResponse };
   "thread/loaded/list": { params: v2.ThreadLoadedListParams; response: v2.LoadedListResponse };
+  "thread/search": { params: v2.ThreadSearchParams; response: v2.ThreadSearchResponse };
+  "thread/searchOccurrences": { params: v2.ThreadSearchOccurrencesParams; response: v2.ThreadSearchOccurrencesResponse };
   "thread/read": { params: v2.ThreadReadParams; response: v2.ThreadReadResponse };
   "thread/turns/list": { params: v2.ThreadTurnsListParams; response: v2.ThreadTurnsListResponse };
   "thread/items/list": { params: v2.ThreadItemsListParams; response: v2.ThreadItemsListResponse };
@@ -901,6 +933,9 @@ export type ClientRequestMethods = {
   "thread/compact": { params: v2.ThreadCompactStartParams; response: v2.ThreadCompactStartResponse };
   "thread/settings/update": { params: v2.ThreadSettingsUpdateParams; response: v2.ThreadSettingsUpdateResponse };
   "thread/shellCommand": { params: v2.ThreadShellCommandParams; response: v2.ThreadShellCommandResponse };
+  "thread/backgroundTerminals/list": { params: v2.ThreadBackgroundTerminalsListParams; response: v2.ThreadBackgroundTerminalsListResponse };
+  "thread/backgroundTerminals/terminate": { params: v2.ThreadBackgroundTerminalsTerminateParams; response: v2.ThreadBackgroundTerminalsTerminateResponse };
+  "thread/backgroundTerminals/clean": { params: v2.ThreadBackgroundTerminalsCleanParams; response: v2.ThreadBackgroundTerminalsCleanResponse };
   "thread/inject_items": { params: v2.ThreadInjectItemsParams; response: v2.ThreadInjectItemsResponse };
   "thread/goal/set": { params: v2.ThreadGoalSetParams; response: v2.ThreadGoalSetResponse };
   "thread/goal/get": { params: v2.ThreadGoalGetParams; response: v2.ThreadGoalGetResponse };
@@ -6112,6 +6147,8 @@ export namespace v2 {
     originator: string | null;
     /** The kind of program that started it. */
     source: unknown;
+    /** The client's word for its origin. */
+    threadSource: string | null;
     /** The repository it began in. */
     gitInfo: v2.GitInfo | null;
     /** The name of its agent, if another agent has started it. */
@@ -6127,7 +6164,6 @@ export namespace v2 {
     sectionEnteredAt: number | null;
     extra: null;
     projectId: null;
-    threadSource: null;
     daybreakEnabled: null;
     /** Its turns, if they were requested. */
     turns: Array<v2.Turn>;
@@ -6260,6 +6296,60 @@ export namespace v2 {
     operation: v2.ThreadAttachmentOperation;
   };
 
+  /** A terminal whose command runs. */
+  export type ThreadBackgroundTerminal = {
+    /** The item of its command. */
+    itemId: string;
+    /** The number that the model uses for it. */
+    processId: string;
+    /** The command line. */
+    command: string;
+    /** The working directory. */
+    cwd: string;
+    /** Never known here: the command runs in its own process namespace. */
+    osPid: null;
+    /** Never known here. */
+    cpuPercent: null;
+    /** Never known here. */
+    rssKb: null;
+  };
+
+  export type ThreadBackgroundTerminalsCleanParams = v2.ThreadParams;
+
+  export type ThreadBackgroundTerminalsCleanResponse = Empty;
+
+  /** `thread/backgroundTerminals/list`. */
+  export type ThreadBackgroundTerminalsListParams = {
+    /** The thread. */
+    threadId: string;
+    /** The cursor of the page to list. */
+    cursor?: string | null;
+    /** The maximum number of entries. */
+    limit?: number | null;
+  };
+
+  /** The response of `thread/backgroundTerminals/list`. */
+  export type ThreadBackgroundTerminalsListResponse = {
+    /** The terminals, oldest first. */
+    data: Array<v2.ThreadBackgroundTerminal>;
+    /** The cursor of the next page; absent on the last. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/backgroundTerminals/terminate`. */
+  export type ThreadBackgroundTerminalsTerminateParams = {
+    /** The thread. */
+    threadId: string;
+    /** The number that the model uses for the terminal. */
+    processId: string;
+  };
+
+  /** The response of `thread/backgroundTerminals/terminate`. */
+  export type ThreadBackgroundTerminalsTerminateResponse = {
+    /** Whether there was such a terminal. */
+    terminated: boolean;
+  };
+
   /** `thread/caughtUp`: later events are new. */
   export type ThreadCaughtUpNotification = {
     /** The thread. */
@@ -6330,6 +6420,8 @@ export namespace v2 {
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
+    /** The client's word for its origin, which is stored with a new thread. */
+    threadSource?: string | null;
   };
 
   export type ThreadForkResponse = v2.ThreadOpened;
@@ -6805,6 +6897,8 @@ export namespace v2 {
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
+    /** The client's word for its origin, which is stored with a new thread. */
+    threadSource?: string | null;
   };
 
   export type ThreadResumeResponse = v2.ThreadOpened;
@@ -6829,6 +6923,85 @@ export namespace v2 {
   };
 
   export type ThreadRollbackResponse = v2.ThreadResponse;
+
+  /** A place in a message. */
+  export type ThreadSearchOccurrence = {
+    /** The turn. */
+    turnId: string;
+    /** The cursor of a page of turns that begins with it. */
+    turnCursor: string;
+    /** The item. */
+    itemId: string;
+    /** The text around the match. */
+    snippet: string;
+    /** The match in the snippet. */
+    snippetMatchRange: v2.ThreadSearchTextRange;
+  };
+
+  /** `thread/searchOccurrences`. */
+  export type ThreadSearchOccurrencesParams = {
+    /** The thread. */
+    threadId: string;
+    /** The text, in any case. */
+    searchTerm: string;
+    /** The cursor of the page to list. */
+    cursor?: string | null;
+    /** The maximum number of entries. */
+    limit?: number | null;
+  };
+
+  /** The response of `thread/searchOccurrences`. */
+  export type ThreadSearchOccurrencesResponse = {
+    /** The places, oldest first. */
+    data: Array<v2.ThreadSearchOccurrence>;
+    /** The cursor of the next page; absent on the last. */
+    nextCursor: string | null;
+  };
+
+  /** `thread/search`. */
+  export type ThreadSearchParams = {
+    /** The words; the last one may be the beginning of one. */
+    searchTerm: string;
+    /** Whether archived threads are wanted, and not the others. */
+    archived?: boolean | null;
+    /** The cursor of the page to list. */
+    cursor?: string | null;
+    /** The maximum number of entries. */
+    limit?: number | null;
+    /** The order of the list; the best matches first if unset. */
+    sortKey?: v2.ThreadSearchSortKey | null;
+    /** Newest first if unset. */
+    sortDirection?: v2.SortDirection | null;
+    /** The kinds of programs that started the threads; those that a person would resume if unset. */
+    sourceKinds?: Array<string> | null;
+  };
+
+  /** The response of `thread/search`. */
+  export type ThreadSearchResponse = {
+    /** The threads. */
+    data: Array<v2.ThreadSearchResult>;
+    /** The cursor of the next page; absent on the last. */
+    nextCursor: string | null;
+    /** The cursor of this page. */
+    backwardsCursor: string | null;
+  };
+
+  /** A thread that was found. */
+  export type ThreadSearchResult = {
+    /** The thread. */
+    thread: v2.Thread;
+    /** The text around the match. */
+    snippet: string;
+  };
+
+  /** The order of the threads that were found. */
+  export type ThreadSearchSortKey = "created_at" | "updated_at" | "recency_at";
+
+  /** A part of a text, in UTF-16 units. */
+  export type ThreadSearchTextRange = {
+    start: number;
+    end: number;
+  };
 
   /** A section. */
   export type ThreadSection = {
@@ -6981,6 +7154,8 @@ export namespace v2 {
     developerInstructions?: string | null;
     /** Whether it is kept in memory alone. */
     ephemeral?: boolean | null;
+    /** The client's word for its origin, which is stored with a new thread. */
+    threadSource?: string | null;
     /** Whether the client wants every item of the conversation with the model. */
     experimentalRawEvents?: boolean;
   };

@@ -37,6 +37,14 @@ class Calls:
         """Lists the threads that are loaded."""
         return cast("v2.LoadedListResponse", await self._call("thread/loaded/list", params))
 
+    async def thread_search(self, params: v2.ThreadSearchParams) -> v2.ThreadSearchResponse:
+        """Searches the messages and commands of threads."""
+        return cast("v2.ThreadSearchResponse", await self._call("thread/search", params))
+
+    async def thread_search_occurrences(self, params: v2.ThreadSearchOccurrencesParams) -> v2.ThreadSearchOccurrencesResponse:
+        """Searches the messages and commands of one thread."""
+        return cast("v2.ThreadSearchOccurrencesResponse", await self._call("thread/searchOccurrences", params))
+
     async def thread_read(self, params: v2.ThreadReadParams) -> v2.ThreadReadResponse:
         """Reads a thread."""
         return cast("v2.ThreadReadResponse", await self._call("thread/read", params))
@@ -132,6 +140,18 @@ class Calls:
     async def thread_shell_command(self, params: v2.ThreadShellCommandParams) -> v2.ThreadShellCommandResponse:
         """Runs a command of the user in a thread."""
         return cast("v2.ThreadShellCommandResponse", await self._call("thread/shellCommand", params))
+
+    async def thread_background_terminals_list(self, params: v2.ThreadBackgroundTerminalsListParams) -> v2.ThreadBackgroundTerminalsListResponse:
+        """Lists the terminals that outlive the calls that started them."""
+        return cast("v2.ThreadBackgroundTerminalsListResponse", await self._call("thread/backgroundTerminals/list", params))
+
+    async def thread_background_terminals_terminate(self, params: v2.ThreadBackgroundTerminalsTerminateParams) -> v2.ThreadBackgroundTerminalsTerminateResponse:
+        """Ends the command of such a terminal."""
+        return cast("v2.ThreadBackgroundTerminalsTerminateResponse", await self._call("thread/backgroundTerminals/terminate", params))
+
+    async def thread_background_terminals_clean(self, params: v2.ThreadBackgroundTerminalsCleanParams) -> v2.ThreadBackgroundTerminalsCleanResponse:
+        """Ends the commands of all such terminals."""
+        return cast("v2.ThreadBackgroundTerminalsCleanResponse", await self._call("thread/backgroundTerminals/clean", params))
 
     async def thread_inject_items(self, params: v2.ThreadInjectItemsParams) -> v2.ThreadInjectItemsResponse:
         """Adds items to the conversation with the model."""

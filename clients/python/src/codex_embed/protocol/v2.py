@@ -2334,6 +2334,8 @@ class Thread(TypedDict):
     originator: str | None
     # The kind of program that started it.
     source: Any
+    # The client's word for its origin.
+    threadSource: str | None
     # The repository it began in.
     gitInfo: GitInfo | None
     # The name of its agent, if another agent has started it.
@@ -2349,7 +2351,6 @@ class Thread(TypedDict):
     sectionEnteredAt: int | None
     extra: None
     projectId: None
-    threadSource: None
     daybreakEnabled: None
     # Its turns, if they were requested.
     turns: list[Turn]
@@ -2469,6 +2470,64 @@ class ThreadAttachmentUpdatedNotification(TypedDict):
     operation: ThreadAttachmentOperation
 
 
+class ThreadBackgroundTerminal(TypedDict):
+    """A terminal whose command runs."""
+
+    # The item of its command.
+    itemId: str
+    # The number that the model uses for it.
+    processId: str
+    # The command line.
+    command: str
+    # The working directory.
+    cwd: str
+    # Never known here: the command runs in its own process namespace.
+    osPid: None
+    # Never known here.
+    cpuPercent: None
+    # Never known here.
+    rssKb: None
+
+
+class _ThreadBackgroundTerminalsListParamsRequired(TypedDict):
+    # The thread.
+    threadId: str
+
+
+class ThreadBackgroundTerminalsListParams(_ThreadBackgroundTerminalsListParamsRequired, total=False):
+    """`thread/backgroundTerminals/list`."""
+
+    # The cursor of the page to list.
+    cursor: str | None
+    # The maximum number of entries.
+    limit: int | None
+
+
+class ThreadBackgroundTerminalsListResponse(TypedDict):
+    """The response of `thread/backgroundTerminals/list`."""
+
+    # The terminals, oldest first.
+    data: list[ThreadBackgroundTerminal]
+    # The cursor of the next page; absent on the last.
+    nextCursor: str | None
+
+
+class ThreadBackgroundTerminalsTerminateParams(TypedDict):
+    """`thread/backgroundTerminals/terminate`."""
+
+    # The thread.
+    threadId: str
+    # The number that the model uses for the terminal.
+    processId: str
+
+
+class ThreadBackgroundTerminalsTerminateResponse(TypedDict):
+    """The response of `thread/backgroundTerminals/terminate`."""
+
+    # Whether there was such a terminal.
+    terminated: bool
+
+
 class ThreadCaughtUpNotification(TypedDict):
     """`thread/caughtUp`: later events are new."""
 
@@ -2531,6 +2590,8 @@ class ThreadForkParams(TypedDict, total=False):
     developerInstructions: str | None
     # Whether it is kept in memory alone.
     ephemeral: bool | None
+    # The client's word for its origin, which is stored with a new thread.
+    threadSource: str | None
 
 
 class ThreadGoal(TypedDict):
@@ -3155,6 +3216,8 @@ class ThreadResumeParams(TypedDict, total=False):
     developerInstructions: str | None
     # Whether it is kept in memory alone.
     ephemeral: bool | None
+    # The client's word for its origin, which is stored with a new thread.
+    threadSource: str | None
 
 
 class ThreadRevertParams(TypedDict):
@@ -3172,6 +3235,95 @@ class ThreadRollbackParams(TypedDict):
     # The thread.
     threadId: str
     numTurns: int
+
+
+class ThreadSearchOccurrence(TypedDict):
+    """A place in a message."""
+
+    # The turn.
+    turnId: str
+    # The cursor of a page of turns that begins with it.
+    turnCursor: str
+    # The item.
+    itemId: str
+    # The text around the match.
+    snippet: str
+    # The match in the snippet.
+    snippetMatchRange: ThreadSearchTextRange
+
+
+class _ThreadSearchOccurrencesParamsRequired(TypedDict):
+    # The thread.
+    threadId: str
+    # The text, in any case.
+    searchTerm: str
+
+
+class ThreadSearchOccurrencesParams(_ThreadSearchOccurrencesParamsRequired, total=False):
+    """`thread/searchOccurrences`."""
+
+    # The cursor of the page to list.
+    cursor: str | None
+    # The maximum number of entries.
+    limit: int | None
+
+
+class ThreadSearchOccurrencesResponse(TypedDict):
+    """The response of `thread/searchOccurrences`."""
+
+    # The places, oldest first.
+    data: list[ThreadSearchOccurrence]
+    # The cursor of the next page; absent on the last.
+    nextCursor: str | None
+
+
+class _ThreadSearchParamsRequired(TypedDict):
+    # The words; the last one may be the beginning of one.
+    searchTerm: str
+
+
+class ThreadSearchParams(_ThreadSearchParamsRequired, total=False):
+    """`thread/search`."""
+
+    # Whether archived threads are wanted, and not the others.
+    archived: bool | None
+    # The cursor of the page to list.
+    cursor: str | None
+    # The maximum number of entries.
+    limit: int | None
+    # The order of the list; the best matches first if unset.
+    sortKey: ThreadSearchSortKey | None
+    # Newest first if unset.
+    sortDirection: SortDirection | None
+    # The kinds of programs that started the threads; those that a person would resume if unset.
+    sourceKinds: list[str] | None
+
+
+class ThreadSearchResponse(TypedDict):
+    """The response of `thread/search`."""
+
+    # The threads.
+    data: list[ThreadSearchResult]
+    # The cursor of the next page; absent on the last.
+    nextCursor: str | None
+    # The cursor of this page.
+    backwardsCursor: str | None
+
+
+class ThreadSearchResult(TypedDict):
+    """A thread that was found."""
+
+    # The thread.
+    thread: Thread
+    # The text around the match.
+    snippet: str
+
+
+class ThreadSearchTextRange(TypedDict):
+    """A part of a text, in UTF-16 units."""
+
+    start: int
+    end: int
 
 
 class ThreadSection(TypedDict):
@@ -3327,6 +3479,8 @@ class ThreadStartParams(TypedDict, total=False):
     developerInstructions: str | None
     # Whether it is kept in memory alone.
     ephemeral: bool | None
+    # The client's word for its origin, which is stored with a new thread.
+    threadSource: str | None
     # Whether the client wants every item of the conversation with the model.
     experimentalRawEvents: bool
 
@@ -3998,6 +4152,12 @@ ThreadAttachmentOperation: TypeAlias = Literal["created"] | Literal["deleted"]
 ThreadAttachmentRemoveResponse: TypeAlias = base.Empty
 
 
+ThreadBackgroundTerminalsCleanParams: TypeAlias = ThreadParams
+
+
+ThreadBackgroundTerminalsCleanResponse: TypeAlias = base.Empty
+
+
 ThreadClosedNotification: TypeAlias = ThreadNamed
 
 
@@ -4060,6 +4220,10 @@ ThreadRevertedNotification: TypeAlias = ThreadNamed
 
 
 ThreadRollbackResponse: TypeAlias = ThreadResponse
+
+
+# The order of the threads that were found.
+ThreadSearchSortKey: TypeAlias = Literal["created_at", "updated_at", "recency_at"]
 
 
 ThreadSectionCreateResponse: TypeAlias = ThreadSectionResponse
