@@ -1,7 +1,7 @@
 //! Logins: with a browser, with a code on another device, with tokens of a client, and keys that a program prints; the
 //! renewal of a login, and the credentials of a provider's requests.
 //!
-//! The flows ([`BrowserFlow`], [`DevicePolls`]) and the schedule of renewals ([`Due`]) are machines without I/O.
+//! The flows ([`BrowserFlow`], [`DevicePolls`]) and the schedule of renewals ([`Renewal`]) are machines without I/O.
 //! [`Accounts`] runs them: there is one in a process, so that all threads share one renewal.
 //!
 //! Invariants: tokens of `ChatGPT` go only to `chatgpt_base_url`, and a token is renewed by its issuer. New tokens are
