@@ -3,6 +3,7 @@
 //! Invariant: the same events always give the same messages. No files, no clock, no async runtime, and no engine.
 
 pub mod eq;
+pub mod event_filter;
 pub mod exec;
 pub mod git_diff;
 mod mcp_tool;

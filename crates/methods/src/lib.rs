@@ -2,6 +2,7 @@
 //!
 //! Invariant: no connection, no thread, no async code. Functions that read or write files block, and say so.
 
+pub mod catalogue;
 pub mod config;
 pub mod file_search;
 pub mod files;

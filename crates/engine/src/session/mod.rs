@@ -1,10 +1,12 @@
 //! The task that owns a thread: it feeds the turn machine and performs its effects.
 //!
 //! A session consists of parts that do not know each other: the methods of a part take what they need as parameters and
-//! return events to publish. They meet only here, in [`perform`], [`requests`] and [`tree`].
+//! return events to publish. They meet only here, in [`perform`], [`ending`],
+//! [`requests`] and [`tree`].
 
 mod calls;
 mod conversations;
+mod ending;
 mod goals;
 mod perform;
 mod profile;

@@ -10,11 +10,11 @@ use codex_thread::Cursor;
 use codex_wire::ids::ThreadId;
 
 use super::connection::Connection;
-use super::event_filter::Subscriptions;
 use super::lane::Lane;
 use super::now_ms;
 use super::questions::Repeat;
 use super::subscriber::ThreadSubscriber;
+use codex_dialects::event_filter::Subscriptions;
 
 /// A client's subscription to a child.
 pub(crate) struct Follow {

@@ -9,8 +9,8 @@ use codex_protocol::v2::warning::ConfigWarning;
 
 use super::connection::{Connection, lock};
 use super::disk::blocking;
-use super::event_filter::Dialect;
 use super::stored_threads::tell;
+use codex_dialects::event_filter::Dialect;
 
 /// Warns a client that has just been initialized.
 pub(crate) async fn greet(connection: &Arc<Connection>) {

@@ -21,6 +21,7 @@ use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::server_methods::ClientResources;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::ClientTraits;
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES};
 
 /// The maximum nesting depth of a message.
@@ -72,6 +73,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// The traits that decide which events it receives.
+    pub(crate) fn traits(&self) -> ClientTraits {
+        ClientTraits { release: self.release, dialect: self.dialect, has_events: self.has_events }
+    }
+
     /// Whether the client opted out of a notification. A name that ends with a star stands for all names with that
     /// prefix.
     pub(crate) fn is_unwanted(&self, method: &str) -> bool {

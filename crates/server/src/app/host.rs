@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 
 use super::connection::{Client, Connection, lock};
 use super::disk::Places;
-use super::event_filter::Dialect;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::Dialect;
 
 /// The options with which a server is started.
 #[derive(Debug, Clone)]

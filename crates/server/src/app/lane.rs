@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Unanswered};
 use super::dispatch::{Request, ServeThread, contained, not_found};
-use super::event_filter::Subscriptions;
 use super::questions::Repeat;
 use super::subscriber::{AfterUnsubscribe, ThreadSubscriber};
+use codex_dialects::event_filter::Subscriptions;
 
 /// The maximum number of requests that may wait in a lane; further ones are refused.
 pub(crate) const WAITING_REQUESTS: usize = 64;

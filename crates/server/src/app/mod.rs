@@ -14,7 +14,6 @@ mod connection;
 mod disk;
 mod dispatch;
 mod encoded;
-mod event_filter;
 mod goals;
 mod host;
 mod initialize;
@@ -44,10 +43,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
 use self::connection::Connection;
-pub use self::event_filter::Dialect;
 use self::host::Host;
 pub use self::host::Start;
 use self::outbox::Outbox;
+pub use codex_protocol::v2::initialize::Dialect;
 
 /// The time limit for requests that are still being served when the input of the client ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);

@@ -23,13 +23,13 @@ use tokio::sync::mpsc;
 use super::connection::Connection;
 use super::disk::blocking;
 use super::dispatch::{Request, Serve, ServeThread, not_found};
-use super::event_filter::Subscriptions;
 use super::lane::{Lane, LaneRequest};
 use super::questions::Repeat;
 use super::stored;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::Subscriptions;
 use codex_dialects::v2::project::ProjectionOptions;
 use codex_dialects::v2::thread;
 

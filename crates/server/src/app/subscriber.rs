@@ -15,14 +15,14 @@ use codex_wire::event::EventMsg;
 
 use super::backlog::Backlog;
 use super::children::{self, Follow};
-use super::connection::{Connection, Unanswered};
+use super::connection::{Client, Connection, Unanswered};
 use super::encoded;
-use super::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use super::outbox::add_line;
 use super::outgoing::Outgoing;
 use super::questions::{Questions, Repeat};
 use super::subscription::EventNumbers;
 use codex_dialects::ProtocolRelease;
+use codex_dialects::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use codex_dialects::v2::CreatedItems;
 use codex_dialects::v2::project::{ProjectionOptions, Projector};
 
@@ -84,7 +84,7 @@ impl ThreadSubscriber {
     ) -> Self {
         Self {
             projector: Projector::new(thread.id().to_string(), connection.release(), wishes),
-            filter: EventFilter::of(connection.client(), &subscriptions),
+            filter: EventFilter::of(connection.client().map(Client::traits), &subscriptions),
             connection,
             thread,
             feed,

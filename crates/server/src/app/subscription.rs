@@ -19,8 +19,8 @@ use codex_wire::ids::ThreadId;
 
 use super::connection::Connection;
 use super::dispatch::{Request, ServeThread, not_found};
-use super::event_filter::Subscriptions;
 use super::lane::Lane;
+use codex_dialects::event_filter::Subscriptions;
 
 use super::open_thread::{self, Opened};
 use super::questions::Repeat;

@@ -8,10 +8,11 @@ use codex_protocol::v2::thread::ThreadStatus;
 use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
 
-use crate::app::event_filter::{EventFilter, Events};
+use crate::app::connection::Client;
 use crate::app::now_ms;
 use crate::app::questions::Repeat;
 use crate::app::subscriber::ThreadSubscriber;
+use codex_dialects::event_filter::{EventFilter, Events};
 
 impl ThreadSubscriber {
     /// The number of listeners.
@@ -43,7 +44,7 @@ impl ThreadSubscriber {
     /// Updates the events that the client receives after a listener was added.
     pub(crate) async fn listen(&mut self) {
         let before = self.filter;
-        self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
+        self.filter = EventFilter::of(self.connection.client().map(Client::traits), &self.subscriptions);
         if !before.is_muted() {
             // Open requests of one dialect are sent in the other too.
             if before != self.filter {
@@ -61,7 +62,7 @@ impl ThreadSubscriber {
 
     /// Updates the events that the client receives after a listener was removed.
     pub(crate) fn listen_less(&mut self) {
-        self.filter = EventFilter::of(self.connection.client(), &self.subscriptions);
+        self.filter = EventFilter::of(self.connection.client().map(Client::traits), &self.subscriptions);
         if self.filter.events == Events::None {
             // These requests waited for an event that is no longer sent.
             self.answer_all_interrupts(&TurnAbortReason::Interrupted);

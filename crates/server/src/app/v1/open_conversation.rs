@@ -20,12 +20,12 @@ use tokio::sync::mpsc;
 use crate::app::connection::Connection;
 use crate::app::disk::blocking;
 use crate::app::dispatch::{Request, Serve, ServeThread};
-use crate::app::event_filter::{Dialect, Subscriptions};
 use crate::app::lane::{Lane, LaneRequest};
 use crate::app::open_thread::{Begun, begin, explicit, find, read_history, run_lane, start_request};
 use crate::app::stored::messages;
 use crate::app::stored_threads::tell;
 use crate::app::subscriber::ThreadSubscriber;
+use codex_dialects::event_filter::{Dialect, Subscriptions};
 
 /// Requests that wait for a new conversation.
 type Waiting = mpsc::Receiver<LaneRequest>;

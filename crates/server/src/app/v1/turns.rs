@@ -14,9 +14,9 @@ use codex_wire::input::UserInput;
 
 use super::not_found;
 use crate::app::dispatch::{Request, ServeThread};
-use crate::app::event_filter::Events;
 use crate::app::lane::Lane;
 use crate::app::subscriber::ThreadSubscriber;
+use codex_dialects::event_filter::Events;
 
 /// The maximum number of listeners of one conversation that a client may add.
 const MOST_LISTENERS: usize = 256;

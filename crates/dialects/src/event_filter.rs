@@ -7,73 +7,94 @@ pub use codex_protocol::v2::initialize::Dialect;
 use codex_protocol::v2::notification::ServerNotification;
 use codex_wire::event::EventMsg;
 
-use super::connection::Client;
-use codex_dialects::ProtocolRelease;
+use crate::ProtocolRelease;
+
+/// The traits of a client that decide which events it receives.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientTraits {
+    /// The release whose behaviour it expects.
+    pub release: ProtocolRelease,
+    /// The dialect of its notifications, independent of its requests.
+    pub dialect: Option<Dialect>,
+    /// Whether it wants `codex/event/*` in addition to the notifications.
+    pub has_events: bool,
+}
 
 /// The subscriptions of a client to one thread.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Subscriptions {
+pub struct Subscriptions {
     /// Whether it subscribed with a v2 method.
-    pub(crate) is_v2: bool,
+    pub is_v2: bool,
     /// Its listeners, and whether each wants every item of the conversation with the model.
     listeners: HashMap<String, bool>,
 }
 
 impl Subscriptions {
     /// The subscription of a client that has opened a thread, or sent a request about it, in v2.
-    pub(crate) fn v2() -> Self {
+    #[must_use]
+    pub fn v2() -> Self {
         Self { is_v2: true, listeners: HashMap::new() }
     }
 
-    pub(crate) fn add(&mut self, name: String, raw_items: bool) {
+    /// Adds a listener.
+    pub fn add(&mut self, name: String, raw_items: bool) {
         self.listeners.insert(name, raw_items);
     }
 
-    pub(crate) fn remove(&mut self, name: &str) {
+    /// Removes a listener.
+    pub fn remove(&mut self, name: &str) {
         self.listeners.remove(name);
     }
 
     /// The ids of the listeners.
-    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &String> {
+    #[must_use]
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &String> {
         self.listeners.keys()
     }
 
     /// Whether a listener wants every item of the conversation with the model.
-    pub(crate) fn wants_raw_items(&self) -> bool {
+    #[must_use]
+    pub fn wants_raw_items(&self) -> bool {
         self.listeners.values().any(|is_wanted| *is_wanted)
     }
 }
 
 /// The events of a thread that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EventFilter {
-    pub(crate) events: Events,
-    pub(crate) notifications: Notifications,
+pub struct EventFilter {
+    /// The legacy events that it receives.
+    pub events: Events,
+    /// The notifications that it receives.
+    pub notifications: Notifications,
     /// Whether it receives `item/created` and `item/delta`.
-    pub(crate) items: bool,
+    pub items: bool,
     /// Whether it receives approval requests of v1.
-    pub(crate) v1_questions: bool,
+    pub v1_questions: bool,
     /// Whether it receives approval requests of v2.
-    pub(crate) v2_questions: bool,
+    pub v2_questions: bool,
 }
 
 /// The `codex/event/*` messages that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Events {
+pub enum Events {
+    /// None.
     None,
     /// All except those that repeat `item/created` and `item/delta`.
     BesideItems,
+    /// All.
     All,
 }
 
 /// The v2 notifications that a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Notifications {
+pub enum Notifications {
+    /// None.
     None,
     /// Those that 0.77 also sends to a listener of a conversation.
     OfConversations,
     /// Those about turns and threads, without their items.
     OfTurns,
+    /// All.
     All,
 }
 
@@ -87,7 +108,8 @@ impl EventFilter {
     };
 
     /// The filter of a client with these subscriptions.
-    pub(crate) fn of(client: Option<&Client>, subscriptions: &Subscriptions) -> Self {
+    #[must_use]
+    pub fn of(client: Option<ClientTraits>, subscriptions: &Subscriptions) -> Self {
         let (is_v1, is_v2) = (!subscriptions.listeners.is_empty(), subscriptions.is_v2);
         if !is_v1 && !is_v2 {
             return Self::NOTHING;
@@ -125,12 +147,14 @@ impl EventFilter {
     }
 
     /// Whether the client receives nothing at all.
-    pub(crate) fn is_muted(self) -> bool {
+    #[must_use]
+    pub fn is_muted(self) -> bool {
         self == Self::NOTHING
     }
 
     /// Whether the client receives a legacy event.
-    pub(crate) fn hears_event(self, event: &EventMsg) -> bool {
+    #[must_use]
+    pub fn hears_event(self, event: &EventMsg) -> bool {
         match self.events {
             Events::None => false,
             Events::BesideItems => !is_told_as_item(event),
@@ -139,7 +163,8 @@ impl EventFilter {
     }
 
     /// Whether the client receives a notification.
-    pub(crate) fn hears(self, notification: &ServerNotification) -> bool {
+    #[must_use]
+    pub fn hears(self, notification: &ServerNotification) -> bool {
         use ServerNotification as N;
         match self.notifications {
             Notifications::None => false,

@@ -1,0 +1,179 @@
+//! Ends turns and the thread: interrupts, the last events of a turn, and turns that are left for later.
+
+use std::sync::Arc;
+
+use codex_log::{Abort, Body, ItemId, Outcome};
+use codex_thread::{HistoryMode, OpenQuestions};
+use codex_tools::lifecycle::{CallEvent, ToolOutput};
+use codex_wire::response::Message;
+
+use super::Session;
+use super::running::{INTERRUPTED, unsaved};
+use crate::prepared_thread::asks_first;
+use crate::review;
+use crate::turn::Input;
+
+impl Session {
+    /// Interrupts the running turn, if there is one.
+    pub(super) async fn stop(&mut self, abort: Abort) -> bool {
+        let running = self.turn.is_some();
+        self.stop_with(Outcome::Aborted(abort)).await;
+        running
+    }
+
+    pub(super) async fn stop_with(&mut self, outcome: Outcome) {
+        let mut outputs = self.finish_calls().await;
+        outputs.extend(self.cut_off_calls());
+        self.step(Input::Stop(outcome, outputs)).await;
+    }
+
+    /// Writes what is left at the end of the thread.
+    pub(super) async fn close_log(&mut self) {
+        let left = self.calls.lifecycle.end_terminals();
+        self.emit_all(left);
+        self.end_agents().await;
+        self.journal.close().await;
+    }
+
+    /// Ends the turn: its changes are inspected and saved, then its end is published.
+    pub(super) async fn end(&mut self, outcome: Outcome) {
+        if outcome == Outcome::Aborted(Abort::Interrupted) && self.setup.profile.tells_of_interrupts {
+            self.tell_model(Message::user(INTERRUPTED));
+        }
+        // A client that sees the end of the turn finds the folders as its commands left them.
+        let cwd = self.turn_settings().cwd.clone();
+        let left = self.calls.lifecycle.end_turn(&cwd).await;
+        self.emit_all(left);
+        let told = self.goals.end_turn(&outcome, self.is_finishing);
+        self.emit_all(told);
+        let outcome = self.end_review(outcome);
+        let outcome = self.conversations.bookmark(outcome, &self.state, &self.profile.environment);
+        self.note_result(&outcome).await;
+        self.emit(Body::TurnEnded(outcome.clone()));
+        match (unsaved(self.journal.publish_durably().await), &outcome) {
+            (Some(failed), Outcome::Completed { .. }) => {
+                self.journal.withdraw_end();
+                self.emit(Body::TurnEnded(failed));
+                self.publish_durably().await;
+            }
+            (Some(_) | None, _) => {
+                if let Some(turn) = &self.turn {
+                    turn.tell_program(&self.setup, self.started.meta.id, &outcome);
+                }
+            }
+        }
+        self.turn = None;
+    }
+
+    /// Marks the thread as unread before the end of the turn is published. A person who interrupts a turn knows its
+    /// result, and neither a summary nor a shell command of the user is a result.
+    async fn note_result(&mut self, outcome: &Outcome) {
+        let Some(running) = self.turn.as_ref().filter(|_| self.setup.profile.keeps_read_marks) else { return };
+        if matches!(outcome, Outcome::Aborted(_)) || !running.machine.is_for_user() || self.journal.is_in_memory() {
+            return;
+        }
+        let (store, thread, turn) = (Arc::clone(&self.setup.store), self.started.meta.id, running.id.clone());
+        let noting = tokio::task::spawn_blocking(move || store.turn_ended(thread, turn.as_str()));
+        // The thread is complete without the mark.
+        if let Ok(Ok(state)) = noting.await {
+            self.emit(Body::Unread(Arc::new(state)));
+        }
+    }
+
+    /// Whether the thread has no subscriber and is idle: no turn is running, or one that only asks a person and either
+    /// asks again when the thread is resumed or may be interrupted.
+    pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
+        let has_agents = self.calls.agents.as_ref().is_some_and(|agents| agents.is_busy());
+        let is_resting = self.turn.is_none() && !self.goals.goal.is_due() && !has_agents;
+        let may_stop = questions == OpenQuestions::Interrupt;
+        self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
+    }
+
+    /// Whether the running turn waits only for answers of a person.
+    fn only_asks(&self) -> bool {
+        self.turn.as_ref().is_some_and(|running| running.machine.waits_for_calls()) && self.calls.lifecycle.only_asks()
+    }
+
+    /// Whether the questions of the running turn are asked again when the thread is resumed.
+    fn asks_again(&self) -> bool {
+        let Some(running) = &self.turn else { return false };
+        self.setup.profile.asks_again
+            && asks_first(&running.settings)
+            && !self.conversations.is_review()
+            && self.journal.is_saved()
+            && running.machine.can_be_set_aside()
+            && self.calls.lifecycle.may_begin_again()
+    }
+
+    /// Leaves the running turn to be resumed with the thread, or interrupts it if it could not be resumed.
+    pub(super) async fn leave_turn(&mut self) {
+        let goes_on_later = self.asks_again();
+        let Some(running) = &mut self.turn else { return };
+        if goes_on_later {
+            let effects = running.machine.set_aside();
+            self.perform(effects).await;
+        } else {
+            self.is_finishing = true;
+            self.stop(Abort::Interrupted).await;
+        }
+    }
+
+    /// Ends the running turn because the thread is closed, or leaves it to be resumed with the thread if it waits for
+    /// the account's allowance.
+    pub(super) async fn close_turn(&mut self) {
+        self.is_finishing = true;
+        let waits = self.turn.as_ref().is_some_and(|running| running.machine.waits_for_limit());
+        if waits && self.state.limit_wait.is_some() && self.journal.is_saved() {
+            self.publish_durably().await;
+            self.turn = None;
+        } else {
+            self.stop(Abort::Interrupted).await;
+        }
+    }
+
+    /// Waits for a call that must not be interrupted, and returns its output for the model.
+    pub(super) async fn finish_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
+        let events = self.calls.lifecycle.finish().await;
+        self.take_outputs(events)
+    }
+
+    /// Ends all running calls because their turn is interrupted, and returns their outputs for the model.
+    pub(super) fn cut_off_calls(&mut self) -> Vec<(ItemId, ToolOutput)> {
+        let events = self.calls.lifecycle.stop();
+        self.take_outputs(events)
+    }
+
+    fn take_outputs(&mut self, events: Vec<CallEvent>) -> Vec<(ItemId, ToolOutput)> {
+        let mut outputs = Vec::new();
+        for event in events {
+            match event {
+                CallEvent::Emit(body) => self.emit(body),
+                CallEvent::Ended(id, output) => outputs.push((id, output)),
+                CallEvent::GoalReported(_) | CallEvent::TurnStopped => {}
+            }
+        }
+        outputs
+    }
+
+    /// Ends the review, if one is running, and returns the end of its turn.
+    fn end_review(&mut self, outcome: Outcome) -> Outcome {
+        if !self.conversations.end_review(&mut self.profile.instructions) {
+            return outcome;
+        }
+        let answer = match &outcome {
+            Outcome::Completed { last_message, .. } => last_message.clone(),
+            Outcome::Aborted(_) | Outcome::Failed(_) => None,
+        };
+        let output = answer.as_deref().map(review::read);
+        self.emit(Body::ReviewExited(output.clone().map(Arc::new)));
+        self.tell_model(Message::user(review::report(output.as_ref())));
+        match (outcome, output) {
+            (Outcome::Aborted(_), _) => Outcome::Aborted(Abort::ReviewEnded),
+            (Outcome::Completed { bookmark, .. }, Some(output)) if self.setup.profile.history == HistoryMode::Full => {
+                self.emit_all(review::said(&output));
+                Outcome::Completed { last_message: None, bookmark }
+            }
+            (outcome, _) => outcome,
+        }
+    }
+}
