@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::Env;
-use codex_tui::transcript;
+use codex_terminal::transcript;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};
 use crate::exec::args::ExecArgs;

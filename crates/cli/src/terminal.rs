@@ -8,7 +8,7 @@ use codex_log::agents::AgentEvent;
 use codex_log::{
     Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
 };
-use codex_tui::in_brief;
+use codex_terminal::in_brief;
 use codex_wire::agent::SubagentLifecycleEvent;
 use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;

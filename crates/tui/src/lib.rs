@@ -1,5 +1,5 @@
-//! The chat in a terminal: line by line ([`chat`]), and on the whole screen ([`full`]). Both use the same connection, keys
-//! and questions; their text comes from `codex-terminal`.
+//! The chat in a terminal: line by line ([`chat`]), and on the whole screen ([`full`]). Both use the same connection; keys
+//! and questions come from `codex-dialogue`, and text from `codex-terminal`.
 //!
 //! Invariants: outside of [`chat`] and the runner of [`full`], nothing here opens, reads or writes a terminal; no file is
 //! opened anywhere.
@@ -8,7 +8,8 @@
 
 pub mod chat;
 pub mod full;
-pub mod question;
+mod reply;
 
-pub use codex_terminal::{Ink, Row, Span, Style, amount, in_brief, one_line, printable, visible};
-pub use codex_terminal::{diff, editor, input, key, markdown, pager, picker, rich_text, slash, transcript, wrap};
+pub(crate) use codex_dialogue::question;
+pub(crate) use codex_terminal::{Ink, Row, Span, Style, amount, in_brief, one_line, printable, visible};
+pub(crate) use codex_terminal::{diff, editor, input, key, markdown, picker, rich_text, slash, transcript, wrap};

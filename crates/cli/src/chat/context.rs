@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_config::{Config, Home, TrustLevel};
+use codex_dialogue::SavedPrompts;
 use codex_log::store::{PromptHistoryState, ThreadStore};
 use codex_store::{PromptFile, locate};
-use codex_tui::chat::{ChatContext, SavedPrompts};
+use codex_tui::chat::ChatContext;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use codex_config::{Config, ConfigEdit, Overrides, UserConfig, WriteRequest, default_model};
+use codex_dialogue::keys::Key;
+use codex_dialogue::question::choice;
+use codex_dialogue::screen::Footer;
+use codex_dialogue::{ChatEnd, Dialogue};
 use codex_login::LoginStore;
-use codex_tui::chat::keys::Key;
-use codex_tui::chat::screen::Footer;
-use codex_tui::chat::{ChatEnd, Dialogue};
-use codex_tui::question::choice;
-use codex_tui::{Row, Span};
+use codex_terminal::{Row, Span};
 
 use super::setup::ChatEnvironment;
 use crate::local;

@@ -15,14 +15,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, TrustLevel};
+use codex_dialogue::keys::{Keys, Raw};
+use codex_dialogue::screen::{Capabilities, Footer, Screen};
+use codex_dialogue::{ChatEnd, History, SavedPrompts, StopSignal, ask};
 use codex_server::app::AppServer;
 use codex_store::{PromptFile, locate};
-use codex_tui::Span;
-use codex_tui::chat::keys::{Keys, Raw};
-use codex_tui::chat::screen::{Capabilities, Footer, Screen};
-use codex_tui::chat::{
-    Chat, ChatEnd, ChatParts, Connection, Ended, History, SavedPrompts, StopSignal, ThreadToOpen, ask,
-};
+use codex_terminal::Span;
+use codex_tui::chat::{Chat, ChatParts, Connection, Ended, ThreadToOpen};
 use codex_tui::full::{FullChat, FullParts, Theme};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};

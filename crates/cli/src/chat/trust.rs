@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use codex_config::{Config, ConfigEdit, Env, Home, KeyPath, Overrides, TrustLevel, UserConfig, WriteRequest};
-use codex_tui::chat::keys::Key;
-use codex_tui::chat::screen::Footer;
-use codex_tui::chat::{ChatEnd, Dialogue};
-use codex_tui::question::choice;
-use codex_tui::{Row, Span};
+use codex_dialogue::keys::Key;
+use codex_dialogue::question::choice;
+use codex_dialogue::screen::Footer;
+use codex_dialogue::{ChatEnd, Dialogue};
+use codex_terminal::{Row, Span};
 use codex_wire::policy::{AskForApproval, SandboxMode};
 
 use crate::transcript::{Style, visible};

@@ -285,7 +285,7 @@ impl Drive {
         if let Some((most, cost)) = self.limits.cost.zip(used.cost)
             && cost > most
         {
-            let why = format!("budget of {most} exhausted: spent {}", codex_tui::amount(cost));
+            let why = format!("budget of {most} exhausted: spent {}", codex_terminal::amount(cost));
             self.stop(Ending::BudgetSpent, why).await;
         }
     }

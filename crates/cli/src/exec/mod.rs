@@ -229,7 +229,7 @@ fn sum_up(show: &mut RunOutput) -> std::io::Result<()> {
         used.output_tokens,
         used.reasoning_output_tokens.unwrap_or_default()
     ))?;
-    used.cost.map_or(Ok(()), |cost| show.note(&format!("cost: {}", codex_tui::amount(cost))))
+    used.cost.map_or(Ok(()), |cost| show.note(&format!("cost: {}", codex_terminal::amount(cost))))
 }
 
 /// Prints how to continue after an incomplete run.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Local};
 use codex_log::store::ThreadSummary;
-use codex_tui::one_line;
+use codex_terminal::one_line;
 
 /// Prints threads, each with a text.
 pub(crate) fn print<'a>(

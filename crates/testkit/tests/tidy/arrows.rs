@@ -17,7 +17,7 @@ const ROOT: &str = "cli";
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "lines", "log", "protocol", "terminal", "transport"],
-    &["client", "config", "dialects", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
+    &["client", "config", "dialects", "dialogue", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
     &["login", "methods", "pipe", "postgres", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
     &[ROOT],
@@ -31,6 +31,7 @@ const TEST_CRATES: &[&str] = &["testkit"];
 const FORBIDDEN: &[(&str, &[&str])] = &[
     ("client", &["engine", "server", "reqwest", "rusqlite", "tree-sitter"]),
     ("terminal", &["protocol", "tokio", "crossterm", "files"]),
+    ("dialogue", &["client", "protocol", "log", "config", "files"]),
     ("tui", &["engine", "server", "store", "log", "config"]),
     ("engine", &["dialects", "protocol", "server", "store", "axum", "rusqlite"]),
     ("pipe", &["engine", "model", "server", "store", "rusqlite"]),

@@ -6,10 +6,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::error::ChatError;
-use super::keys::Key;
 use super::session::{Chat, Flow};
 use crate::picker::Picked;
 use crate::question::{KeyOutcome, Question};
+use crate::reply::reply;
+use codex_dialogue::keys::Key;
 
 impl<W: Write> Chat<W> {
     pub(crate) fn ask(&mut self, question: Question) {
@@ -43,7 +44,7 @@ impl<W: Write> Chat<W> {
             KeyOutcome::More(page) => self.view.spans(page),
             KeyOutcome::Decided(question, decision) => {
                 self.view.line(&format!("  {}\n", decision.past()));
-                self.connection.answer(&question.id, question.reply(decision));
+                self.connection.answer(&question.id, reply(&question, decision));
                 self.is_warned = *key == Key::Ctrl('c');
                 self.ask_first();
             }

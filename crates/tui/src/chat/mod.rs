@@ -1,4 +1,5 @@
-//! A chat in the terminal.
+//! A chat in the terminal that appends lines, and what both user interfaces need: the connection, child agents, and the
+//! thread to open.
 //!
 //! ```text
 //! keys ─▶ editor ─┐                      ┌─ connection ⇄ app-server, in this process, in the background or elsewhere
@@ -6,19 +7,15 @@
 //! signals, time ──┘                      └─ view (notifications → text) ─▶ screen
 //! ```
 //!
-//! The program around it starts the server, and implements [`ChatContext`] and [`SavedPrompts`].
+//! The program around it starts the server, and implements [`ChatContext`] and [`codex_dialogue::SavedPrompts`].
 
 mod agents;
 mod answering;
 mod commands;
 mod connection;
 mod context;
-mod dialogue;
 mod error;
-mod history;
-pub mod keys;
 mod open_thread;
-pub mod screen;
 mod session;
 mod tasks;
 mod view;
@@ -26,12 +23,10 @@ mod view;
 pub(crate) use agents::Agents;
 pub use connection::Connection;
 pub use context::ChatContext;
-pub use dialogue::{Dialogue, ask};
 pub use error::{ChatError, Refused};
-pub use history::{History, SavedPrompts};
 pub use open_thread::ThreadToOpen;
 pub(crate) use open_thread::{sandbox_name, written};
 pub(crate) use session::about;
-pub use session::{Chat, ChatEnd, ChatParts, Ended, StopSignal};
+pub use session::{Chat, ChatParts, Ended};
 pub(crate) use tasks::{AGENTS, INIT};
 pub(crate) use view::command_text;

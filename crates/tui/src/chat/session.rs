@@ -4,7 +4,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,16 +16,16 @@ use super::agents::Agents;
 use super::connection::Connection;
 use super::context::ChatContext;
 use super::error::{ChatError, Refused};
-use super::history::History;
-use super::keys::{Input, Key, Keys};
 use super::open_thread::ThreadToOpen;
-use super::screen::{Footer, Screen};
 use super::view::View;
 use crate::editor::{Edit, Editor};
 use crate::picker::Picker;
 use crate::question::{Question, QuestionQueue};
 use crate::transcript::Style;
 use crate::{Row, Span, slash};
+use codex_dialogue::keys::{Input, Key, Keys};
+use codex_dialogue::screen::{Footer, Screen};
+use codex_dialogue::{ChatEnd, History, StopSignal};
 
 /// The interval at which the duration of a turn is updated.
 const TICK: Duration = Duration::from_secs(1);
@@ -110,24 +109,12 @@ pub(crate) enum Flow {
     Leave,
 }
 
-/// The way a chat ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChatEnd {
-    /// The user quit.
-    ByChoice,
-    /// A signal arrived, or the terminal is gone.
-    ByForce,
-}
-
 /// The end of a chat, and the thread that can be resumed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended {
     pub left: ChatEnd,
     pub thread: Option<String>,
 }
-
-/// Completes when the program has to stop. Nothing waits for it again after that.
-pub type StopSignal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 enum ChatEvent {
     Event(Event),

@@ -11,6 +11,7 @@ use codex_client::Event;
 use codex_client::State;
 use codex_client::approvals;
 use codex_client::state::Thread;
+use codex_dialogue::History;
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
 
@@ -23,7 +24,7 @@ use super::page::Page;
 use super::theme::{Rgb, Theme};
 use super::transcript::Transcript;
 use super::views::List;
-use crate::chat::{Agents, ChatContext, History, ThreadToOpen};
+use crate::chat::{Agents, ChatContext, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
 use crate::question::Question;

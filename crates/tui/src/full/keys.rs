@@ -13,6 +13,7 @@ use crate::Style;
 use crate::editor::Edit;
 use crate::key::Key;
 use crate::picker::Entry;
+use crate::reply::reply;
 
 /// The most earlier prompts to pick from.
 const MOST_PROMPTS: usize = 500;
@@ -28,7 +29,7 @@ impl App {
         if !self.panel.is_empty() {
             if let Some((question, decision)) = self.panel.press(key, at, self.size) {
                 self.remark(Style::Dim, decision.past());
-                let reply = question.reply(decision);
+                let reply = reply(&question, decision);
                 self.effect(Effect::Decide(question.id, reply));
                 self.is_warned = *key == Key::Ctrl('c');
             }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use codex_dialogue::keys::{self, Keys};
+use codex_dialogue::{ChatEnd, StopSignal};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -18,8 +20,7 @@ use super::app::{App, Effect, Input, Settings};
 use super::paint::{self, FrameNumber, Painter};
 use super::theme::{Rgb, Theme};
 use crate::Row;
-use crate::chat::keys::{self, Keys};
-use crate::chat::{ChatEnd, ChatError, ChatParts, Connection, Ended, StopSignal, ThreadToOpen};
+use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);

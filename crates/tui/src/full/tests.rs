@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use codex_client::router;
+use codex_dialogue::History;
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 use serde_json::{Map, Value, json};
 
 use super::app::{App, Effect, Input, Settings};
 use super::paint::Shown;
 use super::theme::{Theme, ThemeName};
-use crate::chat::{ChatContext, History};
+use crate::chat::ChatContext;
 use crate::key::Key;
 
 struct Nothing;

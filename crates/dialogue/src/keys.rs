@@ -30,7 +30,7 @@ const ESCAPE: Duration = Duration::from_millis(50);
 const WAITING: usize = 1024;
 
 #[derive(Debug)]
-pub(crate) enum Input {
+pub enum Input {
     /// A key, and the time when it was read.
     Key(Key, Instant),
     Mouse(Mouse),
@@ -70,7 +70,7 @@ impl Keys {
         Ok(Self { inputs, continued, resized, wishes, wished: 0, mode: raw.mode.clone() })
     }
 
-    pub(crate) async fn next(&mut self) -> Input {
+    pub async fn next(&mut self) -> Input {
         tokio::select! {
             Some(()) = self.continued.recv() => Input::Continued,
             Some(()) = self.resized.recv() => Input::Resized,
@@ -79,7 +79,7 @@ impl Keys {
     }
 
     /// Discards pending input. [`Input::Discarded`] with the returned number confirms it.
-    pub(crate) fn discard(&mut self) -> u64 {
+    pub fn discard(&mut self) -> u64 {
         self.wished += 1;
         // If nobody reads it, the terminal is gone, which is told as an input.
         let _: io::Result<()> = self.wishes.write_all(b"!");
@@ -88,7 +88,7 @@ impl Keys {
 
     /// Restores the terminal and stops the process group until somebody continues it. Called from the main thread,
     /// which receives the signal, so nothing runs before the stop.
-    pub(crate) fn suspend(&self) -> io::Result<()> {
+    pub fn suspend(&self) -> io::Result<()> {
         self.mode.restore();
         let stopped = kill_current_process_group(Signal::TSTP);
         self.mode.take()?;
@@ -106,12 +106,12 @@ impl Keys {
     }
 
     /// Gives the terminal back.
-    pub(crate) fn restore(&self) {
+    pub fn restore(&self) {
         self.mode.restore();
     }
 
     /// Sets up the terminal again after another program has used it.
-    pub(crate) fn retake(&self) -> io::Result<()> {
+    pub fn retake(&self) -> io::Result<()> {
         self.mode.restore();
         self.mode.take()
     }

@@ -38,7 +38,7 @@ impl History {
     }
 
     /// Adds a prompt. A write error is reported once, and nothing more is saved.
-    pub(crate) fn add(&mut self, thread: Option<ThreadId>, text: &str) -> Option<String> {
+    pub fn add(&mut self, thread: Option<ThreadId>, text: &str) -> Option<String> {
         self.back = None;
         if self.here.last().is_none_or(|last| last != text) {
             self.here.push(text.to_owned());
@@ -50,7 +50,8 @@ impl History {
     }
 
     /// The latest prompts, the newest first, each once.
-    pub(crate) fn latest(&self, most: usize) -> Vec<String> {
+    #[must_use]
+    pub fn latest(&self, most: usize) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for step in 1..=(self.here.len() + self.entries).min(most) {
             found.extend(self.get(step).filter(|text| !found.contains(text)));
@@ -59,7 +60,7 @@ impl History {
     }
 
     /// The next older prompt, if there is one. `typed` is the current input.
-    pub(crate) fn older(&mut self, typed: &str) -> Option<String> {
+    pub fn older(&mut self, typed: &str) -> Option<String> {
         let (from, draft) = self.back.clone().unwrap_or_else(|| (0, typed.to_owned()));
         for step in from + 1..=from + MOST_UNREADABLE {
             if step > self.here.len() + self.entries {
@@ -74,7 +75,7 @@ impl History {
     }
 
     /// The next newer prompt, or the text that was typed before all of them.
-    pub(crate) fn newer(&mut self) -> Option<String> {
+    pub fn newer(&mut self) -> Option<String> {
         let (from, draft) = self.back.take()?;
         let found = (1..from).rev().find_map(|step| Some((step, self.get(step)?)));
         let Some((step, text)) = found else { return Some(draft) };

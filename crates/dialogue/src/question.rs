@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use codex_client::approvals;
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
 use serde_json::Value;
@@ -328,22 +327,11 @@ impl Question {
     }
 
     /// The start of the commands that a rule would allow.
-    fn rule(&self) -> Option<&[String]> {
+    #[must_use]
+    pub fn rule(&self) -> Option<&[String]> {
         match &self.subject {
             Subject::Command(asked) => asked.rule.as_deref().filter(|words| !words.is_empty()),
             Subject::Changes(_) | Subject::Server(_) => None,
-        }
-    }
-
-    /// A decision as the client library tells it.
-    #[must_use]
-    pub fn reply(&self, decision: Decision) -> approvals::Decision {
-        match decision {
-            Decision::Accept => approvals::Decision::Allow,
-            Decision::AcceptForSession => approvals::Decision::AllowForSession,
-            Decision::AcceptAlways => approvals::Decision::AllowWithAmendment(self.rule().unwrap_or_default().to_vec()),
-            Decision::Decline => approvals::Decision::deny("declined"),
-            Decision::Cancel => approvals::Decision::Cancel,
         }
     }
 
@@ -576,8 +564,7 @@ mod tests {
         assert!(!text(&question.describe()).contains('\u{202e}'));
         assert!(text(&question.choices()).contains("[p] always"));
         assert_eq!(question.decide(&Key::Char('p')), Some(Decision::AcceptAlways));
-        let words = vec!["npm".to_owned(), "te\u{202e}st".to_owned()];
-        assert_eq!(question.reply(Decision::AcceptAlways), approvals::Decision::AllowWithAmendment(words));
+        assert_eq!(question.rule().map(<[_]>::len), Some(2));
         assert_eq!(command("ls").decide(&Key::Char('p')), None, "without a rule there is no such key");
     }
 

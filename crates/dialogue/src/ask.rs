@@ -1,13 +1,26 @@
 //! Dialogues before the chat starts, answered with keys.
 
+use std::future::Future;
 use std::io::Write;
+use std::pin::Pin;
 
 use tokio::time::Instant;
 
-use super::keys::{Input, Key, Keys};
-use super::screen::{Footer, Screen};
-use super::session::{ChatEnd, StopSignal};
+use crate::keys::{Input, Key, Keys};
 use crate::question::Readiness;
+use crate::screen::{Footer, Screen};
+
+/// The way a chat ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChatEnd {
+    /// The user quit.
+    ByChoice,
+    /// A signal arrived, or the terminal is gone.
+    ByForce,
+}
+
+/// Completes when the program has to stop. Nothing waits for it again after that.
+pub type StopSignal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A dialogue, without a terminal.
 pub trait Dialogue {

@@ -67,7 +67,7 @@ impl<W: Write> Screen<W> {
         self.height = or(height, 24).max(4);
     }
 
-    pub(crate) fn size(&self) -> (usize, usize) {
+    pub fn size(&self) -> (usize, usize) {
         (self.width, self.height)
     }
 
@@ -107,7 +107,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Adapts to a new size of the terminal. Drawn rows may have been rewrapped.
-    pub(crate) fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
+    pub fn resize(&mut self, size: (u16, u16)) -> io::Result<()> {
         self.measure(size);
         if self.capabilities.is_dumb {
             return Ok(());
@@ -120,7 +120,7 @@ impl<W: Write> Screen<W> {
 
     /// Clears and redraws everything. Each row is cleared separately, because terminals keep a copy of a screen that is
     /// cleared as a whole.
-    pub(crate) fn clear(&mut self) -> io::Result<()> {
+    pub fn clear(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Removes the footer because another program gets the terminal. The next drawing starts over.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
+    pub fn leave(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }
@@ -148,7 +148,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    pub(crate) fn come_back(&mut self) -> io::Result<()> {
+    pub fn come_back(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Removes the footer, and leaves the cursor at the start of a line.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         if self.capabilities.is_dumb {
             return self.end_echo().and_then(|()| self.out.flush());
         }

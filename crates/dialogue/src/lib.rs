@@ -1,0 +1,19 @@
+//! A dialogue with a person in a terminal: the keys they press, the questions they answer, the prompts they have sent, and
+//! a screen that appends lines. It does not know what the dialogue is about.
+//!
+//! Invariants: outside of [`keys`] and [`screen`], nothing here opens, reads or writes a terminal; no file is opened
+//! anywhere. A key answers a question only if it was pressed after the choices were shown.
+
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
+
+mod ask;
+mod history;
+pub mod keys;
+pub mod question;
+pub mod screen;
+
+pub use ask::{ChatEnd, Dialogue, StopSignal, ask};
+pub use history::{History, SavedPrompts};
+
+pub(crate) use codex_terminal::{Ink, Row, Span, Style, visible};
+pub(crate) use codex_terminal::{input, key, pager, transcript, wrap};
