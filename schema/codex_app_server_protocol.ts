@@ -460,6 +460,42 @@ export type ClientRequest =
     method: "thread/goal/clear";
     params: v2.ThreadGoalClearParams;
   }
+  /** Queues input that starts a turn when the running one is complete. */
+  | {
+    id: RequestId;
+    method: "thread/queue/add";
+    params: v2.ThreadQueueAddParams;
+  }
+  /** Lists the queue of a thread. */
+  | {
+    id: RequestId;
+    method: "thread/queue/list";
+    params: v2.ThreadQueueListParams;
+  }
+  /** Replaces the input of an entry of the queue. */
+  | {
+    id: RequestId;
+    method: "thread/queue/update";
+    params: v2.ThreadQueueUpdateParams;
+  }
+  /** Removes an entry from the queue. */
+  | {
+    id: RequestId;
+    method: "thread/queue/delete";
+    params: v2.ThreadQueueDeleteParams;
+  }
+  /** Orders the entries of the queue. */
+  | {
+    id: RequestId;
+    method: "thread/queue/reorder";
+    params: v2.ThreadQueueReorderParams;
+  }
+  /** Starts an entry of the queue, and resumes a queue that is paused. */
+  | {
+    id: RequestId;
+    method: "thread/queue/start";
+    params: v2.ThreadQueueStartParams;
+  }
   /** Subscribes to a thread by event numbers, from where the client stopped. */
   | {
     id: RequestId;
@@ -940,6 +976,12 @@ export type ClientRequestMethods = {
   "thread/goal/set": { params: v2.ThreadGoalSetParams; response: v2.ThreadGoalSetResponse };
   "thread/goal/get": { params: v2.ThreadGoalGetParams; response: v2.ThreadGoalGetResponse };
   "thread/goal/clear": { params: v2.ThreadGoalClearParams; response: v2.ThreadGoalClearResponse };
+  "thread/queue/add": { params: v2.ThreadQueueAddParams; response: v2.ThreadQueueAddResponse };
+  "thread/queue/list": { params: v2.ThreadQueueListParams; response: v2.ThreadQueueListResponse };
+  "thread/queue/update": { params: v2.ThreadQueueUpdateParams; response: v2.ThreadQueueUpdateResponse };
+  "thread/queue/delete": { params: v2.ThreadQueueDeleteParams; response: v2.ThreadQueueDeleteResponse };
+  "thread/queue/reorder": { params: v2.ThreadQueueReorderParams; response: v2.ThreadQueueReorderResponse };
+  "thread/queue/start": { params: v2.ThreadQueueStartParams; response: v2.ThreadQueueStartResponse };
   "thread/subscribe": { params: v2.ThreadSubscribeParams; response: v2.ThreadSubscribeResponse };
   "serverRequest/list": { params: v2.ServerRequestListParams; response: v2.ServerRequestListResponse };
   "thread/unsubscribe": { params: v2.ThreadUnsubscribeParams; response: v2.ThreadUnsubscribeResponse };
@@ -2871,6 +2913,15 @@ export type ServerNotification =
   | {
     method: "thread/goal/cleared";
     params: v2.ThreadGoalClearedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
+  /** The queue of a thread has changed. */
+  | {
+    method: "thread/queue/changed";
+    params: v2.ThreadQueueChangedNotification;
     /** When, in milliseconds of Unix time. */
     emittedAtMs: number;
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
@@ -5790,6 +5841,22 @@ export namespace v2 {
     chatgpt_base_url: string | null;
   } & { [key: string]: unknown };
 
+  /** Input that waits for its turn. */
+  export type QueuedSubmission = {
+    /** Its id, which becomes the id of the turn that it starts. */
+    id: string;
+    /** The client's id for the message. */
+    clientUserMessageId: string;
+    /** The user's input. */
+    input: Array<v2.UserInput>;
+  };
+
+  /** The response of `thread/queue/add` and `thread/queue/update`. */
+  export type QueuedSubmissionResponse = {
+    /** The entry. */
+    queuedSubmission: v2.QueuedSubmission;
+  };
+
   /** The rate limits of the account. */
   export type RateLimitSnapshot = {
     /** The name of the limit. */
@@ -6800,6 +6867,90 @@ export namespace v2 {
     /** The thread. */
     threadId: string;
   };
+
+  /** `thread/queue/add`. */
+  export type ThreadQueueAddParams = {
+    /** The thread. */
+    threadId: string;
+    /** The client's id for this message; a repeated id adds nothing. */
+    clientUserMessageId: string;
+    /** The user's input. */
+    input: Array<v2.UserInputInput>;
+  };
+
+  export type ThreadQueueAddResponse = v2.QueuedSubmissionResponse;
+
+  export type ThreadQueueChangedNotification = v2.ThreadNamed;
+
+  /** `thread/queue/delete`. */
+  export type ThreadQueueDeleteParams = {
+    /** The thread. */
+    threadId: string;
+    /** The entry. */
+    queuedSubmissionId: string;
+  };
+
+  /** The response of `thread/queue/delete`. */
+  export type ThreadQueueDeleteResponse = {
+    /** Whether there was such an entry. */
+    deleted: boolean;
+  };
+
+  /** `thread/queue/list`. */
+  export type ThreadQueueListParams = {
+    /** The thread. */
+    threadId: string;
+    /** The cursor of the page to list. */
+    cursor?: string | null;
+    /** The maximum number of entries. */
+    limit?: number | null;
+  };
+
+  /** The response of `thread/queue/list`. */
+  export type ThreadQueueListResponse = {
+    /** The entries, next first. */
+    data: Array<v2.QueuedSubmission>;
+    /** The cursor of the next page; absent on the last. */
+    nextCursor: string | null;
+    /** Whether the entries wait for `thread/queue/start`. */
+    isPaused: boolean;
+  };
+
+  /** `thread/queue/reorder`. */
+  export type ThreadQueueReorderParams = {
+    /** The thread. */
+    threadId: string;
+    /** All entries, each once, next first. */
+    queuedSubmissionIds: Array<string>;
+  };
+
+  export type ThreadQueueReorderResponse = Empty;
+
+  /** `thread/queue/start`. */
+  export type ThreadQueueStartParams = {
+    /** The thread. */
+    threadId: string;
+    /** The entry to start; the next one by default. */
+    queuedSubmissionId?: string | null;
+  };
+
+  /** The response of `thread/queue/start`. */
+  export type ThreadQueueStartResponse = {
+    /** The turn that has started. */
+    turn: v2.Turn;
+  };
+
+  /** `thread/queue/update`. */
+  export type ThreadQueueUpdateParams = {
+    /** The thread. */
+    threadId: string;
+    /** The entry. */
+    queuedSubmissionId: string;
+    /** Its new input. */
+    input: Array<v2.UserInputInput>;
+  };
+
+  export type ThreadQueueUpdateResponse = v2.QueuedSubmissionResponse;
 
   /** `thread/read`. */
   export type ThreadReadParams = {

@@ -99,6 +99,7 @@ impl<W: Write> Terminal<W> {
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
+            | Body::Queue(_)
             | Body::TokensCounted { .. }
             | Body::ThreadStarted(_)
             | Body::TurnStarted { .. }

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::agents::AgentEvent;
 use crate::item::KeptItem;
+use crate::queue::QueueEvent;
 use crate::settings::{Mode, Settings};
 use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
 
@@ -79,6 +80,7 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         Body::ItemInterrupted(item) => file.append("event_msg", &ItemLine::of(event, "item_interrupted", item)),
         Body::GoalChanged(goal) => file.append("event_msg", &GoalLine::of(event, "goal_changed", Some(goal))),
         Body::GoalCleared => file.append("event_msg", &GoalLine::of(event, "goal_cleared", None)),
+        Body::Queue(told) => file.append("event_msg", &QueueLine::of(event, told)),
         Body::LimitReached { failure, until_ms, goes_on } => {
             file.append("event_msg", &LimitLine::of(event, &failure.message, *until_ms, *goes_on))
         }
@@ -272,6 +274,21 @@ struct AgentLine<'a> {
 
 impl<'a> AgentLine<'a> {
     fn of(event: &'a Event, told: &'a AgentEvent) -> Self {
+        Self { told, turn_id: event.turn.as_ref().map(TurnId::as_str) }
+    }
+}
+
+/// A change of the queue. Other releases pass over these lines.
+#[derive(Serialize)]
+struct QueueLine<'a> {
+    #[serde(flatten)]
+    told: &'a QueueEvent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+impl<'a> QueueLine<'a> {
+    fn of(event: &'a Event, told: &'a QueueEvent) -> Self {
         Self { told, turn_id: event.turn.as_ref().map(TurnId::as_str) }
     }
 }

@@ -20,6 +20,7 @@ use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use crate::agents::AgentEvent;
+use crate::queue::QueueEvent;
 use crate::settings::Settings;
 use crate::shared_id::shared_id;
 use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
@@ -106,6 +107,8 @@ pub enum Body {
     GoalChanged(Arc<Goal>),
     /// The goal of the thread was removed.
     GoalCleared,
+    /// The queue of the thread has changed, or is told again.
+    Queue(Arc<QueueEvent>),
     /// Tokens were counted, or the account's limits were received.
     TokensCounted {
         /// The token usage of the thread; `None` before the first answer.
@@ -287,6 +290,7 @@ impl Body {
             | Self::RolledBack(_)
             | Self::GoalChanged(_)
             | Self::GoalCleared
+            | Self::Queue(_)
             | Self::TokensCounted { .. }
             | Self::LimitReached { .. }
             | Self::Agent(_)

@@ -19,6 +19,7 @@ pub mod messages;
 pub mod open_items;
 mod plans;
 mod question;
+pub mod queue;
 mod read_state;
 pub mod replay_buffer;
 mod request_item;

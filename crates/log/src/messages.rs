@@ -41,6 +41,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::RolledBack(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared
+        | Body::Queue(_)
         | Body::AnswerRetried { .. }
         | Body::LimitReached { .. }
         | Body::Warning { .. }

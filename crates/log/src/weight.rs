@@ -1,5 +1,6 @@
 //! The memory that events occupy.
 
+use crate::queue::{QueueEvent, QueuedInput};
 use crate::{Body, Delta, Event, Outcome};
 
 /// The memory of an event without its texts.
@@ -15,6 +16,11 @@ impl Event {
             Body::Recorded(record) => record.json.json_bytes(),
             Body::DiffChanged(diff) => diff.len(),
             Body::GoalChanged(goal) => goal.objective.len(),
+            Body::Queue(told) => match &**told {
+                QueueEvent::Added { entry } | QueueEvent::Updated { entry } => entry.bytes(),
+                QueueEvent::All { entries, .. } => entries.iter().map(QueuedInput::bytes).sum(),
+                QueueEvent::Removed { .. } | QueueEvent::Ordered { .. } | QueueEvent::Paused | QueueEvent::Resumed => 0,
+            },
             Body::TurnEnded(Outcome::Completed { last_message: Some(text), .. }) => text.len(),
             _ => 0,
         };

@@ -68,6 +68,11 @@ use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::model::{ModelListParams, ModelListResponse, ProviderCapabilities};
 use crate::v2::pending::{ServerRequestListParams, ServerRequestListResponse};
 use crate::v2::permissions::{PermissionProfileListParams, PermissionProfileListResponse};
+use crate::v2::queue::{
+    QueuedSubmissionResponse, ThreadQueueAddParams, ThreadQueueDeleteParams, ThreadQueueDeleteResponse,
+    ThreadQueueListParams, ThreadQueueListResponse, ThreadQueueReorderParams, ThreadQueueStartParams,
+    ThreadQueueStartResponse, ThreadQueueUpdateParams,
+};
 use crate::v2::read_state::{ThreadReadResponse, ThreadReadStateUpdateParams, ThreadReadStateUpdateResponse};
 use crate::v2::search::{
     FuzzyFileSearchParams, FuzzyFileSearchResponse, FuzzyFileSearchSessionStartParams,
@@ -286,6 +291,18 @@ methods! { $
     ThreadGoalGet = "thread/goal/get" (ThreadGoalGetParams) -> ThreadGoalGetResponse, Thread, "0.166";
     /// Removes the goal of a thread.
     ThreadGoalClear = "thread/goal/clear" (ThreadGoalClearParams) -> ThreadGoalClearResponse, Thread, "0.166";
+    /// Queues input that starts a turn when the running one is complete.
+    ThreadQueueAdd = "thread/queue/add" (ThreadQueueAddParams) -> QueuedSubmissionResponse, Thread, "0.166";
+    /// Lists the queue of a thread.
+    ThreadQueueList = "thread/queue/list" (ThreadQueueListParams) -> ThreadQueueListResponse, Thread, "0.166";
+    /// Replaces the input of an entry of the queue.
+    ThreadQueueUpdate = "thread/queue/update" (ThreadQueueUpdateParams) -> QueuedSubmissionResponse, Thread, "0.166";
+    /// Removes an entry from the queue.
+    ThreadQueueDelete = "thread/queue/delete" (ThreadQueueDeleteParams) -> ThreadQueueDeleteResponse, Thread, "0.166";
+    /// Orders the entries of the queue.
+    ThreadQueueReorder = "thread/queue/reorder" (ThreadQueueReorderParams) -> Empty, Thread, "0.166";
+    /// Starts an entry of the queue, and resumes a queue that is paused.
+    ThreadQueueStart = "thread/queue/start" (ThreadQueueStartParams) -> ThreadQueueStartResponse, Thread, "0.166";
     /// Subscribes to a thread by event numbers, from where the client stopped.
     ThreadSubscribe = "thread/subscribe" (ThreadSubscribeParams) -> ThreadSubscribeResponse, Thread, "0.200";
     /// Lists the open requests to the client about a thread.

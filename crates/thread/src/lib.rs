@@ -13,6 +13,7 @@ pub mod goal;
 mod handle;
 mod host;
 mod profile;
+pub mod queue;
 mod request;
 mod start_error;
 mod subscription;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::goal::{GoalChange, GoalError};
+use crate::queue::QueueRequest;
 use crate::subscription::{Cursor, Subscription};
 use crate::terminals::TerminalsRequest;
 
@@ -114,6 +115,7 @@ pub enum ThreadRequest {
     Subscribe { after: Option<Cursor>, reply: oneshot::Sender<Subscription> },
     Servers(ServersRequest),
     Terminals(TerminalsRequest),
+    Queue(QueueRequest),
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

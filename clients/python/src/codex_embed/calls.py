@@ -169,6 +169,30 @@ class Calls:
         """Removes the goal of a thread."""
         return cast("v2.ThreadGoalClearResponse", await self._call("thread/goal/clear", params))
 
+    async def thread_queue_add(self, params: v2.ThreadQueueAddParams) -> v2.ThreadQueueAddResponse:
+        """Queues input that starts a turn when the running one is complete."""
+        return cast("v2.ThreadQueueAddResponse", await self._call("thread/queue/add", params))
+
+    async def thread_queue_list(self, params: v2.ThreadQueueListParams) -> v2.ThreadQueueListResponse:
+        """Lists the queue of a thread."""
+        return cast("v2.ThreadQueueListResponse", await self._call("thread/queue/list", params))
+
+    async def thread_queue_update(self, params: v2.ThreadQueueUpdateParams) -> v2.ThreadQueueUpdateResponse:
+        """Replaces the input of an entry of the queue."""
+        return cast("v2.ThreadQueueUpdateResponse", await self._call("thread/queue/update", params))
+
+    async def thread_queue_delete(self, params: v2.ThreadQueueDeleteParams) -> v2.ThreadQueueDeleteResponse:
+        """Removes an entry from the queue."""
+        return cast("v2.ThreadQueueDeleteResponse", await self._call("thread/queue/delete", params))
+
+    async def thread_queue_reorder(self, params: v2.ThreadQueueReorderParams) -> v2.ThreadQueueReorderResponse:
+        """Orders the entries of the queue."""
+        return cast("v2.ThreadQueueReorderResponse", await self._call("thread/queue/reorder", params))
+
+    async def thread_queue_start(self, params: v2.ThreadQueueStartParams) -> v2.ThreadQueueStartResponse:
+        """Starts an entry of the queue, and resumes a queue that is paused."""
+        return cast("v2.ThreadQueueStartResponse", await self._call("thread/queue/start", params))
+
     async def thread_subscribe(self, params: v2.ThreadSubscribeParams) -> v2.ThreadSubscribeResponse:
         """Subscribes to a thread by event numbers, from where the client stopped."""
         return cast("v2.ThreadSubscribeResponse", await self._call("thread/subscribe", params))

@@ -44,7 +44,8 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::CallProgressed { .. }
         | Body::Unread(_)
         | Body::GoalChanged(_)
-        | Body::GoalCleared => {}
+        | Body::GoalCleared
+        | Body::Queue(_) => {}
         Body::Recorded(record) => {
             if vocabulary.raw_items
                 && let Some(item) = record.item()

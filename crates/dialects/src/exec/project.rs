@@ -120,7 +120,8 @@ impl Projector {
             | Body::Agent(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
-            | Body::GoalCleared => {}
+            | Body::GoalCleared
+            | Body::Queue(_) => {}
         }
     }
 

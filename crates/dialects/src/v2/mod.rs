@@ -1,6 +1,7 @@
 //! v2 of the app-server: threads, turns and items.
 
 mod created;
+mod goal_and_queue;
 mod history;
 mod items;
 mod mcp;

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use codex_log::review;
 use codex_log::{Body, Compacted, Delta, Event, Failure, Item, ItemId, Outcome, Record, Status, TurnId, limit_words};
 use codex_protocol::v2::account::AccountRateLimitsUpdatedNotification;
-use codex_protocol::v2::goal::{ThreadGoal, ThreadGoalUpdated};
 use codex_protocol::v2::item::{ThreadItem, TimedItem};
 use codex_protocol::v2::notification::{
     ErrorNotification, ItemCompleted, ItemDelta, ItemStarted, RawResponseItemCompleted, ReasoningSummaryPartAdded,
@@ -24,6 +23,7 @@ use codex_wire::name::Name;
 use codex_wire::text::Text;
 use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
+use super::goal_and_queue;
 use super::history::turn_error;
 use super::items::thread_item;
 use super::mcp;
@@ -135,6 +135,7 @@ impl Projector {
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
+            | Body::Queue(_)
             | Body::Recorded(_)
             | Body::ItemDelta { .. }
             | Body::TerminalWritten { .. }
@@ -203,7 +204,10 @@ impl Projector {
                 out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
             }
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
-            Body::GoalChanged(_) | Body::GoalCleared => self.goal(event, out),
+            Body::GoalChanged(_) | Body::GoalCleared => {
+                out.extend(goal_and_queue::told(&self.thread, event).filter(|_| self.goals));
+            }
+            Body::Queue(_) => out.extend(goal_and_queue::told(&self.thread, event)),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
             Body::ItemStarted(item) => {
@@ -302,21 +306,6 @@ impl Projector {
             }
             _ => {}
         }
-    }
-
-    fn goal(&self, event: &Event, out: Out<'_>) {
-        if !self.goals {
-            return;
-        }
-        let thread_id = self.thread.clone();
-        out.push(match &event.body {
-            Body::GoalChanged(goal) => {
-                let goal = ThreadGoal::new(thread_id.clone(), goal);
-                let turn_id = event.turn.as_ref().map(|turn| turn.as_str().to_owned());
-                ServerNotification::ThreadGoalUpdated(Box::new(ThreadGoalUpdated { thread_id, turn_id, goal }))
-            }
-            _ => ServerNotification::ThreadGoalCleared(ThreadNamed { thread_id }),
-        });
     }
 
     fn names(&self, turn: &str) -> (String, String) {

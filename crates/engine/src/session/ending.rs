@@ -46,6 +46,7 @@ impl Session {
         self.emit_all(left);
         let told = self.goals.end_turn(&outcome, self.is_finishing);
         self.emit_all(told);
+        self.pause_queue_after(&outcome);
         let outcome = self.end_review(outcome);
         let outcome = self.conversations.bookmark(outcome, &self.state, &self.profile.environment);
         self.note_result(&outcome).await;
@@ -53,6 +54,7 @@ impl Session {
         match (unsaved(self.journal.publish_durably().await), &outcome) {
             (Some(failed), Outcome::Completed { .. }) => {
                 self.journal.withdraw_end();
+                self.pause_queue_after(&failed);
                 self.emit(Body::TurnEnded(failed));
                 self.publish_durably().await;
             }
@@ -84,7 +86,8 @@ impl Session {
     /// asks again when the thread is resumed or may be interrupted.
     pub(super) fn is_retirable(&mut self, questions: OpenQuestions) -> bool {
         let has_agents = self.calls.agents.as_ref().is_some_and(|agents| agents.is_busy());
-        let is_resting = self.turn.is_none() && !self.goals.goal.is_due() && !has_agents;
+        let is_due = self.state.queue.is_due() || self.goals.goal.is_due();
+        let is_resting = self.turn.is_none() && !is_due && !has_agents;
         let may_stop = questions == OpenQuestions::Interrupt;
         self.journal.listeners() == 0 && (is_resting || self.only_asks() && (may_stop || self.asks_again()))
     }

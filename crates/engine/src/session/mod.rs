@@ -10,6 +10,7 @@ mod ending;
 mod goals;
 mod perform;
 mod profile;
+mod queue;
 mod requests;
 mod running;
 mod tokens;
@@ -73,7 +74,7 @@ enum Wake {
     /// The wait for servers is over, or has failed.
     ToolsReady(Option<Outcome>),
     Alarm(Alarm),
-    /// No turn is running, no request is pending, and the goal is not reached.
+    /// No turn is running, no request is pending, and there is input in the queue or the goal is not reached.
     Idle,
 }
 
@@ -118,7 +119,7 @@ impl Session {
         session.calls.hold_roots(&session.setup, &session.profile, None);
         session.attach_agents();
         match continued {
-            Some(continued) => session.go_on(*continued).await,
+            Some(continued) => session.go_on(*continued, is_copy).await,
             None => session.begin_conversation(preface, given),
         }
         let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
@@ -145,7 +146,7 @@ impl Session {
         }
     }
 
-    async fn go_on(&mut self, continued: ResumedWork) {
+    async fn go_on(&mut self, continued: ResumedWork, is_copy: bool) {
         let ResumedWork { ends: UnfinishedCalls { lost, asked }, before, unfinished, limit_wait } = continued;
         let is_followed = self.setup.profile.follows_goals && Goals::are_kept(&self.setup);
         self.goals.goal = GoalState::resumed(self.state.goal.as_deref().cloned(), is_followed);
@@ -161,6 +162,7 @@ impl Session {
         for record in lost.into_iter().filter_map(|output| Record::new(output).ok()) {
             self.emit(Body::Recorded(record));
         }
+        self.settle_queue(is_copy, unfinished.is_some());
         if let Some(turn) = unfinished {
             let (window, policy) = (self.window(), self.turn_policy(&self.profile.settings));
             let (machine, effects) = match limit_wait {
@@ -218,7 +220,7 @@ impl Session {
                     let _: Result<(), bool> = reply.send(false);
                 }
                 Wake::Request(Some(request)) => Box::pin(self.obey(request)).await,
-                Wake::Idle => Box::pin(self.pursue()).await,
+                Wake::Idle => Box::pin(self.start_next()).await,
                 Wake::Request(None) => {
                     Box::pin(self.close_turn()).await;
                     break;
@@ -250,7 +252,7 @@ impl Session {
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },
             // Requests that have arrived in the meantime go first.
-            None if self.goals.goal.is_due() => match self.inbox.try_recv() {
+            None if self.state.queue.is_due() || self.goals.goal.is_due() => match self.inbox.try_recv() {
                 Ok(request) => Wake::Request(Some(*request)),
                 Err(mpsc::error::TryRecvError::Empty) => Wake::Idle,
                 Err(mpsc::error::TryRecvError::Disconnected) => Wake::Request(None),

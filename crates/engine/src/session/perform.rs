@@ -245,6 +245,7 @@ impl Session {
             self.goals.goal.start_over();
             self.log_goal();
             self.log_agents();
+            self.log_queue();
         }
         if history == HistoryMode::Full {
             // Clients show the tokens in the window, which has been emptied.

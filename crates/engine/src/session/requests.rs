@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::history::History;
+use codex_log::queue::{QueueEvent, QueueState, QueuedInput};
 use codex_log::settings::{Settings, SettingsChange};
-use codex_log::{Abort, Body, Record, ReviewEntered, TurnId};
+use codex_log::{Abort, Body, Outcome, Record, ReviewEntered, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
+use codex_thread::queue::{QueueError, QueueRequest};
 use codex_thread::{
     Cursor, FeedStart, HistoryMode, RewindOutcome, Subscription, TerminalsRequest, ThreadRequest, TurnInput, TurnStart,
 };
@@ -20,6 +22,7 @@ use codex_wire::review::ReviewRequest;
 
 use super::Session;
 use super::calls::{self, give};
+use super::queue;
 use super::running::RunningTurn;
 use crate::environment::{Environment, shell_name};
 use crate::prepared_thread::{interrupted, told_under};
@@ -71,6 +74,7 @@ impl Session {
             ThreadRequest::Running { reply } => give(reply, self.turn.as_ref().map(|turn| turn.id.clone())),
             ThreadRequest::Servers(request) => self.calls.serve(request),
             ThreadRequest::Terminals(request) => self.serve_terminals(request).await,
+            ThreadRequest::Queue(request) => self.serve_queue(request).await,
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {
@@ -290,12 +294,134 @@ impl Session {
         self.emit(Body::WentBack { response_id: response.to_owned(), replacement });
         self.goals.goal.start_over();
         self.log_goal();
+        self.log_agents();
+        self.log_queue();
         self.publish().await;
         RewindOutcome::Gone
     }
 
+    async fn serve_queue(&mut self, request: QueueRequest) {
+        match request {
+            QueueRequest::List { reply } => give(reply, self.state.queue.clone()),
+            QueueRequest::Add { entry, reply } => give(reply, self.enqueue(*entry).await),
+            QueueRequest::Update { id, input, reply } => {
+                let change = queue::update(&self.state.queue, id.clone(), input);
+                give(reply, self.change_entry(&id, change).await);
+            }
+            QueueRequest::Delete { id, reply } => {
+                let is_known = self.state.queue.entry(&id).is_some();
+                if is_known {
+                    self.change_queue(QueueEvent::Removed { id }).await;
+                }
+                give(reply, is_known);
+            }
+            QueueRequest::Reorder { ids, reply } => match queue::reorder(&self.state.queue, ids) {
+                Ok(ordered) => {
+                    self.change_queue(ordered).await;
+                    give(reply, Ok(()));
+                }
+                Err(error) => give(reply, Err(error)),
+            },
+            QueueRequest::Start { id, reply } => give(reply, self.start_queue(id).await),
+        }
+    }
+
+    /// Adds an entry, unless a message with the same key is known.
+    async fn enqueue(&mut self, entry: QueuedInput) -> Result<Arc<QueuedInput>, QueueError> {
+        let mut entries = self.state.queue.entries.iter();
+        if let Some(known) = entries.find(|known| known.client_id == entry.client_id) {
+            return Ok(Arc::clone(known));
+        }
+        if let Some(turn) = self.conversations.turn_of(&entry.client_id, &self.state) {
+            return Ok(Arc::new(QueuedInput { id: turn.as_str().to_owned(), ..entry }));
+        }
+        let id = entry.id.clone();
+        let change = queue::add(&self.state.queue, entry);
+        self.change_entry(&id, change).await
+    }
+
+    /// Changes an entry, and returns it as it is then.
+    async fn change_entry(
+        &mut self,
+        id: &str,
+        change: Result<QueueEvent, QueueError>,
+    ) -> Result<Arc<QueuedInput>, QueueError> {
+        self.change_queue(change?).await;
+        self.state.queue.entry(id).cloned().ok_or_else(|| QueueError::Unknown { id: id.to_owned() })
+    }
+
+    /// Logs a change of the queue, which belongs to no turn.
+    async fn change_queue(&mut self, change: QueueEvent) {
+        self.state.apply(self.journal.append(None, Body::Queue(Arc::new(change))));
+        self.publish_durably().await;
+    }
+
+    /// Starts the turn of an entry, and resumes the queue.
+    async fn start_queue(&mut self, id: Option<String>) -> Result<TurnId, QueueError> {
+        let queue = &self.state.queue;
+        let entry = match &id {
+            Some(id) => queue.entry(id).ok_or_else(|| QueueError::Unknown { id: id.clone() }),
+            None => queue.entries.first().ok_or(QueueError::Empty),
+        };
+        let entry = Arc::clone(entry?);
+        if self.turn.is_some() {
+            return Err(QueueError::Running);
+        }
+        if self.state.queue.is_paused {
+            self.change_queue(QueueEvent::Resumed).await;
+        }
+        Ok(self.start_entry(&entry).await)
+    }
+
+    async fn start_entry(&mut self, entry: &QueuedInput) -> TurnId {
+        let key = Some(entry.client_id.as_str().into());
+        let input = TurnInput { content: entry.input.clone(), key, ..TurnInput::default() };
+        let start = self.hear(entry.turn(), input).await;
+        // The entry is gone once its message is in the log; this tells clients.
+        self.change_queue(QueueEvent::Removed { id: entry.id.clone() }).await;
+        match start {
+            TurnStart::Started => entry.turn(),
+            TurnStart::Joined(turn) | TurnStart::Known(turn) => turn,
+        }
+    }
+
+    /// Starts the turn that an idle thread starts by itself: for what a person has queued, or for the goal.
+    pub(super) async fn start_next(&mut self) {
+        match self.state.queue.entries.first().cloned().filter(|_| self.state.queue.is_due()) {
+            Some(entry) => drop(self.start_entry(&entry).await),
+            None => self.pursue().await,
+        }
+    }
+
+    /// Pauses the queue of a thread that is loaded again, unless its turn continues: nobody may have expected the next
+    /// turn. The queue of the original thread is not that of its copy.
+    pub(super) fn settle_queue(&mut self, is_copy: bool, is_running: bool) {
+        if self.state.queue.is_empty() {
+            return;
+        }
+        if is_copy {
+            self.emit(Body::Queue(Arc::new(QueueState::default().whole())));
+        } else if !is_running && !self.state.queue.is_paused {
+            self.emit(Body::Queue(Arc::new(QueueEvent::Paused)));
+        }
+    }
+
+    /// Pauses the queue after a turn that was interrupted or failed.
+    pub(super) fn pause_queue_after(&mut self, outcome: &Outcome) {
+        if self.state.queue.is_due() && queue::is_paused_by(outcome) {
+            self.emit(Body::Queue(Arc::new(QueueEvent::Paused)));
+        }
+    }
+
+    /// Tells the queue again after a compaction: readers of the file begin there.
+    pub(super) fn log_queue(&mut self) {
+        if !self.state.queue.is_empty() {
+            self.emit(Body::Queue(Arc::new(self.state.queue.whole())));
+        }
+    }
+
     /// Starts a turn for the goal.
-    pub(super) async fn pursue(&mut self) {
+    async fn pursue(&mut self) {
         let turn = TurnId::new(ThreadId::fresh().to_string());
         let said = self.goals.next_step();
         let (machine, effects) = Turn::start(&turn, said, self.window(), self.turn_policy(&self.profile.settings));

@@ -16,6 +16,7 @@ mod law;
 mod limits;
 mod patches;
 mod prompts;
+mod queue;
 mod real_model;
 mod retries;
 mod reviews;

@@ -234,6 +234,12 @@ impl Decoder {
                     self.push(moment, Body::Agent(Arc::new(told)), out);
                 }
             }
+            "queue_added" | "queue_updated" | "queue_removed" | "queue_ordered" | "queue_paused" | "queue_resumed"
+            | "queue_all" => {
+                if let Some(told) = line.payload_as() {
+                    self.push(moment, Body::Queue(Arc::new(told)), out);
+                }
+            }
             "warning" => self.push(moment, Body::Warning { message: payload.words() }, out),
             "entered_review_mode" | "exited_review_mode" | "context_compacted" => {
                 self.reviewed_or_compacted(moment, &kind, line, out);

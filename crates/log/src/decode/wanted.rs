@@ -6,7 +6,7 @@ use crate::Item;
 
 /// Kinds of events that a reader wants. Lines with other kinds are skipped after reading their head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted(u16);
+pub struct Wanted(u32);
 
 impl Wanted {
     pub(super) const NONE: Self = Self(0);
@@ -41,8 +41,10 @@ impl Wanted {
     pub const QUESTIONS: Self = Self(1 << 13);
     /// The agents of the thread.
     pub const AGENTS: Self = Self(1 << 14);
+    /// The queue of the thread.
+    pub const QUEUE: Self = Self(1 << 15);
     /// All events of lines.
-    pub const ALL: Self = Self((1 << 15) - 1);
+    pub const ALL: Self = Self((1 << 16) - 1);
     /// All events that determine the state of a thread, except its start.
     pub const STATE: Self = Self(
         Self::TURNS.0
@@ -54,7 +56,8 @@ impl Wanted {
             | Self::RECORDS.0
             | Self::COMPACTIONS.0
             | Self::QUESTIONS.0
-            | Self::AGENTS.0,
+            | Self::AGENTS.0
+            | Self::QUEUE.0,
     );
 
     /// Whether any of these is wanted.
@@ -99,6 +102,8 @@ impl Wanted {
             "approval_asked" | "approval_answered" => Self::QUESTIONS,
             "subagent_lifecycle" | "agent_inbox" | "agent_mail" | "agent_mail_read" | "agent_result"
             | "agent_watchdog" | "agent_numbers" | "agent_tree" => Self::AGENTS,
+            "queue_added" | "queue_updated" | "queue_removed" | "queue_ordered" | "queue_paused" | "queue_resumed"
+            | "queue_all" => Self::QUEUE,
             _ => return None,
         })
     }

@@ -24,6 +24,7 @@ impl ThreadState {
             ("settings", format!("{settings:?}")),
             ("tokens", format!("{:?}", self.tokens)),
             ("goal", format!("{:?}", self.goal)),
+            ("queue", format!("{:?}", self.queue)),
             ("plan", format!("{:?}", self.plan)),
             ("keys", format!("{:?}", self.keys)),
             ("turn", format!("{:?}", self.turn)),

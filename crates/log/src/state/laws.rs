@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use codex_wire::conversation_item::ConversationItem;
+use codex_wire::input::UserInput;
 use codex_wire::tokens::TokenUsage;
 use proptest::prelude::*;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use super::tests::{answer, call, event, meta, output, said_as, told};
 use super::*;
 use crate::encode::{LineSink, encode};
 use crate::line::Line;
+use crate::queue::{QueueEvent, QueuedInput};
 use crate::{Abort, Answer, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack};
 
 /// Lines, and the positions where they end.
@@ -44,6 +46,7 @@ enum Step {
     Settings,
     Tokens(i64),
     Goal(Option<String>),
+    Queue(u8, String),
     Summary(bool),
     Back,
     Begun,
@@ -65,6 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Settings),
         1 => (0..100_i64).prop_map(Step::Tokens),
         1 => proptest::option::of(word()).prop_map(Step::Goal),
+        2 => (0..6_u8, word()).prop_map(|(kind, id)| Step::Queue(kind, id)),
         1 => any::<bool>().prop_map(Step::Summary),
         1 => Just(Step::Back),
         4 => Just(Step::Begun),
@@ -110,6 +114,17 @@ fn goal(objective: &str) -> Body {
     Body::GoalChanged(Arc::new(serde_json::from_value(goal).unwrap()))
 }
 
+fn queued(kind: u8, id: String) -> Body {
+    let entry = |text: &str| QueuedInput { id: id.clone(), client_id: id.clone(), input: vec![UserInput::text(text)] };
+    Body::Queue(Arc::new(match kind {
+        0 | 1 => QueueEvent::Added { entry: entry("first") },
+        2 => QueueEvent::Updated { entry: entry("then") },
+        3 => QueueEvent::Removed { id },
+        4 => QueueEvent::Paused,
+        _ => QueueEvent::All { entries: vec![entry("all")], is_paused: false },
+    }))
+}
+
 fn counted(total_tokens: i64) -> Body {
     let used = TokenUsage { total_tokens, ..TokenUsage::default() };
     let info = TokenUsageInfo { total_token_usage: used, last_token_usage: used, ..TokenUsageInfo::new(Some(9)) };
@@ -134,6 +149,7 @@ fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
         Step::Settings => vec![Body::ModelAsked(Arc::new(Settings::of_folder("/w".into())))],
         Step::Tokens(tokens) => vec![counted(tokens)],
         Step::Goal(objective) => vec![objective.map_or(Body::GoalCleared, |objective| goal(&objective))],
+        Step::Queue(kind, id) => vec![queued(kind, id)],
         Step::Summary(is_complete) => {
             let replacement = is_complete.then(|| left(state));
             let summary = "sum".to_owned();

@@ -24,6 +24,7 @@ use self::item_role::ItemRole;
 use crate::agents::AgentsState;
 use crate::keys::IdempotencyKeys;
 use crate::plans::Plans;
+use crate::queue::QueueState;
 use crate::settings::Settings;
 use crate::{Body, Event, Item, Outcome, Question, Record, TurnId, UserMessage};
 
@@ -97,6 +98,8 @@ pub struct ThreadState {
     pub questions: Vec<Arc<Question>>,
     /// The agents of the thread.
     pub agents: AgentsState,
+    /// Input that waits for its turn.
+    pub queue: QueueState,
     /// The conversation with the model.
     pub conversation: Conversation,
     interrupted: Interrupted,
@@ -117,6 +120,7 @@ impl ThreadState {
             limit_wait: None,
             questions: Vec::new(),
             agents: AgentsState::default(),
+            queue: QueueState::default(),
             conversation: Conversation::default(),
             interrupted,
         }
@@ -169,6 +173,7 @@ impl ThreadState {
             Body::GoalCleared => self.goal = None,
             Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits.as_deref()),
             Body::Agent(told) => self.agents.apply(told),
+            Body::Queue(told) => self.queue.apply(told),
             Body::TurnEnded(outcome) => self.turn_ended(outcome),
             Body::ItemStarted(_)
             | Body::ItemDelta { .. }
@@ -238,6 +243,7 @@ impl ThreadState {
         }
         if let (Some(key), Some(turn)) = (&said.key, turn) {
             self.keys.note(Arc::clone(key), turn.clone());
+            self.queue.said(key);
         }
     }
 

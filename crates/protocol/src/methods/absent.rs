@@ -29,7 +29,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("thread/approveGuardianDeniedAction", "this release has no reviewer of approvals but the user"),
     ("thread/memory", "this release keeps no memories across threads"),
     ("memory/", "this release keeps no memories across threads"),
-    ("thread/queue/", "this release takes input during a turn with `turn/steer` and queues none"),
     ("project/", "in this release, a project is a folder"),
     ("environment/", "this release runs commands on this machine only"),
     ("process/", "this release runs commands with `command/exec`"),

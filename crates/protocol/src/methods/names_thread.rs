@@ -15,6 +15,10 @@ use crate::v2::attachment::{ThreadAttachmentAddParams, ThreadAttachmentListParam
 use crate::v2::goal::{ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams};
 use crate::v2::metadata::ThreadMetadataUpdateParams;
 use crate::v2::pending::ServerRequestListParams;
+use crate::v2::queue::{
+    ThreadQueueAddParams, ThreadQueueDeleteParams, ThreadQueueListParams, ThreadQueueReorderParams,
+    ThreadQueueStartParams, ThreadQueueUpdateParams,
+};
 use crate::v2::read_state::ThreadReadStateUpdateParams;
 use crate::v2::section::ThreadSectionMoveParams;
 use crate::v2::subscribe::ThreadSubscribeParams;
@@ -75,7 +79,8 @@ by_thread_id! {
     ThreadAttachmentRemoveParams, ThreadBackgroundTerminalsListParams, ThreadBackgroundTerminalsTerminateParams,
     ThreadSearchOccurrencesParams, ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams,
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadMetadataUpdateParams, ThreadNameSetParams, ThreadParams,
-    ThreadReadParams, ThreadReadStateUpdateParams, ThreadRevertParams, ThreadRollbackParams, ThreadSectionMoveParams,
+    ThreadQueueAddParams, ThreadQueueDeleteParams, ThreadQueueListParams, ThreadQueueReorderParams,
+    ThreadQueueStartParams, ThreadQueueUpdateParams, ThreadReadParams, ThreadReadStateUpdateParams, ThreadRevertParams, ThreadRollbackParams, ThreadSectionMoveParams,
     ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadSubscribeParams, ThreadTurnsListParams,
     TurnInterruptParams, TurnStartParams, TurnSteerParams,
 }

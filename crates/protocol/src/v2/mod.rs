@@ -10,6 +10,7 @@ pub mod item;
 pub mod metadata;
 pub mod notification;
 pub mod policy;
+pub mod queue;
 pub mod read_state;
 pub mod request;
 pub mod section;

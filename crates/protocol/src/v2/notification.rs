@@ -98,6 +98,8 @@ notifications! {
     "thread/goal/updated" => ThreadGoalUpdated(Box<ThreadGoalUpdated>),
     /// The goal of a thread was removed.
     "thread/goal/cleared" => ThreadGoalCleared(ThreadNamed),
+    /// The queue of a thread has changed.
+    "thread/queue/changed" => ThreadQueueChanged(ThreadNamed),
     /// Tokens were used.
     "thread/tokenUsage/updated" => ThreadTokenUsageUpdated(ThreadTokenUsageUpdated),
     /// A conversation was compacted.

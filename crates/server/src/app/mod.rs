@@ -22,6 +22,7 @@ mod open_thread;
 mod outbox;
 mod outgoing;
 mod questions;
+mod queue;
 mod server_methods;
 mod shared;
 mod stored;

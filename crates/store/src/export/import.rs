@@ -175,8 +175,8 @@ impl BundleReader {
             let line = Line::parse(&text).map_err(|_| ImportError::BadLine { number: number + 2 })?;
             if number == 0 {
                 take(&first_line(&line, manifest.thread, id)?)?;
-            } else if line.event().is_none_or(|event| event.kind != "goal_changed") {
-                // A thread pursues its goal on its own, and the importing user has set none.
+            } else if line.event().is_none_or(|event| !starts_turns(&event.kind)) {
+                // The importing user has set no goal and queued nothing.
                 take(&text)?;
             }
         }
@@ -185,6 +185,11 @@ impl BundleReader {
         }
         Ok(())
     }
+}
+
+/// Whether a line makes a thread start turns on its own.
+fn starts_turns(kind: &str) -> bool {
+    kind == "goal_changed" || kind.starts_with("queue_")
 }
 
 /// The line that identifies the thread, with its new id and the time of the import, because of which a resume asks for

@@ -1940,6 +1940,24 @@ class ProfileV2(TypedDict):
     chatgpt_base_url: str | None
 
 
+class QueuedSubmission(TypedDict):
+    """Input that waits for its turn."""
+
+    # Its id, which becomes the id of the turn that it starts.
+    id: str
+    # The client's id for the message.
+    clientUserMessageId: str
+    # The user's input.
+    input: list[UserInput]
+
+
+class QueuedSubmissionResponse(TypedDict):
+    """The response of `thread/queue/add` and `thread/queue/update`."""
+
+    # The entry.
+    queuedSubmission: QueuedSubmission
+
+
 class RateLimitSnapshot(TypedDict):
     """The rate limits of the account."""
 
@@ -3105,6 +3123,97 @@ class ThreadParams(TypedDict):
     threadId: str
 
 
+class ThreadQueueAddParams(TypedDict):
+    """`thread/queue/add`."""
+
+    # The thread.
+    threadId: str
+    # The client's id for this message; a repeated id adds nothing.
+    clientUserMessageId: str
+    # The user's input.
+    input: list[UserInputInput]
+
+
+class ThreadQueueDeleteParams(TypedDict):
+    """`thread/queue/delete`."""
+
+    # The thread.
+    threadId: str
+    # The entry.
+    queuedSubmissionId: str
+
+
+class ThreadQueueDeleteResponse(TypedDict):
+    """The response of `thread/queue/delete`."""
+
+    # Whether there was such an entry.
+    deleted: bool
+
+
+class _ThreadQueueListParamsRequired(TypedDict):
+    # The thread.
+    threadId: str
+
+
+class ThreadQueueListParams(_ThreadQueueListParamsRequired, total=False):
+    """`thread/queue/list`."""
+
+    # The cursor of the page to list.
+    cursor: str | None
+    # The maximum number of entries.
+    limit: int | None
+
+
+class ThreadQueueListResponse(TypedDict):
+    """The response of `thread/queue/list`."""
+
+    # The entries, next first.
+    data: list[QueuedSubmission]
+    # The cursor of the next page; absent on the last.
+    nextCursor: str | None
+    # Whether the entries wait for `thread/queue/start`.
+    isPaused: bool
+
+
+class ThreadQueueReorderParams(TypedDict):
+    """`thread/queue/reorder`."""
+
+    # The thread.
+    threadId: str
+    # All entries, each once, next first.
+    queuedSubmissionIds: list[str]
+
+
+class _ThreadQueueStartParamsRequired(TypedDict):
+    # The thread.
+    threadId: str
+
+
+class ThreadQueueStartParams(_ThreadQueueStartParamsRequired, total=False):
+    """`thread/queue/start`."""
+
+    # The entry to start; the next one by default.
+    queuedSubmissionId: str | None
+
+
+class ThreadQueueStartResponse(TypedDict):
+    """The response of `thread/queue/start`."""
+
+    # The turn that has started.
+    turn: Turn
+
+
+class ThreadQueueUpdateParams(TypedDict):
+    """`thread/queue/update`."""
+
+    # The thread.
+    threadId: str
+    # The entry.
+    queuedSubmissionId: str
+    # Its new input.
+    input: list[UserInputInput]
+
+
 class _ThreadReadParamsRequired(TypedDict):
     # The thread.
     threadId: str
@@ -4204,6 +4313,18 @@ ThreadMetadataUpdateResponse: TypeAlias = ThreadResponse
 
 
 ThreadNameSetResponse: TypeAlias = base.Empty
+
+
+ThreadQueueAddResponse: TypeAlias = QueuedSubmissionResponse
+
+
+ThreadQueueChangedNotification: TypeAlias = ThreadNamed
+
+
+ThreadQueueReorderResponse: TypeAlias = base.Empty
+
+
+ThreadQueueUpdateResponse: TypeAlias = QueuedSubmissionResponse
 
 
 # A mark of the user on a thread.
