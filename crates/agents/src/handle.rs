@@ -22,8 +22,7 @@ use crate::mailbox::Mailbox;
 use crate::options::{Options, ToolSet};
 use crate::task::{CallReply, Details, Message, Root, Shared, TreeTask};
 use crate::tree::{AgentError, CallNumber, Input, Request, TurnEnd};
-use crate::unread_messages;
-use crate::{namespace, subagent_tools};
+use crate::{applying, namespace, subagent_tools, unread_messages};
 
 /// The time limit for the end of a tree.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
@@ -35,7 +34,7 @@ pub struct LocalTrees;
 impl AgentTrees for LocalTrees {
     fn open(&self, config: &Config, is_offered: bool, host: Arc<dyn ChildHost>) -> Option<Arc<dyn ThreadAgents>> {
         let options = Options::of(config, is_offered)?;
-        let shared = Arc::new(Shared::new(options));
+        let shared = Arc::new(Shared::new(options, host.worktrees()));
         let way = Way::Root { host, known: Mutex::default(), sender: OnceLock::new() };
         Some(Arc::new(AgentHandle::new(AgentId::ROOT, 0, Arc::default(), way, shared)))
     }
@@ -202,24 +201,31 @@ impl ToolSource for AgentHandle {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         // An agent at the bottom can start no others, but may answer those above.
         let is_leaf = self.inner.depth >= self.inner.shared.options.limits.depth;
-        match self.inner.shared.options.tool_set {
+        let tools = match self.inner.shared.options.tool_set {
             ToolSet::Subagents => subagent_tools::tools(&self.inner, is_leaf),
             ToolSet::Namespace if is_leaf => Vec::new(),
             ToolSet::Namespace => namespace::tools(&self.inner),
-        }
+        };
+        let applying = (!is_leaf).then(|| applying::tool(&self.inner));
+        tools.into_iter().chain(applying).collect()
     }
 }
 
 impl ThreadAgents for AgentHandle {
     fn attach(&self, thread: ThreadId, agents: &AgentsState, settings: &Arc<Settings>) {
         let _: Result<(), ThreadId> = self.inner.thread.set(thread);
-        if let Way::Root { known, .. } = &self.inner.way {
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.settings = Some(Arc::clone(settings));
-            known.agents = agents.clone();
-            drop(known);
-            if !agents.is_empty() {
-                self.inner.sender();
+        match &self.inner.way {
+            Way::Root { known, .. } => {
+                let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+                known.settings = Some(Arc::clone(settings));
+                known.agents = agents.clone();
+                drop(known);
+                if !agents.is_empty() {
+                    self.inner.sender();
+                }
+            }
+            Way::Child(sender) => {
+                let _: Result<(), _> = sender.send(Message::Settings(self.inner.agent, Arc::clone(settings)));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Invariant: [`tree`] decides and does no I/O; everything else translates for it or performs its effects.
 
 mod agent_json;
+mod applying;
 mod call;
 mod handle;
 mod header;

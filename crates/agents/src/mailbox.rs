@@ -1,10 +1,11 @@
 //! The inbox of a thread and the orders to it, shared by the thread and the task of its tree.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codex_log::Body;
 use codex_log::agents::Mail;
+use codex_log::settings::Settings;
 use codex_tools::agents::AgentOrder;
 use tokio::sync::Notify;
 
@@ -36,6 +37,7 @@ enum Order {
     Log(Vec<Body>),
     Wake,
     Stop,
+    Tighten(Arc<Settings>),
 }
 
 impl Mailbox {
@@ -64,6 +66,12 @@ impl Mailbox {
 
     pub(crate) fn stop(&self) {
         self.lock().orders.push_back(Order::Stop);
+        self.arrived.notify_one();
+    }
+
+    /// Lets the thread use no wider policies than these.
+    pub(crate) fn tighten(&self, settings: Arc<Settings>) {
+        self.lock().orders.push_back(Order::Tighten(settings));
         self.arrived.notify_one();
     }
 
@@ -100,6 +108,7 @@ impl Mailbox {
                 Some(Order::Log(bodies)) => return AgentOrder::Log(bodies),
                 Some(Order::Wake) => return AgentOrder::Wake,
                 Some(Order::Stop) => return AgentOrder::Stop,
+                Some(Order::Tighten(settings)) => return AgentOrder::Tighten(settings),
                 None => self.arrived.notified().await,
             }
         }

@@ -25,7 +25,7 @@ use crate::spawning::{self, ChildOptions};
 use crate::task::Details;
 use crate::tree::{AgentView, AwaitRequest, Reply, Request, SendRequest, Target};
 
-const NAMESPACE: &str = "multi_agent_v1";
+pub(crate) const NAMESPACE: &str = "multi_agent_v1";
 /// The shortest, usual and longest wait, in milliseconds.
 const LEAST_WAIT: u64 = 10_000;
 const USUAL_WAIT: u64 = 30_000;
@@ -90,6 +90,7 @@ struct Arguments {
     fork_context: bool,
     id: Option<String>,
     interrupt: bool,
+    isolation: Option<String>,
     items: Vec<Value>,
     message: Option<String>,
     model: Option<String>,
@@ -193,6 +194,7 @@ async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: 
     let effort = arguments.reasoning_effort.clone();
     let options = ChildOptions { model: arguments.model.clone(), effort, sandbox_mode: None };
     let settings = spawning::settings(&cx.settings, options)?;
+    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
     let thread = ThreadId::fresh();
     let nickname = NICKNAMES[NEXT.fetch_add(1, Ordering::Relaxed) % NICKNAMES.len()].to_owned();
     let origin = if arguments.fork_context { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
@@ -203,6 +205,7 @@ async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: 
         nickname: Some(nickname.clone()),
         instructions: None,
         fork: arguments.fork_context.then_some((call_id, output)),
+        isolation,
     };
     let prompt = arguments.prompt();
     let request = Request::Spawn { thread, origin, prompt, label: Some(nickname.clone()), history: 0 };
@@ -247,7 +250,11 @@ async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
     Ok(Outcome { text, is_success: true, agents })
 }
 
-async fn agent_reply(agent: &Inner, request: Request, details: Option<Details>) -> Result<AgentView, String> {
+pub(crate) async fn agent_reply(
+    agent: &Inner,
+    request: Request,
+    details: Option<Details>,
+) -> Result<AgentView, String> {
     match agent.call(request, details).reply().await {
         Ok(Reply::Agent(view)) => Ok(*view),
         Ok(_) => Err("the agent is not there any more".to_owned()),
@@ -263,7 +270,7 @@ fn parsed(target: &str) -> Result<ThreadId, String> {
 }
 
 /// The agent of a thread below the caller.
-async fn find(agent: &Inner, target: Option<&str>) -> Result<AgentView, String> {
+pub(crate) async fn find(agent: &Inner, target: Option<&str>) -> Result<AgentView, String> {
     let target = target.ok_or("`target` is required")?;
     let thread = parsed(target)?;
     let reply = agent.call(Request::List { all: true }, None).reply().await.map_err(|error| error.to_string())?;
@@ -273,7 +280,7 @@ async fn find(agent: &Inner, target: Option<&str>) -> Result<AgentView, String> 
 }
 
 /// An agent as items show it.
-fn called(agent: &Inner, view: &AgentView) -> CalledAgent {
+pub(crate) fn called(agent: &Inner, view: &AgentView) -> CalledAgent {
     let (status, message) = agent_json::state(view);
     let thread = view.summary.session_id;
     let nickname = agent.shared.nickname(thread).or_else(|| view.summary.label.clone());

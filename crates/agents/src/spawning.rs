@@ -6,6 +6,8 @@ use codex_log::settings::Settings;
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 use codex_wire::reasoning::ReasoningEffort;
 
+use crate::task::Isolation;
+
 /// The options of a call that starts an agent.
 #[derive(Debug, Default)]
 pub(crate) struct ChildOptions {
@@ -31,6 +33,21 @@ pub(crate) fn settings(parent: &Settings, options: ChildOptions) -> Result<Arc<S
     }
     settings.effort = options.effort.or(settings.effort);
     Ok(Arc::new(settings))
+}
+
+/// The folder of a new agent: its parent's, unless the call names another.
+///
+/// # Errors
+/// When the name is unknown.
+pub(crate) fn isolation(name: Option<&str>) -> Result<Option<Isolation>, String> {
+    match name.map(str::trim) {
+        None | Some("" | "none") => Ok(None),
+        Some("worktree") => Ok(Some(Isolation::Worktree)),
+        Some(other) => {
+            let shown: String = other.chars().take(40).collect();
+            Err(format!("unknown isolation `{shown}`; use `worktree`, or leave it out to share your folder"))
+        }
+    }
 }
 
 fn narrowed(parent: &SandboxPolicy, mode: &str) -> Result<SandboxPolicy, String> {
@@ -85,6 +102,13 @@ mod tests {
         let plain = SandboxPolicy::WorkspaceWrite(WorkspaceWrite::default());
         assert_eq!(mode(SandboxPolicy::DangerFullAccess, "workspace-write"), Ok(plain));
         assert!(mode(workspace(), "everything").is_err());
+    }
+
+    #[test]
+    fn an_unknown_isolation_is_refused() {
+        assert_eq!(isolation(Some("worktree")), Ok(Some(Isolation::Worktree)));
+        assert_eq!((isolation(None), isolation(Some("none"))), (Ok(None), Ok(None)));
+        assert!(isolation(Some("container")).unwrap_err().contains("unknown isolation `container`"));
     }
 
     #[test]

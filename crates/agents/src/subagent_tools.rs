@@ -107,6 +107,7 @@ struct Arguments {
     completed_only: Option<bool>,
     interrupt: bool,
     interval_s: Option<u64>,
+    isolation: Option<String>,
     label: Option<String>,
     limit: Option<usize>,
     max_bytes: Option<usize>,
@@ -213,6 +214,7 @@ async fn start(
 ) -> Result<Outcome, String> {
     let options = ChildOptions { model: arguments.model, effort: None, sandbox_mode: arguments.sandbox_mode };
     let settings = spawning::settings(&cx.settings, options)?;
+    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
     let thread = ThreadId::fresh();
     let is_fork = tool == Nine::Fork;
     let role = |role: &str| {
@@ -231,6 +233,7 @@ async fn start(
         nickname: arguments.label.clone(),
         instructions: None,
         fork,
+        isolation,
     };
     let payload = is_fork.then(|| role("parent"));
     let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };

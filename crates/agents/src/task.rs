@@ -1,5 +1,7 @@
 //! The task that owns a tree: it feeds the machine and performs its effects.
 
+mod isolated;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +11,7 @@ use codex_log::Body;
 use codex_log::agents::AgentsState;
 use codex_log::settings::Settings;
 use codex_tools::agents::{ChildHistory, ChildHost, ChildStart};
+use codex_tools::worktrees::{RecordFate, Report, Worktrees};
 use codex_wire::agent::AgentId;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
@@ -40,8 +43,10 @@ pub(crate) enum Message {
         reply: oneshot::Sender<CallReply>,
         number: CallNumber,
     },
-    /// The settings of an agent have changed.
+    /// The settings of an agent have changed, or are known now.
     Settings(AgentId, Arc<Settings>),
+    /// The changes of an isolated agent whose turn is over.
+    Reported(AgentId, Option<Report>),
     /// End all agents below the root, and return the last events for its log.
     Close(oneshot::Sender<Vec<Body>>),
 }
@@ -55,6 +60,14 @@ pub(crate) struct Details {
     pub(crate) instructions: Option<String>,
     /// The call that forks, and the output that the child sees.
     pub(crate) fork: Option<(String, String)>,
+    pub(crate) isolation: Option<Isolation>,
+}
+
+/// The folder of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// A git worktree of its own.
+    Worktree,
 }
 
 /// Everything that the agents of a tree share.
@@ -66,12 +79,13 @@ pub(crate) struct Shared {
     pub(crate) rings: Mutex<HashMap<ThreadId, Arc<RecentEvents>>>,
     /// The nicknames of agents, by thread.
     pub(crate) nicknames: Mutex<HashMap<ThreadId, String>>,
+    pub(crate) worktrees: Arc<Worktrees>,
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: Options, worktrees: Arc<Worktrees>) -> Self {
         let (rings, nicknames) = (Mutex::default(), Mutex::default());
-        Self { options, active: AtomicUsize::new(0), rings, nicknames }
+        Self { options, active: AtomicUsize::new(0), rings, nicknames, worktrees }
     }
 
     pub(crate) fn ring(&self, thread: ThreadId) -> Arc<RecentEvents> {
@@ -105,7 +119,10 @@ pub(crate) struct TreeTask {
     details: BTreeMap<AgentId, Details>,
     settings: BTreeMap<AgentId, Arc<Settings>>,
     calls: HashMap<CallNumber, oneshot::Sender<CallReply>>,
-    closing: JoinSet<()>,
+    /// The threads that end, with what there is to tell about it.
+    closing: JoinSet<Option<String>>,
+    /// The ends of turns whose changes are being looked at, and what has followed them.
+    held: BTreeMap<AgentId, Vec<Input>>,
 }
 
 impl TreeTask {
@@ -154,6 +171,7 @@ impl TreeTask {
             settings: BTreeMap::from([(AgentId::ROOT, settings)]),
             calls: HashMap::new(),
             closing: JoinSet::new(),
+            held: BTreeMap::new(),
         };
         task.perform(effects);
         if has_turn {
@@ -171,15 +189,16 @@ impl TreeTask {
                     Some(message) => self.take(message),
                     None => return,
                 },
+                Some(left) = self.closing.join_next() => self.warn(left.ok().flatten()),
                 () = sleep(due.unwrap_or_default().min(LONGEST_SLEEP)), if due.is_some() => self.step(Input::Tick),
             }
-            while self.closing.try_join_next().is_some() {}
         }
     }
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Input(input) => self.step(input),
+            Message::Input(input) => self.arrive(input),
+            Message::Reported(agent, report) => self.reported(agent, report),
             Message::Call { caller, request, details, reply, number } => {
                 self.calls.insert(number, reply);
                 if let (Request::Spawn { .. }, Some(details)) = (&request, details) {
@@ -187,7 +206,7 @@ impl TreeTask {
                 }
                 self.step(Input::Call { caller, call: number, request });
             }
-            Message::Settings(agent, settings) => self.tighten(agent, &settings),
+            Message::Settings(agent, settings) => self.settings_changed(agent, &settings),
             Message::Close(_) => {}
         }
     }
@@ -244,19 +263,21 @@ impl TreeTask {
         let Some(found) = self.tree.agent(agent) else { return };
         let (thread, depth) = (found.thread(), found.depth);
         let parent = found.summary.parent_agent_id.unwrap_or(AgentId::ROOT);
-        let root_settings = self.settings.get(&AgentId::ROOT).cloned();
-        let Some(settings) = self.details.get(&agent).map(|details| Arc::clone(&details.settings)).or(root_settings)
-        else {
-            return;
-        };
+        let root = || self.settings.get(&AgentId::ROOT);
+        let Some(above) = self.settings.get(&parent).or_else(root).cloned() else { return };
+        let own = self.details.get(&agent).map(|details| &details.settings).or_else(|| self.settings.get(&agent));
+        // The parent may have got narrower policies since the call.
+        let settings = Arc::new(own.unwrap_or(&above).tightened_by(&above));
         let mailbox = Arc::new(Mailbox::default());
         self.mailboxes.insert(agent, Arc::clone(&mailbox));
         self.threads.insert(agent, thread);
         self.settings.insert(agent, Arc::clone(&settings));
         let details = self.details.remove(&agent);
-        let (fork, role, nickname, instructions) = match details {
-            Some(Details { fork, role, nickname, instructions, .. }) => (fork, role, nickname, instructions),
-            None => (None, None, None, None),
+        let (fork, role, nickname, instructions, isolation) = match details {
+            Some(Details { fork, role, nickname, instructions, isolation, .. }) => {
+                (fork, role, nickname, instructions, isolation)
+            }
+            None => (None, None, None, None, None),
         };
         if let Some(nickname) = &nickname {
             let mut known = self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,11 +297,12 @@ impl TreeTask {
             agent_role: role,
         };
         let handle = AgentHandle::child(agent, thread, depth, mailbox, self.sender.clone(), Arc::clone(&self.shared));
-        let child =
-            ChildStart { thread, history, settings, root: self.root, spawn, instructions, agents: Arc::new(handle) };
-        let (starting, sender) = (self.host.start(child), self.sender.clone());
+        let (agents, root) = (Arc::new(handle), self.root);
+        let child = ChildStart { thread, history, settings, root, spawn, instructions, agents, isolated_from: None };
+        let (host, sender, worktrees) = (Arc::clone(&self.host), self.sender.clone(), self.shared.worktrees.clone());
+        let folder = isolated::Folder::of(isolation, found, how, &above);
         tokio::spawn(async move {
-            let result = starting.await;
+            let result = isolated::start(child, folder, worktrees, host).await;
             let _: Result<(), _> = sender.send(Message::Input(Input::Launched { agent, result }));
         });
     }
@@ -291,8 +313,33 @@ impl TreeTask {
         if let Some(thread) = self.threads.remove(&agent) {
             self.shared.rings.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
             self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
-            self.closing.spawn(self.host.close(thread));
+            let (closing, worktrees) = (self.host.close(thread), Arc::clone(&self.shared.worktrees));
+            let fate = if self.tree.is_closing() { RecordFate::Kept } else { RecordFate::Removed };
+            self.closing.spawn(async move {
+                closing.await;
+                isolated::remove(thread, fate, worktrees).await
+            });
         }
+    }
+
+    /// Warns the user.
+    fn warn(&self, message: Option<String>) {
+        if let (Some(message), Some(mailbox)) = (message, self.mailboxes.get(&AgentId::ROOT)) {
+            mailbox.log(Body::Warning { message });
+        }
+    }
+
+    /// Notes the settings of an agent, which must not be wider than its parent's.
+    fn settings_changed(&mut self, agent: AgentId, settings: &Arc<Settings>) {
+        let parent = self.tree.agent(agent).and_then(|agent| agent.summary.parent_agent_id);
+        let above = parent.and_then(|parent| self.settings.get(&parent));
+        let allowed = above.map_or_else(|| (**settings).clone(), |above| settings.tightened_by(above));
+        if allowed != **settings
+            && let Some(mailbox) = self.mailboxes.get(&agent)
+        {
+            mailbox.tighten(Arc::new(allowed.clone()));
+        }
+        self.tighten(agent, &Arc::new(allowed));
     }
 
     /// Agents below get no wider policies than the ones above.
@@ -302,28 +349,32 @@ impl TreeTask {
             self.tree.agents().filter(|agent| agent.summary.parent_agent_id == Some(above)).map(Agent::id).collect();
         for agent in below {
             let Some(current) = self.settings.get(&agent) else { continue };
-            let tightened = Settings {
-                approval_policy: current.approval_policy.stricter(settings.approval_policy),
-                sandbox_policy: current.sandbox_policy.clone().tighter(&settings.sandbox_policy),
-                ..(**current).clone()
-            };
+            let tightened = current.tightened_by(settings);
             if tightened == **current {
                 continue;
             }
             let tightened = Arc::new(tightened);
-            if let Some(thread) = self.threads.get(&agent) {
-                tokio::spawn(self.host.tighten(*thread, Arc::clone(&tightened)));
+            if let Some(mailbox) = self.mailboxes.get(&agent) {
+                mailbox.tighten(Arc::clone(&tightened));
             }
             self.tighten(agent, &tightened);
         }
     }
 
     async fn close(mut self: Box<Self>, reply: oneshot::Sender<Vec<Body>>) {
+        self.release_held();
         self.step(Input::Close);
-        let ended = async { while self.closing.join_next().await.is_some() {} };
+        let mut told = Vec::new();
+        let ended = async {
+            while let Some(left) = self.closing.join_next().await {
+                told.extend(left.ok().flatten());
+            }
+            told.extend(isolated::remove_all(Arc::clone(&self.shared.worktrees)).await);
+        };
         // A thread that does not end in time is abandoned, like any other.
         let _: Result<(), _> = timeout(CLOSING_TIME, ended).await;
-        let last = self.mailboxes.get(&AgentId::ROOT).map(|mailbox| mailbox.take_log()).unwrap_or_default();
+        let mut last = self.mailboxes.get(&AgentId::ROOT).map(|mailbox| mailbox.take_log()).unwrap_or_default();
+        last.extend(told.into_iter().map(|message| Body::Warning { message }));
         let _: Result<(), Vec<Body>> = reply.send(last);
     }
 }

@@ -1,14 +1,18 @@
 //! The threads of agents: started, closed and read like any other.
 
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Once};
 
+use codex_config::Config;
+use codex_config::project_doc::repository_root;
 use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
-use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::Interrupted;
+use codex_log::store::{StoreError, StoreErrorKind, ThreadStore};
 use codex_thread::{ClientAdditions, ExplicitOverrides, InitialHistory, LoadedThreads};
 use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart};
+use codex_tools::worktrees::Worktrees;
 use codex_wire::ids::ThreadId;
 use futures_util::future::BoxFuture;
 
@@ -31,7 +35,9 @@ impl Setup {
     pub(crate) fn offer_agents_in(&mut self, trees: &dyn AgentTrees, loaded: &Arc<Loaded>) {
         let is_unsaved = matches!(self.initial_history, InitialHistory::Unsaved(_));
         let setup = Self { agents: None, initial_history: InitialHistory::New, ..self.clone() };
-        let children = Arc::new(Children { setup, loaded: Arc::clone(loaded), is_unsaved });
+        let worktrees = Arc::new(Worktrees::new(&self.home));
+        sweep_once(&worktrees, &self.store);
+        let children = Arc::new(Children { setup, loaded: Arc::clone(loaded), is_unsaved, worktrees });
         self.agents = trees.open(&self.config, self.profile.offers_agents, children);
     }
 }
@@ -42,6 +48,7 @@ struct Children {
     setup: Setup,
     loaded: Arc<Loaded>,
     is_unsaved: bool,
+    worktrees: Arc<Worktrees>,
 }
 
 impl fmt::Debug for Children {
@@ -64,6 +71,7 @@ impl Children {
             // Clients of the root subscribe a moment later, and see everything from the beginning.
             recent_bytes: self.setup.recent_bytes.max(RECENT_BYTES),
             cwd: child.settings.cwd.clone(),
+            config: self.config_of(&child),
             agents: Some(Arc::clone(&child.agents)),
             child: Some(Arc::new(child)),
             initial_history,
@@ -71,6 +79,32 @@ impl Children {
             ..self.setup.clone()
         }
     }
+}
+
+impl Children {
+    /// The configuration of a child. Its worktree is trusted as much as the checkout that it was made from.
+    fn config_of(&self, child: &ChildStart) -> Arc<Config> {
+        let root = |folder: &Path| repository_root(folder).unwrap_or_else(|| folder.to_owned());
+        let config = &self.setup.config;
+        let trust = child.isolated_from.as_deref().and_then(|origin| config.projects.get(&root(origin)));
+        let Some(trust) = trust else { return Arc::clone(config) };
+        let mut own = (**config).clone();
+        own.projects.insert(root(&child.settings.cwd), *trust);
+        Arc::new(own)
+    }
+}
+
+/// Removes what earlier runs of the program have left, once in each run, in the background.
+fn sweep_once(worktrees: &Arc<Worktrees>, store: &Arc<dyn ThreadStore>) {
+    static SWEPT: Once = Once::new();
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    SWEPT.call_once(|| {
+        let (worktrees, store) = (Arc::clone(worktrees), Arc::clone(store));
+        runtime.spawn_blocking(move || {
+            let is_gone = |error: StoreError| error.kind() == StoreErrorKind::Missing;
+            worktrees.sweep(&|thread| !store.meta(thread).is_err_and(is_gone));
+        });
+    });
 }
 
 impl ChildHost for Children {
@@ -97,22 +131,12 @@ impl ChildHost for Children {
         })
     }
 
-    fn tighten(&self, thread: ThreadId, settings: Arc<Settings>) -> BoxFuture<'static, ()> {
-        let loaded = self.loaded.get(thread);
-        Box::pin(async move {
-            let Some(thread) = loaded else { return };
-            let change = SettingsChange {
-                approval_policy: Some(settings.approval_policy),
-                sandbox_policy: Some(settings.sandbox_policy.clone()),
-                ..SettingsChange::default()
-            };
-            // One that has ended needs no policies.
-            let _: Result<_, _> = thread.configure(change).await;
-        })
-    }
-
     fn agents_of(&self, thread: ThreadId) -> Option<AgentsState> {
         let history = self.setup.store.history(thread, Interrupted::Kept).ok()?;
         Some(history.state.agents)
+    }
+
+    fn worktrees(&self) -> Arc<Worktrees> {
+        Arc::clone(&self.worktrees)
     }
 }

@@ -100,6 +100,18 @@ impl SettingsChange {
 }
 
 impl Settings {
+    /// The same settings with policies that are no wider than others'.
+    #[must_use]
+    pub fn tightened_by(&self, above: &Self) -> Self {
+        let is_absent = above.reviewer != ApprovalsReviewer::User;
+        Self {
+            approval_policy: self.approval_policy.stricter(above.approval_policy),
+            reviewer: if is_absent { above.reviewer.clone() } else { self.reviewer.clone() },
+            sandbox_policy: self.sandbox_policy.clone().tighter(&above.sandbox_policy),
+            ..self.clone()
+        }
+    }
+
     /// The settings after a change. A relative working directory starts at the current one.
     #[must_use]
     pub fn changed(&self, change: &SettingsChange) -> Self {

@@ -69,9 +69,13 @@ impl Checker<'_> {
     pub(crate) fn check(&self, path: &Path, real: &Path) -> Result<(), Refused> {
         let (path, real) = (path.to_owned(), real.to_owned());
         let folded = folded(&real);
-        let is_closed = |closed: &PathBuf| folded.starts_with(closed) || closed.starts_with(&folded);
         let root = self.roots.unwrap_or_default().iter().filter(|root| real.starts_with(root));
-        let above = root.map(|root| self::folded(root).components().count()).max().unwrap_or(0);
+        let root = root.max_by_key(|root| root.components().count()).map(|root| self::folded(root));
+        let above = root.as_ref().map_or(0, |root| root.components().count());
+        // A root that the session names inside a forbidden folder is open, as it is for commands.
+        let is_around = |closed: &PathBuf| root.as_ref().is_some_and(|root| root != closed && root.starts_with(closed));
+        let is_closed =
+            |closed: &PathBuf| (folded.starts_with(closed) && !is_around(closed)) || closed.starts_with(&folded);
         let below: Vec<_> = folded.iter().skip(above).collect();
         let has_name = |name: &PathBuf| {
             let name: Vec<_> = name.iter().collect();

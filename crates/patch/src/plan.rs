@@ -26,7 +26,7 @@ use crate::unified::{between, deadline, unified};
 const MAX_TOTAL_BYTES: usize = 256 * 1024 * 1024;
 
 /// The effect of a patch: read and checked, with nothing written yet.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Plan {
     pub(crate) ledger: Ledger<Snapshot>,
     places: BTreeMap<PathBuf, Place>,
@@ -63,10 +63,7 @@ impl Patch {
     ///
     /// `cwd` is absolute; relative paths in the patch are resolved against it.
     pub fn plan(&self, cwd: &Path) -> Result<Plan, PlanError> {
-        let plan =
-            Plan { ledger: Ledger::default(), places: BTreeMap::new(), diffs: BTreeMap::new(), added: BTreeSet::new() };
-        let mut planner =
-            Planner { cwd, plan, known: HashMap::new(), bytes: 0, deadline: deadline(), fresh: BTreeMap::new() };
+        let mut planner = Planner::new(cwd);
         for operation in &self.operations {
             planner.operation(operation)?;
         }
@@ -78,7 +75,10 @@ impl Plan {
     /// The change of each file, by absolute path.
     #[must_use]
     pub fn changes(&self) -> BTreeMap<PathBuf, FileChange> {
-        let text = |snapshot: &Snapshot| String::from_utf8_lossy(&snapshot.bytes).into_owned();
+        let text = |snapshot: &Snapshot| match not_text(&snapshot.bytes) {
+            Some(what) => format!("({what}, {} bytes)\n", snapshot.bytes.len()),
+            None => String::from_utf8_lossy(&snapshot.bytes).into_owned(),
+        };
         let change = |net| match net {
             Net::Add { path, after } => (path.to_owned(), FileChange::Add { content: text(after) }),
             Net::Delete { path, before } => (path.to_owned(), FileChange::Delete { content: text(before) }),
@@ -169,9 +169,9 @@ impl Plan {
 }
 
 /// A plan in progress.
-struct Planner<'a> {
+pub(crate) struct Planner<'a> {
     cwd: &'a Path,
-    plan: Plan,
+    pub(crate) plan: Plan,
     /// The paths under which files are recorded, by their resolved paths.
     known: HashMap<PathBuf, PathBuf>,
     bytes: usize,
@@ -180,7 +180,12 @@ struct Planner<'a> {
     fresh: BTreeMap<PathBuf, (Snapshot, Snapshot, String)>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    pub(crate) fn new(cwd: &'a Path) -> Self {
+        let (known, fresh) = (HashMap::new(), BTreeMap::new());
+        Self { cwd, plan: Plan::default(), known, bytes: 0, deadline: deadline(), fresh }
+    }
+
     fn operation(&mut self, operation: &Operation) -> Result<(), PlanError> {
         match operation {
             Operation::Add { path, content } => {
@@ -243,7 +248,7 @@ impl Planner<'_> {
         }
     }
 
-    fn refuse_link(&self, path: &Path) -> Result<(), PlanError> {
+    pub(crate) fn refuse_link(&self, path: &Path) -> Result<(), PlanError> {
         match self.plan.places.get(path) {
             Some(place) if place.link => Err(PlanError::Link { path: path.to_owned() }),
             _ => Ok(()),
@@ -251,7 +256,7 @@ impl Planner<'_> {
     }
 
     /// Resolves a path and reads the file there, unless it is known. Returns the path under which it is recorded.
-    fn look(&mut self, given: &Path, must_exist: bool) -> Result<PathBuf, PlanError> {
+    pub(crate) fn look(&mut self, given: &Path, must_exist: bool) -> Result<PathBuf, PlanError> {
         let path = normal(self.cwd, given);
         if self.plan.places.contains_key(&path) {
             return Ok(path);
@@ -302,13 +307,16 @@ impl Planner<'_> {
     }
 
     /// Computes the diff of every update: that of the single update, or of all of them together.
-    fn finish(mut self) -> Plan {
+    pub(crate) fn finish(mut self) -> Plan {
         let mut diffs = BTreeMap::new();
         for net in self.plan.ledger.net() {
             let Net::Update { path, before, after, .. } = net else { continue };
             let same = |a: &Snapshot, b: &Snapshot| Arc::ptr_eq(&a.bytes, &b.bytes);
             let diff = match self.fresh.remove(path) {
                 Some((old, new, diff)) if same(&old, before) && same(&new, after) => diff,
+                _ if not_text(&before.bytes).or_else(|| not_text(&after.bytes)).is_some() => {
+                    "Binary files differ\n".to_owned()
+                }
                 _ => between(&before.bytes, &after.bytes, self.deadline),
             };
             diffs.insert(path.to_owned(), diff);

@@ -3,6 +3,7 @@
 //! Invariant: nothing here waits, except where a method says so.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use codex_config::Config;
@@ -14,6 +15,7 @@ use codex_wire::rollout::ThreadSpawn;
 use futures_util::future::BoxFuture;
 
 use crate::registry::ToolSource;
+use crate::worktrees::Worktrees;
 
 /// The agents of one thread, as a source of tools. The thread is gone when it is dropped.
 pub trait ThreadAgents: ToolSource + fmt::Debug {
@@ -69,6 +71,8 @@ pub enum AgentOrder {
     Wake,
     /// Stop the running turn.
     Stop,
+    /// Use no wider policies than these, from the next call on.
+    Tighten(Arc<Settings>),
 }
 
 /// Runs trees of agents.
@@ -83,10 +87,10 @@ pub trait ChildHost: Send + Sync {
     fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<(), String>>;
     /// Ends a thread, if it runs.
     fn close(&self, thread: ThreadId) -> BoxFuture<'static, ()>;
-    /// Sets the policies of a thread.
-    fn tighten(&self, thread: ThreadId, settings: Arc<Settings>) -> BoxFuture<'static, ()>;
     /// The agents in the log of a thread. It reads files.
     fn agents_of(&self, thread: ThreadId) -> Option<AgentsState>;
+    /// The worktrees of isolated agents.
+    fn worktrees(&self) -> Arc<Worktrees>;
 }
 
 /// The start of an agent's thread.
@@ -101,6 +105,8 @@ pub struct ChildStart {
     pub spawn: ThreadSpawn,
     /// The instructions of its role.
     pub instructions: Option<String>,
+    /// The folder of its parent, if it has a worktree of its own.
+    pub isolated_from: Option<PathBuf>,
     pub agents: Arc<dyn ThreadAgents>,
 }
 

@@ -20,6 +20,9 @@ pub mod sampling;
 pub mod servers;
 mod specs;
 pub mod trusted_git;
+pub mod worktrees;
+
+pub use patching::{ForeignChanges, apply_changes};
 
 /// An error with its causes on one line, for clients.
 #[must_use]

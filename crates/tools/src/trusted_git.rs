@@ -44,6 +44,10 @@ impl TrustedGit {
         Ok(Self { runner, folder })
     }
 
+    pub(crate) fn runner(&self) -> &Runner {
+        &self.runner
+    }
+
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()

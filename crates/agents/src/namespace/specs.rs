@@ -12,7 +12,8 @@ pub(super) fn namespace() -> ToolSpec {
     static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         let tools =
             Verb::ALL.into_iter().map(|verb| ToolSpec::function(verb.name(), description(verb), parameters(verb)));
-        ToolSpec::namespace(NAMESPACE, "Starts other agents, waits for them and sends them messages.", tools.collect())
+        let tools = tools.chain([crate::applying::namespace_spec()]).collect();
+        ToolSpec::namespace(NAMESPACE, "Starts other agents, waits for them and sends them messages.", tools)
     });
     SPEC.clone()
 }
@@ -42,6 +43,7 @@ fn parameters(verb: Verb) -> Value {
                 "agent_type": text("The role of the agent."),
                 "model": text("The model, if another than yours."),
                 "reasoning_effort": text("How hard it thinks."),
+                "isolation": crate::applying::isolation_parameter(),
             }),
             &[],
         ),

@@ -9,7 +9,8 @@ use super::Nine;
 
 /// The instructions of a root.
 pub(crate) const ROOT_INSTRUCTIONS: &str = "You can start subagents for work that is independent of yours: give each one task, with everything it has to know, and a \
-     label. They share your folder, so do not let two of them write the same files. Wait for their results with \
+     label. They share your folder, so do not let two of them write the same files; with isolation `worktree` one has a git \
+     worktree of its own, and you take its changes over with subagent_apply. Wait for their results with \
      subagent_await, check what they report, and prune those that you need no more.";
 
 /// The instructions of a child.
@@ -68,6 +69,7 @@ fn parameters(tool: Nine) -> Value {
             "label": text("A short name."),
             "model": text("The model, if another than yours."),
             "sandbox_mode": text("read-only, workspace-write or danger-full-access; never wider than yours."),
+            "isolation": crate::applying::isolation_parameter(),
         })
     };
     let (properties, required): (Value, &[&str]) = match tool {

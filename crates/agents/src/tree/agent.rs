@@ -51,6 +51,8 @@ pub struct Agent {
     pub(super) launch_call: Option<CallNumber>,
     /// Whether its thread has never started.
     pub(super) is_new: bool,
+    /// Whether its thread has ended before it was told that it has started.
+    pub(super) is_over_early: bool,
     /// Whether it ran when the program ended, and its parent was not told yet.
     pub(super) is_lost: bool,
     /// The events for its log that have happened while it was not loaded.
@@ -88,6 +90,7 @@ impl Agent {
             reason: None,
             launch_call: None,
             is_new: phase == Phase::Launching,
+            is_over_early: false,
             is_lost: false,
             deferred: Vec::new(),
         }

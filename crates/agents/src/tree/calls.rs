@@ -209,9 +209,7 @@ impl Tree {
             let Some(removed) = self.agents.remove(&gone) else { continue };
             self.queue.retain(|queued| *queued != gone);
             self.watchdogs.retain(|watchdog| watchdog.owner != gone && watchdog.target != gone);
-            if removed.phase != Phase::Unloaded {
-                self.effect(Effect::Close { agent: gone });
-            }
+            self.effect(Effect::Close { agent: gone });
             let deleted = SubagentDeleted { agent_id: gone, session_id: removed.thread() };
             let log = self.log_of(parent);
             self.tell(log, AgentEvent::Lifecycle(SubagentLifecycleEvent::Deleted(deleted)));

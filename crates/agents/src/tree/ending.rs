@@ -10,11 +10,15 @@ use super::{AgentError, Effect, Tree, TurnEnd};
 
 /// The reason for the end of agents that ran when the program ended.
 pub(super) const PROGRAM_ENDED: &str = "the program ended";
+/// The reason for the end of an agent whose thread is gone.
+const THREAD_ENDED: &str = "its thread has ended";
 
 impl Tree {
     pub(super) fn launched(&mut self, agent: AgentId, result: Result<(), String>) {
         let Some(found) = self.get(agent).filter(|found| found.phase == Phase::Launching) else { return };
         let call = found.launch_call.take();
+        let is_over = std::mem::take(&mut found.is_over_early);
+        let result = if is_over { result.and(Err(THREAD_ENDED.to_owned())) } else { result };
         if let Err(message) = result {
             return self.not_launched(agent, call, message);
         }
@@ -198,10 +202,15 @@ impl Tree {
             return self.close();
         }
         let Some(found) = self.get(agent).filter(|found| found.phase != Phase::Unloaded) else { return };
+        if found.phase == Phase::Launching {
+            // The result of the launch follows, and is the better reason.
+            found.is_over_early = true;
+            return;
+        }
         found.phase = Phase::Unloaded;
         let (is_over, is_busy) = (found.is_over(), *found.status() != SubagentStatus::Ready);
         if !is_over && is_busy {
-            self.finish(agent, SubagentCompletion::Failed { message: "its thread has ended".to_owned() });
+            self.finish(agent, SubagentCompletion::Failed { message: THREAD_ENDED.to_owned() });
         }
     }
 

@@ -126,7 +126,7 @@ pub enum Effect {
     Wake { agent: AgentId },
     /// Stop the turn of an agent.
     Stop { agent: AgentId },
-    /// End the thread of an agent.
+    /// End the thread of an agent, if it runs.
     Close { agent: AgentId },
     /// Reply to a call.
     Reply { call: CallNumber, reply: Result<Reply, AgentError> },
@@ -230,6 +230,12 @@ impl Tree {
     #[must_use]
     pub fn active(&self) -> usize {
         self.children().filter(|agent| !agent.is_over()).count()
+    }
+
+    /// Whether the root ends.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.is_closing
     }
 
     /// All agents but the root.

@@ -237,3 +237,18 @@ impl Run {
 pub(crate) fn say(id: &str, text: &str) -> String {
     format!(r#"{{"id":"{id}","op":{{"type":"user_input","items":[{{"type":"text","text":"{text}"}}]}}}}"#) + "\n"
 }
+
+/// Whether commands can be confined here so that git can commit.
+pub(crate) fn has_sandbox() -> bool {
+    matches!(codex_sandbox::level(), codex_sandbox::SandboxLevel::Namespaces { .. })
+}
+
+/// Waits for a condition that another process brings about, for half a minute at most.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !holds() {
+        assert!(std::time::Instant::now() < until, "waited in vain: {what}");
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+}

@@ -245,9 +245,9 @@ impl Session {
                 biased;
                 request = self.inbox.recv() => Wake::Request(request.map(|request| *request)),
                 alarm = self.journal.alarm(), if self.journal.has_alarm() => Wake::Alarm(alarm),
+                order = Calls::next_order(self.calls.agents.as_ref()) => Wake::Agents(order),
                 arrived = turn.work.next() => Wake::Arrived(arrived),
                 failed = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady(failed),
-                order = Calls::next_order(self.calls.agents.as_ref()) => Wake::Agents(order),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
             },

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::agents::{AgentEvent, AgentsState, MailRead};
+use codex_log::settings::Settings;
 use codex_log::{Abort, Body, ItemId, Record, TurnId};
 use codex_tools::agents::{AgentOrder, Unread, UnreadForm};
 use codex_wire::ids::ThreadId;
@@ -37,8 +38,18 @@ impl Session {
                     self.tell_rested();
                 }
             }
+            AgentOrder::Tighten(above) => self.tighten(&above),
             AgentOrder::Wake if self.turn.is_some() => {}
             AgentOrder::Wake => self.begin_with_mail().await,
+        }
+    }
+
+    /// Uses no wider policies than these, in a running turn too. Commands that run already keep their sandbox.
+    fn tighten(&mut self, above: &Settings) {
+        self.profile.settings = Arc::new(self.profile.settings.tightened_by(above));
+        if let Some(turn) = &mut self.turn {
+            turn.settings = Arc::new(turn.settings.tightened_by(above));
+            turn.tool_context = None;
         }
     }
 

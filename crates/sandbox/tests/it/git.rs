@@ -92,6 +92,42 @@ fn a_days_work_in_a_linked_worktree() {
     assert_eq!(git(&main, &["status", "--short"]), "");
 }
 
+/// The folder of an isolated agent is below `CODEX_HOME`, which is closed around it.
+#[test]
+fn a_days_work_in_a_worktree_below_the_home() {
+    if !has_namespaces() {
+        return;
+    }
+    let world = World::new();
+    git(&world.ws(""), &["init", "-q"]);
+    git(&world.ws(""), &["commit", "-q", "--allow-empty", "-m", "start"]);
+    let record = world.write("codex_home/worktrees/agent/record.json", "{}");
+    let auth = world.write("codex_home/auth.json", "secret");
+    let own = world.path("codex_home/worktrees/agent/ws");
+    git(&world.ws(""), &["worktree", "add", "-q", "-b", "codex/work", &own.display().to_string()]);
+    let run = |script: &str| {
+        let mut launch = world.launch(&workspace_write(), &["/bin/sh", "-c", &format!("{IDENTITY}{script}")]);
+        let profile = codex_sandbox::Profile::new(&workspace_write(), &own, &world.sandbox_context());
+        (launch.cwd, launch.confinement) = (own.clone(), profile.into());
+        crate::support::run(launch).expect("it starts")
+    };
+    let day = run(A_DAY);
+    assert_eq!(day.exit, Exit::Code(0), "{}", day.aggregated.text());
+    for attack in [
+        format!("echo x > {}", record.display()),
+        format!("touch {}", record.with_file_name("new").display()),
+        format!("cat {}", auth.display()),
+        format!("touch {}", world.ws("new").display()),
+        format!("echo x > {}", world.ws(".git/hooks/post-checkout").display()),
+        format!("echo x >> {}", world.ws(".git/HEAD").display()),
+        "echo 'gitdir: /tmp' > .git".to_owned(),
+        "mkdir .codex".to_owned(),
+    ] {
+        assert_ne!(run(&attack).exit, Exit::Code(0), "{attack}");
+    }
+    assert_eq!(git(&world.ws(""), &["status", "--short"]), "");
+}
+
 #[test]
 fn a_submodule_is_committed_from_inside_and_from_its_own_folder() {
     if !has_namespaces() {

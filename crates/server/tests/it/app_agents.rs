@@ -12,13 +12,13 @@ const PLAYS: &str = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mi
 const NINE: &str = "approval_policy = 'never'\nsandbox_mode = 'danger-full-access'\nfeatures.subagent_tools = true\n";
 
 /// A client whose model answers by content.
-async fn client(release: ProtocolRelease, config: &str, script: &Value) -> AppClient {
+pub(crate) async fn client(release: ProtocolRelease, config: &str, script: &Value) -> AppClient {
     let client = AppClient::start_as(release, &format!("{config}{PLAYS}")).await;
     std::fs::write(client.home("script.json"), script.to_string()).expect("a script can be written");
     client
 }
 
-fn call(id: &str, tool: &str, args: Value) -> Value {
+pub(crate) fn call(id: &str, tool: &str, args: Value) -> Value {
     json!({"call": tool, "id": id, "args": args})
 }
 
@@ -32,13 +32,13 @@ fn spawn_and_await(child: Value) -> Value {
     ])
 }
 
-async fn say(client: &mut AppClient, thread: &str, text: &str) {
+pub(crate) async fn say(client: &mut AppClient, thread: &str, text: &str) {
     let input = json!([{"type": "text", "text": text}]);
     client.ok("turn/start", json!({"threadId": thread, "input": input})).await;
 }
 
 /// All messages up to the end of a turn of that thread.
-async fn until_end(client: &mut AppClient, thread: &str) -> Vec<Value> {
+pub(crate) async fn until_end(client: &mut AppClient, thread: &str) -> Vec<Value> {
     let mut messages = Vec::new();
     loop {
         let message = client.next().await;
@@ -59,7 +59,7 @@ async fn until_ends(client: &mut AppClient, turns: usize) -> Vec<Value> {
     messages
 }
 
-fn items<'a>(messages: &'a [Value], method: &str, kind: &str) -> Vec<&'a Value> {
+pub(crate) fn items<'a>(messages: &'a [Value], method: &str, kind: &str) -> Vec<&'a Value> {
     let is_wanted = |message: &&Value| message["method"] == method && message["params"]["item"]["type"] == kind;
     messages.iter().filter(is_wanted).map(|message| &message["params"]).collect()
 }

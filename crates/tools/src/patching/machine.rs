@@ -109,7 +109,7 @@ impl PatchCall {
             (Phase::Planning, Input::Planned(Ok(planned))) => self.planned(planned, &mut effects),
             (Phase::Planning, Input::Planned(Err(problem))) => {
                 self.phase = Phase::Over;
-                let text = format!("apply_patch verification failed: {problem}");
+                let text = self.request.voice.say_misfit(&problem);
                 effects.push(Effect::End(FunctionCallOutputPayload::Text(text)));
             }
             (Phase::Asked, Input::Answered(answer)) => self.answered(&answer, &mut effects),

@@ -27,9 +27,19 @@ pub(crate) enum ReportFormat {
     Command,
     /// As the tool for patches.
     Tool,
+    /// In plain words, for tools whose changes are not written as a patch.
+    Plain,
 }
 
 impl ReportFormat {
+    /// The report that the changes do not fit the files.
+    pub(super) fn say_misfit(self, problem: &str) -> String {
+        match self {
+            Self::Command | Self::Tool => format!("apply_patch verification failed: {problem}"),
+            Self::Plain => problem.to_owned(),
+        }
+    }
+
     /// The report for the model.
     pub(super) fn say(self, exit_code: i32, duration: Duration, text: &str) -> String {
         let seconds = (duration.as_secs_f64() * 10.0).round() / 10.0;
@@ -37,6 +47,7 @@ impl ReportFormat {
             Self::Command => {
                 json!({"output": text, "metadata": {"exit_code": exit_code, "duration_seconds": seconds}}).to_string()
             }
+            Self::Plain => text.to_owned(),
             Self::Tool => format!("Exit code: {exit_code}\nWall time: {seconds} seconds\nOutput:\n{text}"),
         }
     }

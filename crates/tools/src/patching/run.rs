@@ -1,15 +1,17 @@
 //! Patches as calls: checked and applied on blocking threads, judged by the current policy.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codex_log::Answer;
+use codex_log::{Answer, ItemId};
 use codex_patch::{Applied, Plan};
 use codex_wire::provider_traits::PatchForm;
 use codex_wire::tool_spec::ToolSpec;
 use futures_util::future::BoxFuture;
 
+use super::request::ReportFormat;
 use super::{Input, PatchCall, PatchRequest, Permission, Planned, Reach, machine};
 use crate::call::{Concurrency, ToolCall};
 use crate::context::ToolContext;
@@ -49,6 +51,30 @@ impl Tool for ApplyPatchTool {
     }
 }
 
+/// Changes of another origin than a patch.
+pub struct ForeignChanges {
+    /// Reads the files and computes the changes. Nothing is written.
+    pub plan: BoxFuture<'static, Result<Plan, String>>,
+    /// Runs on a blocking thread after the changes were made. A problem is told with the report.
+    pub applied: Box<dyn FnOnce() -> Result<(), String> + Send>,
+}
+
+impl fmt::Debug for ForeignChanges {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ForeignChanges").finish_non_exhaustive()
+    }
+}
+
+/// Makes changes of another origin exactly like a patch: judged by the policy, shown, and approved if need be.
+#[must_use]
+pub fn apply_changes(call: ItemId, cx: &Arc<ToolContext>, grants: &Grants, changes: ForeignChanges) -> Box<dyn Call> {
+    let ForeignChanges { plan, applied } = changes;
+    let request = PatchRequest { call, text: String::new(), cwd: cx.cwd().clone(), voice: ReportFormat::Plain };
+    let granted = grants.roots(&cx.settings.sandbox_policy);
+    let planning = judged(plan, Arc::clone(cx), granted.clone());
+    Box::new(PatchRun { after: Some(applied), ..PatchRun::planning(request, cx, granted, Box::pin(planning)) })
+}
+
 /// A patch and what it waits for.
 pub(crate) struct PatchRun {
     call: PatchCall,
@@ -60,11 +86,15 @@ pub(crate) struct PatchRun {
     plan: Option<Plan>,
     /// The applied changes, for the turn's diff.
     applied: Option<Applied>,
+    /// Runs after the changes were made.
+    after: Option<Box<dyn FnOnce() -> Result<(), String> + Send>>,
 }
+
+type Planning = BoxFuture<'static, Result<(Plan, Planned), String>>;
 
 /// The current stage of a patch.
 enum Stage {
-    Planning(BoxFuture<'static, Result<(Plan, Planned), String>>),
+    Planning(Planning),
     Applying(tokio::task::JoinHandle<(Result<Applied, String>, Duration)>),
     Nothing,
 }
@@ -73,11 +103,15 @@ impl PatchRun {
     /// A patch that is being checked.
     pub(crate) fn new(request: PatchRequest, cx: &Arc<ToolContext>, grants: &Grants) -> Self {
         let granted = grants.roots(&cx.settings.sandbox_policy);
-        let planning = plan(&request, Arc::clone(cx), granted.clone());
+        let planning = judged(plan(&request), Arc::clone(cx), granted.clone());
+        Self::planning(request, cx, granted, Box::pin(planning))
+    }
+
+    fn planning(request: PatchRequest, cx: &Arc<ToolContext>, granted: Vec<PathBuf>, planning: Planning) -> Self {
         let approval = cx.settings.approval_policy;
         let call = PatchCall::new(request, approval, cx.absent_reviewer(), cx.limits.answer_within);
-        let stage = Stage::Planning(Box::pin(planning));
-        Self { call, cx: Arc::clone(cx), granted, stage, plan: None, applied: None }
+        let stage = Stage::Planning(planning);
+        Self { call, cx: Arc::clone(cx), granted, stage, plan: None, applied: None, after: None }
     }
 
     fn perform(&mut self, effects: Vec<machine::Effect>) -> Vec<Effect> {
@@ -105,11 +139,16 @@ impl PatchRun {
 
     fn apply(&mut self, permission: Permission) {
         let Some(plan) = self.plan.take() else { return };
-        let (cx, granted) = (Arc::clone(&self.cx), std::mem::take(&mut self.granted));
+        let (cx, granted, after) = (Arc::clone(&self.cx), std::mem::take(&mut self.granted), self.after.take());
         self.stage = Stage::Applying(tokio::task::spawn_blocking(move || {
             let since = Instant::now();
             let guard = Reach::new(&cx.launch, granted).guard(&permission);
-            let applied = plan.apply(&guard).map_err(|error| full_message(&error));
+            let applied = plan.apply(&guard).map_err(|error| full_message(&error)).map(|mut applied| {
+                if let Some(Err(problem)) = after.map(|after| after()) {
+                    applied.summary.push_str(&problem);
+                }
+                applied
+            });
             (applied, since.elapsed())
         }));
     }
@@ -140,25 +179,33 @@ impl PatchRun {
     }
 }
 
-/// Checks a patch against the files, and finds its permission.
-fn plan(
-    request: &PatchRequest,
-    cx: Arc<ToolContext>,
-    granted: Vec<PathBuf>,
-) -> impl Future<Output = Result<(Plan, Planned), String>> + Send + 'static {
+/// Checks a patch against the files.
+fn plan(request: &PatchRequest) -> impl Future<Output = Result<Plan, String>> + Send + 'static {
     let (text, cwd) = (request.text.clone(), request.cwd.clone());
     async move {
-        // A placeholder of a command is not a file of the user.
-        codex_sandbox::cleanup_done().await;
         let planning = tokio::task::spawn_blocking(move || {
             let patch = codex_patch::parse(&text).map_err(|error| full_message(&error))?;
-            let plan = patch.plan(&cwd).map_err(|error| full_message(&error))?;
-            let permission = Reach::new(&cx.launch, granted).judge(&plan, cx.settings.approval_policy);
-            let planned = Planned { changes: plan.changes(), permission };
-            Ok((plan, planned))
+            patch.plan(&cwd).map_err(|error| full_message(&error))
         });
         planning.await.unwrap_or_else(|error| Err(error.to_string()))
     }
+}
+
+/// Finds the permission for a plan.
+async fn judged(
+    plan: impl Future<Output = Result<Plan, String>> + Send + 'static,
+    cx: Arc<ToolContext>,
+    granted: Vec<PathBuf>,
+) -> Result<(Plan, Planned), String> {
+    // A placeholder of a command is not a file of the user.
+    codex_sandbox::cleanup_done().await;
+    let plan = plan.await?;
+    let judging = tokio::task::spawn_blocking(move || {
+        let permission = Reach::new(&cx.launch, granted).judge(&plan, cx.settings.approval_policy);
+        let planned = Planned { changes: plan.changes(), permission };
+        (plan, planned)
+    });
+    judging.await.map_err(|error| error.to_string())
 }
 
 impl Call for PatchRun {

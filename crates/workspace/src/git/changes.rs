@@ -14,11 +14,11 @@ use super::{
 };
 
 /// The maximum size of a diff.
-const MAX_DIFF: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_DIFF: usize = 32 * 1024 * 1024;
 /// The maximum size of a list of names.
-const MAX_LIST: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_LIST: usize = 8 * 1024 * 1024;
 /// The maximum number of untracked files.
-const MAX_UNTRACKED: usize = 5_000;
+pub(crate) const MAX_UNTRACKED: usize = 5_000;
 
 /// The reason why there is no diff.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ fn newest_shared(git: &Git<'_>, head: &str, revisions: &Path) -> Result<Option<S
 }
 
 /// Files that are neither tracked nor ignored. Nested repositories are not entered.
-fn untracked(git: &Git<'_>) -> Result<Vec<Vec<u8>>, RunError> {
+pub(crate) fn untracked(git: &Git<'_>) -> Result<Vec<Vec<u8>>, RunError> {
     let list = git.run(&["ls-files", "--others", "--exclude-standard", "-z"], None, MAX_LIST)?;
     let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty() && !name.ends_with(b"/"));
     Ok(names.map(<[u8]>::to_vec).collect())

@@ -1,5 +1,5 @@
-//! Information about the repository around a folder: commit, branch, origin, and unpushed changes; and applying diffs
-//! to the files of a folder.
+//! Information about the repository around a folder: commit, branch, origin, and unpushed changes; applying diffs to the
+//! files of a folder; and worktrees of our own.
 //!
 //! The repository is assumed to be hostile. Commit, branch and origin are read from its files without running anything.
 //! For the rest, `git` runs on our own git folder that borrows objects and index from the real one, so the repository's
@@ -7,19 +7,23 @@
 //! diff programs can run, because none is ever named. The caller chooses the place of that folder ([`Runner`]), where
 //! nobody who may write the checkout can write.
 //!
-//! Invariants: the git folder of the repository is never written, a forged `.git` file leads nowhere, every run of
-//! `git` has a deadline and an output limit. No async code.
+//! Invariants: the git folder of the repository is never written, except by [`Worktree`], and then without following a
+//! link; a forged `.git` file leads nowhere; every run of `git` has a deadline and an output limit. No async code.
 
 mod apply;
+mod branch;
 mod changes;
 mod checkout;
 mod file;
+mod folder;
 mod innermost;
 mod refs;
 mod repository;
 mod run;
 mod settings;
+mod snapshot;
 mod stage;
+mod worktree;
 
 use std::{path::Path, time::Duration};
 
@@ -32,6 +36,7 @@ pub use changes::GitError;
 pub use checkout::Checkout;
 pub use innermost::is_same_repository;
 pub use run::Runner;
+pub use worktree::{Left, Merge, MergedFile, NewWorktree, Worktree, WorktreeChanges, WorktreeError};
 
 /// The time limit for all runs of `git` that one query needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);

@@ -48,7 +48,7 @@ pub(crate) fn head(repository: &Repository) -> Head {
 }
 
 /// The commit that a ref leads to.
-fn resolve(repository: &Repository, name: &str) -> Option<String> {
+pub(crate) fn resolve(repository: &Repository, name: &str) -> Option<String> {
     let mut name = name.to_owned();
     for _ in 0..MAX_LINKS {
         if !is_plain(&name) {
@@ -100,7 +100,7 @@ fn collect(folder: &Path, name: &str, (depth, left): (usize, &mut usize), found:
     }
 }
 
-fn packed_text(repository: &Repository) -> Option<String> {
+pub(crate) fn packed_text(repository: &Repository) -> Option<String> {
     read_up_to(&repository.common.join("packed-refs"), MAX_PACKED)
 }
 

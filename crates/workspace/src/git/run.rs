@@ -20,12 +20,16 @@ pub(crate) enum RunError {
     Late,
     #[error("git wrote more than {0} bytes")]
     TooMuch(usize),
-    #[error("git {0} failed")]
-    Failed(String),
+    #[error("git {command} failed{}", .said.as_ref().map(|said| format!(": {said}")).unwrap_or_default())]
+    Failed {
+        command: String,
+        /// The beginning of its error message.
+        said: Option<String>,
+    },
 }
 
-/// Variables that every run sets. The first ones keep configuration out, the others keep git from waiting, fetching and
-/// writing.
+/// Variables that every run sets. The first ones keep configuration out, the next ones keep git from waiting, fetching
+/// and writing, and the last ones name the author of commits that this program makes.
 const SET: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -38,6 +42,10 @@ const SET: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_PAGER", "cat"),
+    ("GIT_AUTHOR_NAME", "Codex"),
+    ("GIT_AUTHOR_EMAIL", "codex@localhost"),
+    ("GIT_COMMITTER_NAME", "Codex"),
+    ("GIT_COMMITTER_EMAIL", "codex@localhost"),
     ("LC_ALL", "C"),
 ];
 
@@ -56,6 +64,10 @@ const OPTIONS: &[&str] = &[
     "-c",
     "safe.bareRepository=explicit",
 ];
+
+/// The file for the error messages of a run, and the size up to which it is read.
+const ERRORS: &str = "errors";
+const MAX_ERRORS: u64 = 64 * 1024;
 
 /// Everything that `git` gets from this machine.
 #[derive(Debug, Clone)]
@@ -90,14 +102,17 @@ impl Git<'_> {
     /// Runs a command to its end and returns its output.
     pub(crate) fn run(&self, arguments: &[&str], input: Option<&Path>, most: usize) -> Result<Vec<u8>, RunError> {
         let mut command = self.command(input)?;
-        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        let errors = self.folder.join(ERRORS);
+        let writer = fs::File::create(&errors).map_err(RunError::Start)?;
+        command.args(arguments).stdout(Stdio::piped()).stderr(writer);
         let mut running = Running(command.spawn().map_err(RunError::Start)?);
         let Some(stdout) = running.0.stdout.take() else { return Ok(Vec::new()) };
         let ended = running.end(stdout, most, self.deadline)?;
         if ended.is_success {
             Ok(ended.output)
         } else {
-            Err(RunError::Failed(arguments.first().copied().unwrap_or_default().to_owned()))
+            let command = arguments.first().copied().unwrap_or_default().to_owned();
+            Err(RunError::Failed { command, said: said(&errors) })
         }
     }
 
@@ -127,6 +142,14 @@ impl Git<'_> {
         command.stdin(input.map_or_else(Stdio::null, Stdio::from));
         Ok(command)
     }
+}
+
+/// The beginning of an error message. Names in it come from the repository, so it is kept short.
+fn said(errors: &Path) -> Option<String> {
+    let text = super::file::read_up_to(errors, MAX_ERRORS)?;
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    let text: String = lines.join("; ").chars().take(400).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// A process that does not outlive its owner.

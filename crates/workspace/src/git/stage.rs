@@ -84,6 +84,19 @@ impl<'a> Stage<'a> {
         Ok(path)
     }
 
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Forgets the index, so that the next run begins with an empty one.
+    pub(crate) fn forget_index(&self) -> io::Result<()> {
+        match fs::remove_file(self.folder.join("index")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Copies a file that may be missing. Links are not followed: they could lead anywhere.
     fn copy(&mut self, from: &Path, name: &str) -> io::Result<()> {
         let Ok(source) = file::open(&from.join(name), Links::Refused) else { return Ok(()) };

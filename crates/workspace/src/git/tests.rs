@@ -11,6 +11,7 @@ use super::*;
 
 mod apply;
 mod reach;
+mod worktree;
 
 /// A checkout with one pushed commit of `a.txt`; the path has no links.
 struct Fixture {

@@ -286,3 +286,19 @@ fn mail_of_a_deleted_agent_outlives_a_crash() {
     let texts: Vec<_> = inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
     assert_eq!(texts, ["found it"]);
 }
+
+/// A thread that cannot start is dropped, and so tells that it is gone before the result of the launch is known.
+#[test]
+fn a_launch_that_fails_is_told_once_and_with_its_reason() {
+    let mut world = world(Limits::default());
+    for (result, reason) in [(Err("no folder".to_owned()), "no folder"), (Ok(()), "its thread has ended")] {
+        let call = world.call(ROOT, spawn("task"));
+        let agent = *world.launching.last().expect("it is launching");
+        world.input(Input::Lost { agent });
+        assert!(world.reply_to(call).is_none());
+        world.launching.clear();
+        world.input(Input::Launched { agent, result });
+        assert_eq!(error(&world, call), AgentError::Launch(reason.to_owned()));
+        assert!(world.tree.agent(agent).is_none(), "it is rolled back");
+    }
+}

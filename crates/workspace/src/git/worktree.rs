@@ -1,0 +1,384 @@
+//! Worktrees that this program makes for agents: created, compared, merged and removed, without running anything that
+//! a repository names.
+//!
+//! `git` works on a stage, as everywhere here. Only four things are written into the repository, by descriptors: a pack
+//! of new objects, a branch below `codex/`, and the folder and index of the worktree.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use super::{
+    GitError, branch,
+    changes::{MAX_DIFF, MAX_LIST},
+    folder::{Folder, Missing},
+    refs,
+    repository::Repository,
+    run::{Git, RunError, Runner},
+    snapshot,
+    stage::Stage,
+};
+
+/// The time limit for all runs of `git` of one operation.
+const WITHIN: Duration = Duration::from_secs(120);
+/// The message of the commit that a worktree begins with.
+const BEGINNING: &str = "Uncommitted changes of the parent agent";
+/// The message of the commit that keeps the changes of a worktree.
+const END: &str = "Changes of the agent";
+
+/// A worktree of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// The checkout that it was made from.
+    pub origin: PathBuf,
+    /// Its own folder.
+    pub folder: PathBuf,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that its changes count from.
+    pub base: String,
+}
+
+/// The place and the names of a new worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct NewWorktree<'a> {
+    /// The checkout that it begins with, or a folder in it.
+    pub from: &'a Path,
+    /// A folder that does not exist yet, in one that nobody else can write.
+    pub folder: &'a Path,
+    /// The name in the list of worktrees.
+    pub name: &'a str,
+    /// The name of the branch below `codex/`, roughly.
+    pub branch: &'a str,
+}
+
+/// The changes in a worktree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorktreeChanges {
+    /// The changed files, one line for each: lines added, lines removed and the name.
+    pub files: Vec<String>,
+    /// The diff.
+    pub diff: String,
+}
+
+/// The changes of a worktree, merged into another checkout's files. Nothing is written there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// The new contents of the files that change.
+    Clean(Vec<MergedFile>),
+    /// The reason why the changes do not apply.
+    Conflict(String),
+}
+
+/// A file after a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergedFile {
+    pub path: PathBuf,
+    /// The content, and whether it is executable; `None` if the file is removed.
+    pub content: Option<(Vec<u8>, bool)>,
+}
+
+/// The rest of a worktree after its removal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    Nothing,
+    /// Its branch, with changes that were not applied.
+    Branch(String),
+}
+
+/// The reason why something about a worktree failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorktreeError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("the branch `{0}` is in the way of branches below `{0}/`; rename it")]
+    BranchInTheWay(&'static str),
+    #[error("there are too many branches `codex/{0}-…`")]
+    NoBranch(String),
+    #[error("{} stores its branches in a format that is not supported", .0.display())]
+    Branches(PathBuf),
+    #[error("could not write {}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is not the worktree that it was", .0.display())]
+    Broken(PathBuf),
+    #[error("{} belongs to another repository", .0.display())]
+    Foreign(PathBuf),
+}
+
+impl Worktree {
+    /// Makes a worktree with the files of a checkout as they are, uncommitted and new ones included.
+    pub fn create(new: NewWorktree<'_>, runner: &Runner) -> Result<Self, WorktreeError> {
+        let repository = find(new.from)?;
+        let session = Session::new(&repository, runner)?;
+        let head = refs::head(&repository).commit.ok_or_else(|| GitError::NoCommits(repository.root.clone()))?;
+        let git = session.git();
+        let tree = snapshot::tree(&repository, &session.stage, &git)?;
+        let base = if tree == snapshot::tree_of(&git, &head).map_err(|error| session.failed(error))? {
+            head
+        } else {
+            let commit = snapshot::commit(&git, &tree, &[&head], BEGINNING).map_err(|error| session.failed(error))?;
+            snapshot::keep(&repository, &session.stage, &git, &commit, &[&head])?;
+            commit
+        };
+        let branch = branch::create(&repository, new.branch, &base)?;
+        let made = Self { origin: repository.root.clone(), folder: new.folder.to_owned(), branch, base };
+        let checked_out = made.check_out(&repository, new.name, &made.base, &session);
+        if checked_out.is_err() {
+            made.withdraw(&repository, new.name);
+            let _ = branch::delete(&repository, &made.branch);
+        }
+        checked_out.map(|()| made)
+    }
+
+    /// Makes the folder again from the branch; false if the branch is gone.
+    pub fn restore(&self, name: &str, runner: &Runner) -> Result<bool, WorktreeError> {
+        let repository = find(&self.origin)?;
+        let Some(tip) = branch::tip(&repository, &self.branch) else { return Ok(false) };
+        let session = Session::new(&repository, runner)?;
+        self.withdraw(&repository, name);
+        let checked_out = self.check_out(&repository, name, &tip, &session);
+        if checked_out.is_err() {
+            self.withdraw(&repository, name);
+        }
+        checked_out.map(|()| true)
+    }
+
+    /// Writes the files of a commit, and links the folder with its repository.
+    fn check_out(
+        &self,
+        repository: &Repository,
+        name: &str,
+        commit: &str,
+        session: &Session<'_>,
+    ) -> Result<(), WorktreeError> {
+        let write = |source| WorktreeError::Write { path: self.folder.clone(), source };
+        fs::create_dir(&self.folder).map_err(write)?;
+        session.stage.forget_index().map_err(write)?;
+        let git = session.stage.git(&self.folder, session.deadline);
+        git.run(&["read-tree", "--reset", "-u", commit], None, MAX_LIST).map_err(|error| session.failed(error))?;
+        let folder = self.folder.canonicalize().map_err(write)?;
+        let write = |source| WorktreeError::Write { path: repository.common.join("worktrees").join(name), source };
+        let link = || -> io::Result<()> {
+            let worktrees = Folder::open(&repository.common)?.below("worktrees", Missing::Created)?;
+            let own = worktrees.create(name)?;
+            own.write_new("HEAD", format!("ref: refs/heads/{}\n", self.branch).as_bytes())?;
+            own.write_new("commondir", b"../..\n")?;
+            own.write_new("gitdir", format!("{}\n", folder.join(".git").display()).as_bytes())?;
+            own.copy_new("index", &mut fs::File::open(session.stage.path("index"))?)
+        };
+        link().map_err(write)?;
+        let own = repository.common.join("worktrees").join(name);
+        let dot_git = folder.join(".git");
+        let linked = fs::write(&dot_git, format!("gitdir: {}\n", own.display()));
+        linked.map_err(|source| WorktreeError::Write { path: dot_git, source })
+    }
+
+    /// Takes back what is there of the folder and its entry in the list of worktrees. The branch stays.
+    fn withdraw(&self, repository: &Repository, name: &str) {
+        let _ = fs::remove_dir_all(&self.folder);
+        let own = repository.common.join("worktrees").join(name);
+        if own.canonicalize().is_ok_and(|real| real == own) {
+            let _ = fs::remove_dir_all(&own);
+        }
+        if let Ok(common) = Folder::open(&repository.common) {
+            common.remove_empty("worktrees");
+        }
+    }
+
+    /// The repository of the worktree, which must be the one that it was made in.
+    fn repository(&self) -> Result<Repository, WorktreeError> {
+        let found = Repository::find(&self.folder).filter(|found| is_same(&found.root, &self.folder));
+        let found = found.ok_or_else(|| WorktreeError::Broken(self.folder.clone()))?;
+        let origin = find(&self.origin)?;
+        if found.common == origin.common { Ok(found) } else { Err(WorktreeError::Broken(self.folder.clone())) }
+    }
+
+    /// All changes since the base, committed or not.
+    pub fn changes(&self, runner: &Runner) -> Result<WorktreeChanges, WorktreeError> {
+        let repository = self.repository()?;
+        let session = Session::new(&repository, runner)?;
+        let tree = snapshot::tree(&repository, &session.stage, &session.git())?;
+        self.changes_to(&tree, &session)
+    }
+
+    fn changes_to(&self, tree: &str, session: &Session<'_>) -> Result<WorktreeChanges, WorktreeError> {
+        let git = session.git();
+        let run = |form: &[&str], most| {
+            let common = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"];
+            let arguments: Vec<&str> = common.iter().chain(form).copied().chain([&*self.base, tree, "--"]).collect();
+            let printed = git.run(&arguments, None, most).map_err(|error| session.failed(error))?;
+            Ok::<_, WorktreeError>(String::from_utf8_lossy(&printed).into_owned())
+        };
+        let files = run(&["--numstat"], MAX_LIST)?.lines().map(|line| line.replace('\t', " ")).collect();
+        Ok(WorktreeChanges { files, diff: run(&["--binary", "--full-index"], MAX_DIFF)? })
+    }
+
+    /// Merges the changes into the files of another checkout of the same repository, without writing anything there.
+    pub fn merge(&self, into: &Path, runner: &Runner) -> Result<Merge, WorktreeError> {
+        let changes = self.changes(runner)?;
+        let target = find(into)?;
+        if target.common != self.repository()?.common {
+            return Err(WorktreeError::Foreign(target.root));
+        }
+        let session = Session::new(&target, runner)?;
+        let git = session.git();
+        let before = snapshot::tree(&target, &session.stage, &git)?;
+        let read = |source| WorktreeError::Write { path: target.root.clone(), source };
+        let diff = session.stage.input("diff", changes.diff.as_bytes()).map_err(read)?;
+        let apply = ["apply", "--cached", "--whitespace=nowarn", "-"];
+        if !changes.diff.is_empty() {
+            match git.run(&apply, Some(&diff), MAX_LIST) {
+                Err(RunError::Failed { said, .. }) => return Ok(Merge::Conflict(said.unwrap_or_default())),
+                applied => applied.map_err(|error| session.failed(error))?,
+            };
+        }
+        let after = snapshot::id(&git, &["write-tree"]).map_err(|error| session.failed(error))?;
+        merged_files(&session, &before, &after)
+    }
+
+    /// Commits everything to the branch, and counts later changes from there.
+    pub fn settle(&mut self, runner: &Runner) -> Result<(), WorktreeError> {
+        let repository = self.repository()?;
+        let session = Session::new(&repository, runner)?;
+        self.base = self.save(&repository, &session)?.0;
+        Ok(())
+    }
+
+    /// Commits everything to the branch. Returns the commit, and whether anything differs from the base.
+    fn save(&self, repository: &Repository, session: &Session<'_>) -> Result<(String, bool), WorktreeError> {
+        let git = session.git();
+        let failed = |error| session.failed(error);
+        let tree = snapshot::tree(repository, &session.stage, &git)?;
+        let head = refs::head(repository).commit.unwrap_or_else(|| self.base.clone());
+        let tip = branch::tip(repository, &self.branch).unwrap_or_else(|| head.clone());
+        let is_changed = tree != snapshot::tree_of(&git, &self.base).map_err(failed)?;
+        // The agent may have left the branch. Its commits on either stay.
+        let is_ahead = head == tip || git.run(&["merge-base", "--is-ancestor", &tip, &head], None, MAX_LIST).is_ok();
+        if is_ahead && tree == snapshot::tree_of(&git, &head).map_err(failed)? {
+            if head != tip {
+                self.move_branch(repository, &head)?;
+            }
+            return Ok((head, is_changed));
+        }
+        let parents: Vec<&str> = [&*head, &*tip].into_iter().take(if is_ahead { 1 } else { 2 }).collect();
+        let commit = snapshot::commit(&git, &tree, &parents, END).map_err(failed)?;
+        snapshot::keep(repository, &session.stage, &git, &commit, &parents)?;
+        self.move_branch(repository, &commit)?;
+        Ok((commit, is_changed))
+    }
+
+    fn move_branch(&self, repository: &Repository, commit: &str) -> Result<(), WorktreeError> {
+        let path = repository.common.join("refs/heads").join(&self.branch);
+        branch::set(repository, &self.branch, commit).map_err(|source| WorktreeError::Write { path, source })
+    }
+
+    /// Removes the folder. Changes that were not applied are committed to the branch first, which is kept for them; a
+    /// branch without any goes too.
+    pub fn remove(&self, name: &str, runner: &Runner) -> Result<Left, WorktreeError> {
+        let origin = find(&self.origin)?;
+        let left = if self.folder.symlink_metadata().is_err() {
+            // It was removed before, perhaps only in part.
+            let tip = branch::tip(&origin, &self.branch);
+            tip.filter(|tip| *tip != self.base).map_or(Left::Nothing, |_| Left::Branch(self.branch.clone()))
+        } else {
+            let repository = self.repository()?;
+            let session = Session::new(&repository, runner)?;
+            let (_, is_changed) = self.save(&repository, &session)?;
+            if is_changed { Left::Branch(self.branch.clone()) } else { Left::Nothing }
+        };
+        self.withdraw(&origin, name);
+        if left == Left::Nothing {
+            self.delete_branch(&origin)?;
+        }
+        Ok(left)
+    }
+
+    /// Removes the folder and the branch with all changes.
+    pub fn discard(&self, name: &str) -> Result<(), WorktreeError> {
+        let origin = find(&self.origin)?;
+        self.withdraw(&origin, name);
+        self.delete_branch(&origin)
+    }
+
+    fn delete_branch(&self, repository: &Repository) -> Result<(), WorktreeError> {
+        let path = repository.common.join("refs/heads").join(&self.branch);
+        branch::delete(repository, &self.branch).map_err(|source| WorktreeError::Write { path, source })
+    }
+}
+
+/// A stage for one operation, with its time limit.
+struct Session<'a> {
+    repository: &'a Repository,
+    stage: Stage<'a>,
+    deadline: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn new(repository: &'a Repository, runner: &'a Runner) -> Result<Self, WorktreeError> {
+        let read = |source| GitError::Read { root: repository.root.clone(), source };
+        let stage = Stage::new(runner, Some(repository)).map_err(read)?;
+        Ok(Self { repository, stage, deadline: Instant::now() + WITHIN })
+    }
+
+    fn git(&self) -> Git<'_> {
+        self.stage.git(&self.repository.root, self.deadline)
+    }
+
+    fn failed(&self, source: RunError) -> WorktreeError {
+        GitError::Git { root: self.repository.root.clone(), source: source.into() }.into()
+    }
+}
+
+/// The contents of the files that differ between two trees, as a checkout has them. The index of the stage is the
+/// second one.
+fn merged_files(session: &Session<'_>, before: &str, after: &str) -> Result<Merge, WorktreeError> {
+    let git = session.git();
+    let list = ["diff-tree", "-r", "-z", "--no-renames", "--raw", before, after];
+    let list = git.run(&list, None, MAX_LIST).map_err(|error| session.failed(error))?;
+    let mut parts = list.split(|byte| *byte == 0);
+    let mut changed = Vec::new();
+    while let (Some(about), Some(name)) = (parts.next().filter(|about| !about.is_empty()), parts.next()) {
+        let about = String::from_utf8_lossy(about).into_owned();
+        let mode = about.split(' ').nth(1).unwrap_or_default().to_owned();
+        changed.push((mode, name));
+    }
+    let shown = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    if let Some((_, name)) = changed.iter().find(|(mode, _)| !matches!(&**mode, "000000" | "100644" | "100755")) {
+        let why = format!("{} is a link or a submodule, which has to be merged by hand", shown(name));
+        return Ok(Merge::Conflict(why));
+    }
+    let read = |source| WorktreeError::Write { path: session.repository.root.clone(), source };
+    let written: Vec<&[u8]> = changed.iter().filter(|(mode, _)| mode != "000000").map(|(_, name)| *name).collect();
+    let names = session.stage.input("names", &[&*written.join(&0), b"\0"].concat()).map_err(read)?;
+    let files = session.stage.path("files");
+    let prefix = format!("--prefix={}/", files.display());
+    if !written.is_empty() {
+        let check_out = ["checkout-index", "-f", "-z", "--stdin", &prefix];
+        git.run(&check_out, Some(&names), MAX_LIST).map_err(|error| session.failed(error))?;
+    }
+    let mut merged = Vec::new();
+    for (mode, name) in changed {
+        let name = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name));
+        let content = match &*mode {
+            "000000" => None,
+            mode => Some((fs::read(files.join(name)).map_err(read)?, mode == "100755")),
+        };
+        merged.push(MergedFile { path: session.repository.root.join(name), content });
+    }
+    Ok(Merge::Clean(merged))
+}
+
+/// The repository around a folder, if worktrees can be made in it.
+fn find(folder: &Path) -> Result<Repository, WorktreeError> {
+    let found = Repository::find(folder).ok_or_else(|| GitError::NoRepository(folder.to_owned()))?;
+    if found.settings().get("extensions", "", "refStorage").is_some_and(|format| format != "files") {
+        return Err(WorktreeError::Branches(found.root));
+    }
+    Ok(found)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
