@@ -13,7 +13,7 @@ use codex_protocol::rpc::{ErrorObject, OVERLOADED};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::approvals::{Approvals, Ask};
@@ -31,6 +31,8 @@ const NOISE_BYTES: usize = 64 * 1024;
 /// The most questions that are open at once; further ones are denied.
 const MOST_QUESTIONS: usize = 256;
 const READ_BYTES: usize = 64 * 1024;
+/// The time limit for a server to end after its input has ended.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// The waits before a call is tried again that an overloaded server has refused.
 const RETRIES: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3)];
@@ -76,7 +78,8 @@ struct Shared {
     questions: AtomicUsize,
     deadline: Duration,
     server: OnceLock<Value>,
-    closing: Arc<Notify>,
+    closing: watch::Sender<bool>,
+    closed: watch::Sender<bool>,
     numbers: Numbers,
 }
 
@@ -99,7 +102,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (lines, waiting) = mpsc::channel(WAITING_LINES);
-    let closing = Arc::new(Notify::new());
+    let (closing, close) = watch::channel(false);
     let client = Client(Arc::new(Shared {
         next_id: AtomicI64::new(1),
         pending: Mutex::new(Some(HashMap::new())),
@@ -109,13 +112,14 @@ where
         questions: AtomicUsize::new(0),
         deadline: options.deadline,
         server: OnceLock::new(),
-        closing: Arc::clone(&closing),
+        closing,
+        closed: watch::Sender::new(false),
         numbers: options.numbers,
     }));
     let events = client.0.feed.events();
-    tokio::spawn(write(output, waiting, closing));
+    tokio::spawn(write(output, waiting, close.clone()));
     let transcript = Transcript::with_limit(options.line_bytes);
-    tokio::spawn(read(input, transcript, Arc::downgrade(&client.0), client.0.feed.clone()));
+    tokio::spawn(read(input, (transcript, client.0.feed.clone()), Arc::downgrade(&client.0), close));
     let info = json!({"name": options.name, "title": options.name, "version": options.version});
     let capabilities = json!({"experimentalApi": options.experimental, "optOutNotificationMethods": options.unwanted});
     let server = client.raw("initialize", json!({"clientInfo": info, "capabilities": capabilities})).await?;
@@ -137,9 +141,15 @@ impl Client {
         self.0.lock().is_none()
     }
 
-    /// Ends the input of the server, which then ends the connection.
+    /// Waits until the connection is closed, by either side.
+    pub async fn closed(&self) {
+        // It lives as long as this client.
+        let _: bool = self.0.closed.subscribe().wait_for(|is_closed| *is_closed).await.is_ok();
+    }
+
+    /// Ends the input of the server, which then ends the connection. A server that does not is left after 5 seconds.
     pub fn close(&self) {
-        self.0.closing.notify_one();
+        self.0.closing.send_replace(true);
     }
 
     /// Calls a method of the table.
@@ -287,7 +297,11 @@ impl Shared {
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(mut output: W, mut waiting: mpsc::Receiver<Vec<u8>>, closing: Arc<Notify>) {
+async fn write<W: AsyncWrite + Unpin>(
+    mut output: W,
+    mut waiting: mpsc::Receiver<Vec<u8>>,
+    close: watch::Receiver<bool>,
+) {
     let all_lines = async {
         while let Some(line) = waiting.recv().await {
             if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
@@ -299,16 +313,38 @@ async fn write<W: AsyncWrite + Unpin>(mut output: W, mut waiting: mpsc::Receiver
     tokio::select! {
         biased;
         () = all_lines => {}
-        () = closing.notified() => {}
+        () = wanted(close) => {}
     }
     let _: std::io::Result<()> = output.shutdown().await;
 }
 
-/// Reads until the input ends or nobody is left to read for; then all calls that wait fail.
-async fn read<R: AsyncRead + Unpin>(mut input: R, mut transcript: Transcript, shared: Weak<Shared>, feed: Feed) {
+/// Waits until the connection is to be closed, or nobody has it any more.
+async fn wanted(mut close: watch::Receiver<bool>) {
+    let _: bool = close.wait_for(|is_closing| *is_closing).await.is_ok();
+}
+
+/// Reads until the input ends, or for a little while after the connection was to be closed; then all calls that wait
+/// fail.
+async fn read<R: AsyncRead + Unpin>(
+    mut input: R,
+    (mut transcript, feed): (Transcript, Feed),
+    shared: Weak<Shared>,
+    close: watch::Receiver<bool>,
+) {
     let (mut bytes, mut noise) = (Vec::with_capacity(READ_BYTES), 0);
     let mut is_open = true;
-    while is_open && matches!(input.read_buf(&mut bytes).await, Ok(count) if count > 0) {
+    let mut left = std::pin::pin!(async {
+        wanted(close).await;
+        sleep(GRACE).await;
+    });
+    while is_open {
+        let count = tokio::select! {
+            read = input.read_buf(&mut bytes) => read.unwrap_or_default(),
+            () = &mut left => 0,
+        };
+        if count == 0 {
+            break;
+        }
         let Some(shared) = shared.upgrade() else { break };
         transcript.push(&bytes, |message| is_open = is_open && shared.take(message, &mut noise));
         bytes.clear();
@@ -319,6 +355,7 @@ async fn read<R: AsyncRead + Unpin>(mut input: R, mut transcript: Transcript, sh
         });
         // Their senders are dropped, so their calls end.
         *shared.lock() = None;
+        shared.closed.send_replace(true);
     }
     feed.close();
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use codex_transport::DialError;
+
 /// The reason why a call has no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
@@ -27,4 +29,25 @@ pub enum ConnectError {
     Start { program: String, source: std::io::Error },
     #[error("the handshake has failed: {0}")]
     Handshake(#[from] CallError),
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    /// The two halves were used already.
+    #[error("the other end of the pipe is gone")]
+    Spent,
+}
+
+impl ConnectError {
+    /// Whether another attempt would fail in the same way.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Spent | Self::Dial(DialError::NoSocket { .. } | DialError::NoToken { .. }) => true,
+            Self::Start { .. } | Self::Handshake(_) => false,
+            Self::Dial(
+                DialError::Connect { .. }
+                | DialError::Foreign { .. }
+                | DialError::Refused { .. }
+                | DialError::Late { .. },
+            ) => false,
+        }
+    }
 }

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use crate::error::ConnectError;
 use crate::event::Event;
+use crate::server::{Launch, Tree};
 use crate::state::State;
-use crate::supervisor::{Launch, Tree};
 use crate::transcript::Transcript;
 
 /// The longest pause between two lines. The program shortens those of the original to a minute.

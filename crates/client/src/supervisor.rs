@@ -1,50 +1,23 @@
-//! Runs a server as a child process, and starts it again when it ends on its own.
+//! Keeps a connection to a server: runs its program or dials its address, again whenever the connection has ended on
+//! its own.
 //!
 //! Invariant: no child outlives its supervisor. A child that does not end with its input is killed with all that it
 //! has started.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, Command};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use crate::approvals::Approvals;
 use crate::backoff::Backoff;
 use crate::connection::{Client, Options, connect};
 use crate::error::ConnectError;
 use crate::feed::Events;
-
-/// The time limit for a server to end after its input has ended.
-const GRACE: Duration = Duration::from_secs(5);
-/// The longest line of standard error that is passed on as one.
-const STDERR_LINE_BYTES: u64 = 64 * 1024;
-
-/// The server's program and its arguments.
-#[derive(Debug, Clone)]
-pub struct Launch {
-    pub program: PathBuf,
-    pub args: Vec<OsString>,
-    /// Variables besides those of this program.
-    pub env: Vec<(OsString, OsString)>,
-    /// Its working directory, if it is another than this program's.
-    pub cwd: Option<PathBuf>,
-}
-
-impl Launch {
-    /// `codex app-server`, found by `PATH`.
-    #[must_use]
-    pub fn codex() -> Self {
-        Self { program: "codex".into(), args: vec!["app-server".into()], env: Vec::new(), cwd: None }
-    }
-}
+pub use crate::server::{Launch, Server};
+use crate::server::{Sink, Tree, dial};
 
 /// The state of the server.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,43 +25,58 @@ pub enum ServerState {
     Stopped,
     Starting,
     Running,
-    /// It has ended and is started again after the wait.
+    /// It has ended, and is started or dialled again after the wait.
     Restarting {
         attempt: u32,
         delay: Duration,
     },
-    /// It could not be started, or has ended too often; then there is no restart.
+    /// It could not be started or reached; or has ended too often, then there is no restart.
     Failed {
         error: String,
         restart_in: Option<Duration>,
     },
 }
 
-/// A line of the server's standard error.
-type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+/// The connection that is up, until it is taken.
+#[derive(Debug, Clone, Default)]
+struct Slot(Arc<Mutex<Option<(Client, Events)>>>);
 
-/// Runs a server. Each time it is up there is a new connection.
+impl Slot {
+    fn replace(&self, connection: Option<(Client, Events)>) -> Option<(Client, Events)> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), connection)
+    }
+}
+
+/// Keeps a connection to a server. Each time it is up there is a new one.
 #[derive(Debug)]
 pub struct Supervisor {
     states: watch::Receiver<ServerState>,
-    connections: mpsc::Receiver<(Client, Events)>,
+    slot: Slot,
     stopping: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Supervisor {
-    /// Starts a server. The lines of its standard error go to the sink.
+    /// Starts a server, or connects to one. The lines of a child's standard error go to the sink.
     pub fn start(
-        launch: Launch,
+        server: impl Into<Server>,
         options: Options,
         approvals: Approvals,
         sink: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         let (state, states) = watch::channel(ServerState::Stopped);
-        let (sender, connections) = mpsc::channel(1);
+        let slot = Slot::default();
         let (stopping, stop) = watch::channel(false);
-        let running = Running { launch, options, approvals, sink: Arc::new(sink), state, sender, stop };
-        Self { states, connections, stopping, task: tokio::spawn(running.run()) }
+        let running = Running {
+            server: Some(server.into()),
+            options,
+            approvals,
+            sink: Arc::new(sink),
+            state,
+            slot: slot.clone(),
+            stop,
+        };
+        Self { states, slot, stopping, task: tokio::spawn(running.run()) }
     }
 
     /// The states of the server, as they change.
@@ -99,10 +87,17 @@ impl Supervisor {
 
     /// Waits until the server is up, and connects to it; `None` when it is stopped or has failed for good.
     pub async fn connection(&mut self) -> Option<(Client, Events)> {
-        self.connections.recv().await
+        loop {
+            if let Some(connection) = self.slot.replace(None) {
+                return Some(connection);
+            }
+            // A connection is put there before the state changes, and nothing comes after the last state.
+            self.states.changed().await.ok()?;
+        }
     }
 
-    /// Stops the server: ends its input, waits a little, then kills it with all that it has started.
+    /// Stops: ends the input of the server, and waits a little. A child is then killed with all that it has started;
+    /// a server elsewhere goes on.
     pub async fn stop(mut self) {
         self.stopping.send_replace(true);
         let _: Result<(), tokio::task::JoinError> = (&mut self.task).await;
@@ -117,12 +112,13 @@ impl Drop for Supervisor {
 }
 
 struct Running {
-    launch: Launch,
+    /// `None` once a pipe is used.
+    server: Option<Server>,
     options: Options,
     approvals: Approvals,
     sink: Sink,
     state: watch::Sender<ServerState>,
-    sender: mpsc::Sender<(Client, Events)>,
+    slot: Slot,
     stop: watch::Receiver<bool>,
 }
 
@@ -130,7 +126,7 @@ struct Running {
 enum End {
     Stopped,
     Ended,
-    Failed(String),
+    Failed(ConnectError),
 }
 
 impl Running {
@@ -140,21 +136,24 @@ impl Running {
             self.state.send_replace(ServerState::Starting);
             let started = Instant::now();
             let end = self.once().await;
-            let next = backoff.next(started.elapsed(), fastrand::f64());
+            let is_final = self.server.is_none() || matches!(&end, End::Failed(error) if error.is_final());
+            let next = backoff.next(started.elapsed(), fastrand::f64()).filter(|_| !is_final);
             let state = match (end, next) {
-                (End::Stopped, _) => {
-                    self.state.send_replace(ServerState::Stopped);
-                    return;
-                }
+                (End::Stopped, _) => ServerState::Stopped,
                 (End::Ended, Some((attempt, delay))) => ServerState::Restarting { attempt, delay },
-                (End::Failed(error), Some((_, delay))) => ServerState::Failed { error, restart_in: Some(delay) },
-                (End::Failed(error), None) => ServerState::Failed { error, restart_in: None },
+                (End::Failed(error), next) => {
+                    ServerState::Failed { error: with_sources(&error), restart_in: next.map(|(_, delay)| delay) }
+                }
+                (End::Ended, None) if is_final => {
+                    ServerState::Failed { error: ConnectError::Spent.to_string(), restart_in: None }
+                }
                 (End::Ended, None) => {
                     ServerState::Failed { error: "the server has ended too often".to_owned(), restart_in: None }
                 }
             };
+            let is_over = state == ServerState::Stopped;
             self.state.send_replace(state);
-            let Some((_, delay)) = next else { return };
+            let Some((_, delay)) = next.filter(|_| !is_over) else { return };
             tokio::select! {
                 () = sleep(delay) => {}
                 () = stopped(&mut self.stop) => {
@@ -165,94 +164,64 @@ impl Running {
         }
     }
 
-    /// Runs the server once, to its end.
+    /// Connects to the server, and stays connected to the end.
     async fn once(&mut self) -> End {
-        let (client, events, mut tree) = match self.connected().await {
-            Ok(connected) => connected,
-            Err(error) => return End::Failed(with_sources(&error)),
+        let mut stop = self.stop.clone();
+        let connected = tokio::select! {
+            connected = self.connected() => connected,
+            () = stopped(&mut stop) => return End::Stopped,
         };
+        let (client, events, mut tree) = match connected {
+            Ok(connected) => connected,
+            Err(error) => return End::Failed(error),
+        };
+        self.slot.replace(Some((client.clone(), events)));
         self.state.send_replace(ServerState::Running);
-        let handed = self.sender.try_send((client.clone(), events));
-        if let Err(mpsc::error::TrySendError::Closed(_)) = handed {
-            return End::Stopped;
+        let end = tokio::select! {
+            () = client.closed() => End::Ended,
+            // Processes that it has started may still hold its output.
+            () = ended(tree.as_mut()) => End::Ended,
+            () = stopped(&mut self.stop) => End::Stopped,
+        };
+        // Nobody has taken it, and it is of no use any more.
+        self.slot.replace(None);
+        client.close();
+        if let Some(mut tree) = tree {
+            tree.end().await;
         }
-        tokio::select! {
-            _ = tree.child.wait() => {
-                client.close();
-                End::Ended
+        // All that it has written is read before it is started again.
+        client.closed().await;
+        end
+    }
+
+    async fn connected(&mut self) -> Result<(Client, Events, Option<Tree>), ConnectError> {
+        let (options, approvals) = (self.options.clone(), self.approvals.clone());
+        let (client, events) = match &self.server {
+            Some(Server::Program(launch)) => {
+                let (client, events, tree) = launch.connect(options, approvals, Arc::clone(&self.sink)).await?;
+                return Ok((client, events, Some(tree)));
             }
-            () = stopped(&mut self.stop) => {
-                client.close();
-                if timeout(GRACE, tree.child.wait()).await.is_err() {
-                    tree.kill();
-                    let _: std::io::Result<_> = tree.child.wait().await;
-                }
-                End::Stopped
-            }
-        }
-    }
-
-    async fn connected(&self) -> Result<(Client, Events, Tree), ConnectError> {
-        let Launch { program, args, env, cwd } = &self.launch;
-        let mut command = Command::new(program);
-        command.args(args).envs(env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        if let Some(cwd) = cwd {
-            command.current_dir(cwd);
-        }
-        let failed = |source| ConnectError::Start { program: program.display().to_string(), source };
-        let mut tree = Tree::new(command.spawn().map_err(failed)?);
-        let lost = || failed(std::io::Error::other("its streams are missing"));
-        let input = tree.child.stdin.take().ok_or_else(lost)?;
-        let output = tree.child.stdout.take().ok_or_else(lost)?;
-        if let Some(stderr) = tree.child.stderr.take() {
-            tokio::spawn(pass_on(stderr, Arc::clone(&self.sink)));
-        }
-        let (client, events) = connect(output, input, self.options.clone(), self.approvals.clone()).await?;
-        Ok((client, events, tree))
+            Some(Server::At(address, token)) => dial(address, token.as_ref(), options, approvals).await?,
+            Some(Server::Pipe(..)) | None => match self.server.take() {
+                Some(Server::Pipe(input, output)) => connect(input, output, options, approvals).await?,
+                Some(Server::Program(_) | Server::At(..)) | None => return Err(ConnectError::Spent),
+            },
+        };
+        Ok((client, events, None))
     }
 }
 
-/// A child and all that it has started in its process group.
-pub(crate) struct Tree {
-    pub(crate) child: Child,
-    group: Option<Pid>,
-}
-
-impl Tree {
-    pub(crate) fn new(child: Child) -> Self {
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Self { child, group }
-    }
-
-    /// Kills the group, whether its first process has ended or not.
-    fn kill(&mut self) {
-        // Only once: later its number may belong to others.
-        if let Some(group) = self.group.take() {
-            let _: rustix::io::Result<()> = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        self.kill();
+/// Waits until a child has ended.
+async fn ended(tree: Option<&mut Tree>) {
+    match tree {
+        Some(tree) => drop(tree.child.wait().await),
+        None => std::future::pending().await,
     }
 }
 
 /// Waits until the program stops the server, or forgets it.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _: bool = stop.wait_for(|stop| *stop).await.is_ok();
-}
-
-async fn pass_on(stderr: ChildStderr, sink: Sink) {
-    let mut stderr = BufReader::new(stderr);
-    let mut line = Vec::new();
-    while matches!((&mut stderr).take(STDERR_LINE_BYTES).read_until(b'\n', &mut line).await, Ok(count) if count > 0) {
-        sink(String::from_utf8_lossy(&line).trim_end());
-        line.clear();
-    }
 }
 
 /// An error with its causes, for people.

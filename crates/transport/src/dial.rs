@@ -18,10 +18,9 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
-use crate::limits::Limits;
-use crate::pipe::{Lines, PIPE_BYTES, write_line};
-use crate::token::Token;
-use crate::{Address, Reader, Writer, grpc, tcp, unix};
+use crate::pipe::{Lines, MESSAGE_BYTES, PIPE_BYTES, STALL, write_line};
+use crate::token::{AUTHENTICATE, Token};
+use crate::{Address, Reader, Writer, grpc, unix};
 
 /// The maximum length of the response to the token.
 const ANSWER_BYTES: u64 = 4096;
@@ -105,7 +104,7 @@ impl Dial<'_> {
 
     async fn tcp(&self, stream: TcpStream) -> Result<(Reader, Writer), DialError> {
         let params = serde_json::json!({"token": self.token()?.reveal()});
-        let first = serde_json::json!({"id": 0, "method": tcp::AUTHENTICATE, "params": params});
+        let first = serde_json::json!({"id": 0, "method": AUTHENTICATE, "params": params});
         let (input, mut output) = stream.into_split();
         output.write_all(format!("{first}\n").as_bytes()).await.map_err(|source| self.failed(source))?;
         let (mut input, mut line) = (BufReader::new(input), Vec::new());
@@ -162,8 +161,7 @@ impl Dial<'_> {
         let (input, mut output) = tokio::io::split(far);
         tokio::spawn(async move {
             let writing = async {
-                let Limits { stall, message_bytes, .. } = Limits::default();
-                if grpc::stream::send_lines(input, message_bytes, &mut sender, stall).await.is_ok() {
+                if grpc::stream::send_lines(input, MESSAGE_BYTES, &mut sender, STALL).await.is_ok() {
                     let _: Result<(), h2::Error> = sender.send_data(Bytes::new(), true);
                 }
             };
@@ -196,11 +194,10 @@ fn explain(error: tungstenite::Error) -> String {
 type Socket = WebSocketStream<TcpStream>;
 
 async fn write_frames(input: ReadHalf<DuplexStream>, mut sink: SplitSink<Socket, Message>) {
-    let Limits { stall, message_bytes, .. } = Limits::default();
-    let mut lines = Lines::new(input, message_bytes);
+    let mut lines = Lines::new(input, MESSAGE_BYTES);
     while let Ok(Some(line)) = lines.next().await {
         let Ok(text) = Utf8Bytes::try_from(Bytes::from(line)) else { break };
-        if !matches!(timeout(stall, sink.send(Message::Text(text))).await, Ok(Ok(()))) {
+        if !matches!(timeout(STALL, sink.send(Message::Text(text))).await, Ok(Ok(()))) {
             return;
         }
     }

@@ -21,9 +21,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
+use crate::client_stream::TimedWriter;
 use crate::limits::{Limits, Slot, Slots, TransportKind};
 use crate::listener::Client;
-use crate::pipe::TimedWriter;
 use crate::token::Token;
 use crate::ws::is_own_name;
 

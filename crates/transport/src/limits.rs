@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use crate::pipe::{MESSAGE_BYTES, STALL};
+
 /// The time that a new connection keeps its place among the unauthenticated ones. A client with the token has presented
 /// it by then; others wait in the kernel's queue in the meantime.
 const GRACE: Duration = Duration::from_millis(10);
@@ -40,10 +42,10 @@ impl Default for Limits {
             strangers: 128,
             handshake: Duration::from_secs(5),
             quiet: Duration::from_secs(10),
-            stall: Duration::from_secs(300),
+            stall: STALL,
             ping: Duration::from_secs(30),
             silence: Duration::from_secs(90),
-            message_bytes: 32 * 1024 * 1024,
+            message_bytes: MESSAGE_BYTES,
         }
     }
 }

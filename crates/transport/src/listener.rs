@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
+use crate::client_stream::{ClientInput, TimedWriter};
 use crate::descriptors::{self, Shortage, Spare};
 use crate::http_service::{self, HttpService};
 use crate::limits::{Limits, Slot, SlotPool, Slots, TransportKind};
 use crate::peer;
-use crate::pipe::{ClientInput, TimedWriter};
 use crate::token::Token;
-use crate::unix::{self, SocketError, UnixSocket};
-use crate::{Address, Reader, Writer, grpc, tcp, ws};
+use crate::unix_socket::{SocketError, UnixSocket};
+use crate::{Address, Reader, Writer, grpc, tcp, unix, ws};
 
 /// The length of the kernel's accept queue. A client whose first packet finds it full retries only after a second.
 const BACKLOG: u32 = 4096;

@@ -8,10 +8,11 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::timeout;
 
+use crate::client_stream::TimedWriter;
 use crate::limits::{Slot, TransportKind};
 use crate::listener::{Client, Service, host};
 use crate::peer;
-use crate::pipe::TimedWriter;
+use crate::token::AUTHENTICATE;
 
 /// The error code for a client error.
 const INVALID_REQUEST: i64 = -32600;
@@ -22,8 +23,6 @@ const FIRST_LINE_BYTES: u64 = 4096;
 /// The number of bytes that are read from a refused client, and the time limit.
 const DRAINED_BYTES: u64 = 64 * 1024;
 const DRAINING: Duration = Duration::from_secs(1);
-/// The method of the first line.
-pub(crate) const AUTHENTICATE: &str = "authenticate";
 
 /// The contents of the first line.
 #[derive(Deserialize)]

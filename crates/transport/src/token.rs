@@ -7,12 +7,14 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use codex_files::Links;
-use subtle::ConstantTimeEq as _;
 
 /// The number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 32;
 /// The allowed lengths of a token: one that can be guessed is no protection.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=1024;
+/// The method of the line that presents it over TCP.
+#[cfg(any(feature = "dial", feature = "listen"))]
+pub(crate) const AUTHENTICATE: &str = "authenticate";
 
 /// A secret. It never appears in debug output or in errors.
 #[derive(Clone, PartialEq, Eq)]
@@ -90,10 +92,14 @@ impl Token {
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
         Ok(Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()))
     }
+}
 
+#[cfg(feature = "listen")]
+impl Token {
     /// Compares in constant time.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
+        use subtle::ConstantTimeEq as _;
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 
@@ -105,7 +111,10 @@ impl Token {
             text.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         token.is_some_and(|(_, token)| self.is(token.trim()))
     }
+}
 
+#[cfg(feature = "dial")]
+impl Token {
     /// The secret itself, for the message that carries it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -150,6 +159,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "listen")]
     #[test]
     fn only_the_whole_token_in_its_header_counts() {
         let token = Token::new("0123456789abcdef").unwrap();

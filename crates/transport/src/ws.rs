@@ -29,9 +29,10 @@ use tokio::sync::oneshot;
 use tokio::time::{interval, timeout};
 use tokio_tungstenite::tungstenite;
 
+use crate::client_stream::{LAST_WORDS, together};
 use crate::limits::{Full, Limits, Slot, Slots, TransportKind};
 use crate::listener::{Client, Service, host};
-use crate::pipe::{LAST_WORDS, Lines, PIPE_BYTES, together, write_line};
+use crate::pipe::{Lines, PIPE_BYTES, write_line};
 use crate::token::Token;
 
 /// The maximum size of a request's headers, in bytes.

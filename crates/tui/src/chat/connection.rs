@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codex_client::approvals::{Approvals, Decision};
-use codex_client::{CallError, Client, ConnectError, Event, Events, Options};
-use codex_transport::{Address, Reader, Token, Writer, dial, owner};
+use codex_client::{CallError, Client, Event, Events, Options};
+use codex_transport::{Address, Token, owner};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
@@ -36,13 +36,16 @@ const LAST_WRITES: Duration = Duration::from_secs(30);
 /// The longest line of a server. The response with a long thread is one line.
 const MOST_BYTES: usize = 256 * 1024 * 1024;
 
+/// A server in this process.
+type Serving = JoinHandle<std::io::Result<()>>;
+
 /// A connection to a server.
 pub struct Connection {
     client: Client,
     events: Events,
     answers: Answers,
     /// The server, if it runs in this process.
-    server: Option<JoinHandle<std::io::Result<()>>>,
+    server: Option<Serving>,
     /// The connection to the first server while another one is in use.
     first: Option<Box<Connection>>,
 }
@@ -56,14 +59,16 @@ impl Connection {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
         let server = tokio::spawn(serve(theirs));
         let (reader, writer) = tokio::io::split(ours);
-        let mut connection = Self::greet((Box::new(reader), Box::new(writer))).await?;
-        connection.server = Some(server);
-        Ok(connection)
+        let answers = Answers::default();
+        let connected = codex_client::connect(reader, writer, options(), answers.approvals()).await?;
+        Ok(Self::new(connected, answers, Some(server)))
     }
 
     /// Connects to a server elsewhere.
     pub async fn to(address: &Address, token: Option<&Token>) -> Result<Self, ChatError> {
-        Ok(Self::greet(dial(address, token).await?).await?)
+        let answers = Answers::default();
+        let connected = codex_client::dial(address, token, options(), answers.approvals()).await?;
+        Ok(Self::new(connected, answers, None))
     }
 
     /// Connects to the background server if it has a thread open.
@@ -78,16 +83,8 @@ impl Connection {
         tokio::time::timeout(DAEMON, asking).await.ok()?
     }
 
-    async fn greet((reader, writer): (Reader, Writer)) -> Result<Self, ConnectError> {
-        let answers = Answers::default();
-        let options = Options {
-            deadline: PATIENCE,
-            unwanted: vec!["codex/event/*".to_owned()],
-            line_bytes: MOST_BYTES,
-            ..Options::new("codex-chat", env!("CARGO_PKG_VERSION"))
-        };
-        let (client, events) = codex_client::connect(reader, writer, options, answers.approvals()).await?;
-        Ok(Self { client, events, answers, server: None, first: None })
+    fn new((client, events): (Client, Events), answers: Answers, server: Option<Serving>) -> Self {
+        Self { client, events, answers, server, first: None }
     }
 
     /// The connection to the first server: the one in this process, or the one that the user has named.
@@ -156,6 +153,15 @@ impl Connection {
         };
         let ended = tokio::time::timeout(LAST_WRITES, rest).await.map_err(ChatError::Endless)?;
         ended.map_err(ChatError::Failed)?.map_err(ChatError::Connection)
+    }
+}
+
+fn options() -> Options {
+    Options {
+        deadline: PATIENCE,
+        unwanted: vec!["codex/event/*".to_owned()],
+        line_bytes: MOST_BYTES,
+        ..Options::new("codex-chat", env!("CARGO_PKG_VERSION"))
     }
 }
 

@@ -20,7 +20,7 @@ pub enum ChatError {
     #[error("could not reach the server")]
     Dial(#[from] DialError),
     #[error("could not talk to the server")]
-    Connect(#[from] ConnectError),
+    Connect(#[source] ConnectError),
     #[error("the server failed to answer")]
     Call(#[source] CallError),
     #[error("the server stopped")]
@@ -35,4 +35,15 @@ pub enum ChatError {
     Connection(#[source] io::Error),
     #[error("could not write to the terminal")]
     Terminal(#[source] io::Error),
+}
+
+impl From<ConnectError> for ChatError {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Dial(error) => Self::Dial(error),
+            error @ (ConnectError::Start { .. } | ConnectError::Handshake(_) | ConnectError::Spent) => {
+                Self::Connect(error)
+            }
+        }
+    }
 }
