@@ -9,33 +9,9 @@ from pathlib import Path
 from codex_embed import markdown
 from codex_embed.events import Delta, Teller
 from codex_embed.state import State
-from codex_embed.transcript import Transcript, event_of
+from folding import cut, folded, state_of
 
 VECTORS = sorted((Path(__file__).resolve().parents[2] / "vectors").glob("*.json"))
-
-
-def folded(pieces):
-    """The state after bytes that arrive in pieces."""
-    transcript, state = Transcript(), State()
-    for piece in pieces:
-        for message in transcript.push(piece):
-            if (event := event_of(message)) is not None:
-                state.apply(event)
-    return state
-
-
-def state_of(pieces):
-    """The same as JSON shows it."""
-    return json.loads(json.dumps(folded(pieces).to_value()))
-
-
-def cut(data, sizes):
-    """Data in pieces of these sizes, over and over."""
-    at = turn = 0
-    while at < len(data):
-        size = sizes[turn % len(sizes)]
-        yield data[at : at + size]
-        at, turn = at + size, turn + 1
 
 
 class VectorTest(unittest.TestCase):

@@ -6,39 +6,12 @@ import test from "node:test";
 
 import { markdown } from "../src/markdown.js";
 import { compareBytes } from "../src/queue.js";
-import { State } from "../src/state.js";
-import { Transcript, eventOf } from "../src/transcript.js";
+import { chance, folded, stateOf } from "./folding.js";
 
 const folder = new URL("../../vectors/", import.meta.url);
 const vectors = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .map((name) => ({ name, ...JSON.parse(readFileSync(new URL(name, folder), "utf8")) }));
-
-/** The state after bytes that arrive in pieces of these sizes, over and over. */
-function folded(lines, sizes) {
-  const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
-  const [transcript, state] = [new Transcript(), new State()];
-  for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
-    const size = sizes[turn % sizes.length];
-    for (const message of transcript.push(bytes.subarray(at, at + size))) {
-      const event = eventOf(message);
-      if (event) state.apply(event);
-    }
-    at += size;
-  }
-  return state;
-}
-
-/** The same as JSON shows it. */
-const stateOf = (lines, sizes) => JSON.parse(JSON.stringify(folded(lines, sizes).toValue()));
-
-/** Numbers from 1 to a bound that look like chance and are the same each time. */
-function* chance(seed, bound) {
-  for (let state = seed; ; ) {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    yield 1 + (state % bound);
-  }
-}
 
 test("there are vectors", () => assert.ok(vectors.length > 20));
 
