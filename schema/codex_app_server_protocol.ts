@@ -3170,6 +3170,15 @@ export type ServerNotification =
     /** The number of the event that ends with this, for clients of `thread/subscribe`. */
     seq?: number;
   }
+  /** The server ends, and others serve its threads. */
+  | {
+    method: "server/moved";
+    params: v2.ServerMovedNotification;
+    /** When, in milliseconds of Unix time. */
+    emittedAtMs: number;
+    /** The number of the event that ends with this, for clients of `thread/subscribe`. */
+    seq?: number;
+  }
   /** A login is complete or has failed. */
   | {
     method: "account/login/completed";
@@ -5272,6 +5281,8 @@ export namespace v2 {
   export type InitializeParams = {
     clientInfo: v2.ClientInfo;
     capabilities?: v2.InitializeCapabilities | null;
+    /** Set by a server that passes on requests of one of its clients. */
+    relay?: v2.RelayedClient | null;
   };
 
   /** The response of `initialize`. */
@@ -5754,6 +5765,14 @@ export namespace v2 {
     /** Several. */
     | Array<string>;
 
+  /** A server that shares the threads. */
+  export type OtherServer = {
+    /** Its name, for people. */
+    name: string;
+    /** Its address as other servers use it. Clients on other networks may need another one. */
+    url: string | null;
+  };
+
   /** A value that takes precedence over a written one. */
   export type OverriddenMetadata = {
     /** A description of it. */
@@ -5948,6 +5967,23 @@ export namespace v2 {
     contentIndex: number;
   };
 
+  /** The client of another server, which passes on its requests about a thread that this server has open. */
+  export type RelayedClient = {
+    /** The id of the server that has the thread open. Any other server refuses the client. */
+    serverId: string;
+    /** The id of the first request to the client, so that requests of several servers have different ids. */
+    firstRequestId: number;
+    /** The release that the other server was told to match. */
+    emulate?: v2.Release | null;
+    /** The release that the other server matches for a client that does not choose one. */
+    release: v2.Release;
+    /** The dialect that the other server uses for a client that does not choose one. */
+    dialect?: v2.Dialect | null;
+  };
+
+  /** A release whose behaviour a server matches. */
+  export type Release = "0.77" | "0.166";
+
   /** The thread of a review. */
   export type ReviewDelivery =
     /** In the thread itself. */
@@ -6044,6 +6080,15 @@ export namespace v2 {
     exclude_tmpdir_env_var: boolean;
     /** Excludes `/tmp` from the writable folders. */
     exclude_slash_tmp: boolean;
+  };
+
+  /**
+   * `server/moved`: this server ends, and its threads can be opened on these servers. A client that has subscribed with
+   * `thread/subscribe` continues there behind the last number that it has seen.
+   */
+  export type ServerMovedNotification = {
+    /** The servers that share the threads. Empty if there is no other at the moment. */
+    servers: Array<v2.OtherServer>;
   };
 
   /** `serverRequest/list`. */

@@ -167,6 +167,7 @@ export const NOTIFICATIONS = Object.freeze([
   "item/mcpToolCall/progress",
   "configWarning",
   "deprecationNotice",
+  "server/moved",
   "account/login/completed",
   "mcpServer/oauthLogin/completed",
   "account/updated",

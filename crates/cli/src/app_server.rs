@@ -14,13 +14,14 @@ use anyhow::Context;
 use codex_config::{ConfigFindings, ConfigSource, Env, Home};
 use codex_protocol::schema::{self, File};
 use codex_server::app::{AppServer, Dialect, Start};
-use codex_transport::Address;
+use codex_transport::{Address, Slots, stdio};
 use codex_wire::rollout::SessionSource;
 
 use self::args::{AppServerArgs, AppServerForm, DialectArg};
 use crate::args::Shared;
+use crate::cluster::Cluster;
 use crate::proto::working_directory;
-use crate::{console, host, memory, signals, stdio, warnings};
+use crate::{console, host, memory, signals, warnings};
 
 /// The size of each thread's replay buffer for clients that reconnect, in bytes.
 const RECENT_BYTES: usize = 256 * 1024;
@@ -33,7 +34,10 @@ pub(crate) fn run(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitC
         Some(AppServerForm::GenerateTs(args)) => write_all(&args.out, &schema::typescript_files()?),
         Some(AppServerForm::GenerateJsonSchema(args)) => write_all(&args.out, &schema::json_files()?),
         None if args.listening.listen == [Address::Stdio] => serve_alone(shared, args),
-        None => listen::run(start(shared, args, RECENT_BYTES)?.0, &args.listening),
+        None => {
+            let Started { start, cluster, .. } = start(shared, args, RECENT_BYTES)?;
+            listen::run(start, cluster.as_ref(), &args.listening)
+        }
     }
 }
 
@@ -50,39 +54,59 @@ fn write_all(folder: &Path, files: &[File]) -> anyhow::Result<ExitCode> {
 fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
     // The only client on standard input cannot reconnect.
-    let (start, findings) = start(shared, args, 0)?;
-    let app = AppServer::for_one_client(start, findings);
+    let Started { start, findings, cluster } = start(shared, args, 0)?;
+    let app = AppServer::for_one_client(start.clone(), findings);
+    let relay = cluster.as_ref().map(|cluster| cluster.join(&start, &app, None)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, like everything else: waking this one for every message would take time.
     let served = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
-        let serve = app.serve_alone(stdio::input(), stdio::output(output));
+        let serve = async {
+            let (input, output) = (stdio::input(), stdio::output(output));
+            match &relay {
+                Some(relay) => relay.serve(input, output, |input, output| app.serve_alone(input, output)).await,
+                None => app.serve_alone(input, output).await,
+            }
+        };
         let after_start = async {
             app.initialized().await;
             memory::let_go_of_start();
             std::future::pending::<()>().await;
         };
-        tokio::select! {
+        let served = tokio::select! {
             served = serve => served.context("the connection failed"),
             () = after_start => Ok(()),
             () = stop.wait() => {
                 app.close().await;
                 Ok(())
             }
+        };
+        if let Some(cluster) = cluster {
+            cluster.hand_over(&app, &Slots::new(0)).await;
         }
+        served
     }));
     // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     served.context("the server panicked")?.map(|()| ExitCode::SUCCESS)
 }
 
-fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<(Start, ConfigFindings)> {
+/// The parts of a server.
+struct Started {
+    start: Start,
+    findings: ConfigFindings,
+    /// The servers that share its threads.
+    cluster: Option<Cluster>,
+}
+
+fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::Result<Started> {
     let env = Env::process();
     let home = Home::find(&env)?;
     let overrides = shared.overrides();
     let findings = warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
     let config = ConfigSource::new(home, env, overrides);
+    let (start, cluster) = host::start_shared(config, cwd, SessionSource::VsCode, recent_bytes)?;
     let start = Start {
         release: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {
@@ -91,7 +115,7 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
             DialectArg::Both => Dialect::Both,
             DialectArg::Items => Dialect::Items,
         }),
-        ..host::start(config, cwd, SessionSource::VsCode, recent_bytes)?
+        ..start
     };
-    Ok((start, findings))
+    Ok(Started { start, findings, cluster })
 }

@@ -12,15 +12,26 @@ use codex_server::app::Start;
 use codex_tools::servers::{ServerAccess, ToolServers};
 use codex_wire::rollout::SessionSource;
 
+use crate::cluster::Cluster;
 use crate::proto::ORIGINATOR;
 use crate::{apply_patch, thread_store};
 
 /// The parts of a server with a working directory, a session source, and a replay buffer size.
 pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent: usize) -> anyhow::Result<Start> {
+    Ok(start_shared(config, cwd, source, recent)?.0)
+}
+
+/// The same, with the servers that share its threads.
+pub(crate) fn start_shared(
+    config: ConfigSource,
+    cwd: PathBuf,
+    source: SessionSource,
+    recent: usize,
+) -> anyhow::Result<(Start, Option<Cluster>)> {
     let originator = originator(config.env(), ORIGINATOR);
     let programs = apply_patch::install(config.home());
     // An unreadable configuration is reported by the first thread.
-    let store = thread_store::open(config.home(), config.config().ok().as_deref(), config.env())?;
+    let (store, cluster) = thread_store::open_shared(config.home(), config.config().ok().as_deref(), config.env())?;
     let config = Arc::new(config);
     let servers: Arc<dyn ToolServers> = Arc::new(McpServers::new(config.env().clone()));
     let accounts = Accounts::of(store_of(&config), config.env());
@@ -37,7 +48,7 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         servers: Some(Arc::clone(&servers)),
     });
     let accounts = Arc::new(accounts);
-    Ok(Start {
+    let start = Start {
         threads: Arc::new(threads),
         accounts,
         store,
@@ -48,7 +59,8 @@ pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, r
         servers: Some(servers),
         release: None,
         dialect: None,
-    })
+    };
+    Ok((start, cluster))
 }
 
 /// The name in requests to providers: the given one, unless the environment sets another.

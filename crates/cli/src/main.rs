@@ -8,6 +8,8 @@ mod apply;
 mod apply_patch;
 mod args;
 mod chat;
+#[cfg_attr(not(feature = "postgres"), path = "no_cluster.rs")]
+mod cluster;
 mod console;
 mod debug;
 mod demo;
@@ -30,7 +32,6 @@ mod replay;
 mod sandbox;
 mod signals;
 mod single_thread;
-mod stdio;
 #[cfg(feature = "postgres")]
 mod store_command;
 mod terminal;

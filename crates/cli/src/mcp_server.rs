@@ -12,14 +12,14 @@ use codex_config::{ConfigSource, Env, Home, user_agent};
 use codex_dialects::ProtocolRelease;
 use codex_pipe::mcp;
 use codex_server::app::{AppServer, Dialect, Start};
-use codex_transport::{Address, Limits, Options, Shortage, Slots};
+use codex_transport::{Address, Limits, Options, Shortage, Slots, stdio};
 use codex_wire::rollout::SessionSource;
 use tokio::sync::watch;
 
 use crate::app_server::listen::{self, Purpose};
 use crate::args::Shared;
 use crate::proto::working_directory;
-use crate::{console, host, memory, signals, stdio, warnings};
+use crate::{console, host, memory, signals, warnings};
 
 /// The time limit for running turns to stop.
 const LAST_TURNS: Duration = Duration::from_secs(15);

@@ -10,11 +10,12 @@ use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_pipe::proto::{self, Prompts, Served, User};
 use codex_thread::ClientProfile;
+use codex_transport::stdio;
 use codex_wire::rollout::SessionSource;
 
 use crate::args::Shared;
 use crate::single_thread::{self, FrontEnd};
-use crate::{console, signals, stdio, warnings};
+use crate::{console, signals, warnings};
 
 /// The program's originator; clients of older releases look for it.
 pub(crate) const ORIGINATOR: &str = "codex_cli_rs";

@@ -7,17 +7,29 @@ use codex_log::store::ThreadStore;
 use codex_store::FileStore;
 
 use crate::args::Shared;
+use crate::cluster::Cluster;
 
 /// The store of a configuration; that of the files if the configuration could not be read.
 pub(crate) fn open(home: &Home, config: Option<&Config>, env: &Env) -> anyhow::Result<Arc<dyn ThreadStore>> {
+    Ok(open_shared(home, config, env)?.0)
+}
+
+/// The same, with the servers that share it.
+pub(crate) fn open_shared(
+    home: &Home,
+    config: Option<&Config>,
+    env: &Env,
+) -> anyhow::Result<(Arc<dyn ThreadStore>, Option<Cluster>)> {
     let Some(store) = config.map(|config| config.store(env)).filter(|store| store.url.is_some()) else {
-        return Ok(Arc::new(FileStore::of(home.path())));
+        return Ok((Arc::new(FileStore::of(home.path())), None));
     };
     #[cfg(feature = "postgres")]
-    let opened = codex_postgres::PostgresStore::open(&codex_postgres::StoreOptions::of(&store, env)?)?;
+    {
+        let opened = codex_postgres::PostgresStore::open(&codex_postgres::StoreOptions::of(&store, env)?)?;
+        Ok((Arc::new(opened.clone()), Some(Cluster::new(opened, store))))
+    }
     #[cfg(not(feature = "postgres"))]
-    let opened: FileStore = anyhow::bail!("store.url is set, but this build has no feature `postgres`");
-    Ok(Arc::new(opened))
+    anyhow::bail!("store.url is set, but this build has no feature `postgres`")
 }
 
 /// The store of the user, for commands that need no other setting.

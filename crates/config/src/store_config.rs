@@ -29,12 +29,27 @@ pub struct StoreConfig {
     pub server_name: Option<String>,
     /// `patience_sec`: the time that a call waits for a database that cannot be reached.
     pub patience: Duration,
+    /// `advertise`: the address of this server at which the others pass on requests.
+    pub advertise: Option<String>,
+    /// `token_file`: a file with the token that all servers of the database have in common.
+    pub token_file: Option<PathBuf>,
+    /// `drain_sec`: the time that running turns have to finish when the server is told to end.
+    pub drain: Duration,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        let (password_variable, schema, server_name) = (None, None, None);
-        Self { url: None, password_file: None, password_variable, schema, server_name, patience: PATIENCE }
+        Self {
+            url: None,
+            password_file: None,
+            password_variable: None,
+            schema: None,
+            server_name: None,
+            patience: PATIENCE,
+            advertise: None,
+            token_file: None,
+            drain: Duration::ZERO,
+        }
     }
 }
 
@@ -49,6 +64,9 @@ impl StoreConfig {
             schema: store.str("schema")?,
             server_name: store.str("server_name")?,
             patience: store.integer("patience_sec", 1..=3600)?.map_or(PATIENCE, Duration::from_secs),
+            advertise: store.str("advertise")?,
+            token_file: store.path("token_file")?,
+            drain: store.integer("drain_sec", 0..=3600)?.map_or(Duration::ZERO, Duration::from_secs),
         })
     }
 

@@ -74,6 +74,11 @@ impl Outbox {
         self.next_request.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Numbers the next requests of this side from another number on.
+    pub fn number_requests_from(&self, first: i64) {
+        self.next_request.store(first, Ordering::Relaxed);
+    }
+
     /// Waits for room for a number of bytes of notifications or requests.
     pub async fn room(&self, bytes: usize) -> Room {
         Room(acquire(&self.notifications, bytes, NOTIFICATION_BYTES).await)
@@ -178,5 +183,7 @@ mod tests {
     fn requests_are_numbered_from_zero() {
         let (outbox, _writer) = Outbox::new(Vec::new());
         assert_eq!([outbox.next_request_id(), outbox.next_request_id()], [0, 1]);
+        outbox.number_requests_from(1 << 32);
+        assert_eq!(outbox.next_request_id(), 1 << 32);
     }
 }

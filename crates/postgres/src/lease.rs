@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codex_wire::ids::ThreadId;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::database::{Database, Pool};
+use crate::database::{Database, Pool, column};
 use crate::errors::{Failure, PostgresError};
 use crate::schema;
 
@@ -27,14 +28,24 @@ pub(crate) const HALT: Duration = Duration::from_secs(10);
 /// The time after which others may take over, for the statements below.
 const LEASE: &str = "15 seconds";
 
-const REGISTER: &str = "INSERT INTO @.servers (id, name, incarnation, expires) \
-     VALUES ($1, $2, $3, now() + $4::text::interval) ON CONFLICT (id) DO NOTHING";
+/// The time after which a renewal without an answer means that the database is away.
+const ANSWER: Duration = Duration::from_secs(2);
 
-const RENEW: &str = "UPDATE @.servers SET expires = now() + $2::text::interval WHERE id = $1 AND expires > now() \
-     AND incarnation = (SELECT incarnation FROM @.store)";
+/// The pause before another attempt to get a lease.
+const PAUSE: Duration = Duration::from_secs(1);
+
+const REGISTER: &str = "INSERT INTO @.servers (id, name, incarnation, expires, address) \
+     VALUES ($1, $2, $3, now() + $4::text::interval, $5) ON CONFLICT (id) DO NOTHING";
+
+/// Renews a lease and lists the living servers. Without a lease there are no rows.
+const RENEW: &str = "WITH renewed AS (UPDATE @.servers SET expires = now() + $2::text::interval \
+     WHERE id = $1 AND expires > now() AND incarnation = (SELECT incarnation FROM @.store) RETURNING id) \
+     SELECT id, name, address FROM @.servers WHERE expires > now() AND EXISTS (SELECT 1 FROM renewed) ORDER BY id";
 
 const RELEASE: &str = "WITH gone AS (DELETE FROM @.servers WHERE id = $1) \
      UPDATE @.threads SET owner = NULL WHERE owner = $1";
+
+const LIVING: &str = "SELECT id, name, address FROM @.servers WHERE expires > now() AND id <> $1 ORDER BY id";
 
 /// Rows of servers that have been dead for long. Nothing refers to them by more than an id.
 const FORGET: &str = "DELETE FROM @.servers WHERE expires < now() - interval '1 day'";
@@ -79,10 +90,27 @@ pub(crate) struct Lease {
     shared: Arc<Shared>,
 }
 
+/// A living server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LivingServer {
+    /// The id of its lease.
+    pub id: Uuid,
+    /// Its name, for people.
+    pub name: String,
+    /// The address at which other servers reach it.
+    pub address: Option<String>,
+}
+
 #[derive(Debug)]
 struct Shared {
     server_name: String,
     state: Mutex<State>,
+    /// The living servers as of the last renewal.
+    servers: watch::Sender<Arc<[LivingServer]>>,
+    /// Whether the database answered when it was last asked for a lease.
+    answers: watch::Sender<bool>,
+    /// Notified when a lease is lost or given back.
+    lost: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -90,11 +118,48 @@ struct State {
     /// The id of the current lease.
     owner: Option<Uuid>,
     writers: HashMap<ThreadId, Arc<Revocation>>,
+    /// The address at which other servers reach this one.
+    address: Option<String>,
+    /// Whether the lease was given back for good.
+    is_over: bool,
 }
 
 impl Lease {
     pub(crate) fn new(server_name: String) -> Self {
-        Self { shared: Arc::new(Shared { server_name, state: Mutex::default() }) }
+        let (servers, answers) = (watch::Sender::new(Arc::from([])), watch::Sender::new(true));
+        let shared = Shared { server_name, state: Mutex::default(), servers, answers, lost: Notify::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The name of this server, for people.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.shared.server_name
+    }
+
+    /// The living servers, each time they are known anew.
+    pub(crate) fn servers(&self) -> watch::Receiver<Arc<[LivingServer]>> {
+        self.shared.servers.subscribe()
+    }
+
+    /// Whether the database answers.
+    pub(crate) fn answers(&self) -> watch::Receiver<bool> {
+        self.shared.answers.subscribe()
+    }
+
+    /// Has a lease from here on: when one is lost, another one is acquired as soon as the database answers.
+    pub(crate) async fn hold(&self, pool: &Rc<Pool>, address: Option<String>) -> Result<(), PostgresError> {
+        self.state().address = address;
+        self.acquire(pool).await?;
+        let (lease, pool) = (self.clone(), Rc::clone(pool));
+        tokio::task::spawn_local(async move {
+            while !lease.state().is_over {
+                match lease.acquire(&pool).await {
+                    Ok(_) => lease.shared.lost.notified().await,
+                    Err(_) => sleep(PAUSE).await,
+                }
+            }
+        });
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,6 +203,7 @@ impl Lease {
             for (_, revocation) in state.writers.drain() {
                 revocation.revoke(reason);
             }
+            self.shared.lost.notify_one();
         }
     }
 
@@ -146,19 +212,25 @@ impl Lease {
         if let Some(owner) = self.owner() {
             return Ok(owner);
         }
+        let address = self.state().address.clone();
         let (owner, sent) = (Uuid::now_v7(), Instant::now());
-        pool.run(async |connection| {
+        let registered = pool.run(async |connection| {
             let tables = schema::open(pool, connection).await?;
             let name = &self.shared.server_name;
             connection.execute(FORGET, &[]).await?;
-            connection.execute(REGISTER, &[&owner, name, &tables.incarnation, &LEASE]).await
-        })
-        .await?;
+            connection.execute(REGISTER, &[&owner, name, &tables.incarnation, &LEASE, &address]).await
+        });
+        let registered = registered.await;
+        self.shared.answers.send_replace(registered.is_ok());
+        registered?;
         {
             let mut state = self.state();
             if let Some(other) = state.owner {
                 // Another call was faster. The row that was made for nothing expires.
                 return Ok(other);
+            }
+            if state.is_over {
+                return Err(PostgresError::Away { place: pool.place.clone(), problem: ENDS.to_owned() });
             }
             state.owner = Some(owner);
         }
@@ -166,15 +238,33 @@ impl Lease {
         Ok(owner)
     }
 
-    /// Gives the lease back, so that others need not wait until it expires.
-    pub(crate) fn release(&self, database: &Database) {
-        let Some(owner) = self.owner() else { return };
-        self.lose(owner, "the program ends");
-        drop(database.spawn(move |pool| async move {
+    /// Gives the lease back for good, so that others need not wait until it expires. The result resolves when that is
+    /// done, or has taken too long, and lists the servers that are left.
+    pub(crate) fn release(&self, database: &Database) -> Option<oneshot::Receiver<Arc<[LivingServer]>>> {
+        self.state().is_over = true;
+        let owner = self.owner()?;
+        self.lose(owner, ENDS);
+        Some(database.spawn(move |pool| async move {
             let deadline = Instant::now() + Duration::from_secs(1);
-            drop(pool.run_until(deadline, async |connection| connection.execute(RELEASE, &[&owner]).await).await);
-        }));
+            let released = pool.run_until(deadline, async |connection| {
+                connection.execute(RELEASE, &[&owner]).await?;
+                Ok(living(&connection.query(LIVING, &[&owner]).await?, &pool.place)?)
+            });
+            released.await.unwrap_or_default()
+        }))
     }
+}
+
+/// The reason why this process gives its lease back.
+const ENDS: &str = "the program ends";
+
+/// The servers in rows.
+fn living(rows: &[Row], place: &str) -> Result<Arc<[LivingServer]>, PostgresError> {
+    let server = |row| {
+        let (id, name) = (column(row, "id", place)?, column(row, "name", place)?);
+        Ok(LivingServer { id, name, address: column(row, "address", place)? })
+    };
+    rows.iter().map(server).collect()
 }
 
 /// Renews a lease until it is lost or given back.
@@ -189,13 +279,26 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
         let sent = Instant::now();
         let renewal = pool.run_until(renewed + HALT, async |connection| {
             let sent = Instant::now();
-            match connection.execute(RENEW, &[&owner, &LEASE]).await? {
-                0 => Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() })),
-                _ => Ok(sent),
+            let rows = connection.query(RENEW, &[&owner, &LEASE]).await?;
+            if rows.is_empty() {
+                return Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() }));
             }
+            Ok((sent, living(&rows, &pool.place)?))
         });
-        match renewal.await {
-            Ok(sent) => renewed = sent,
+        let mut renewal = std::pin::pin!(renewal);
+        let answer = match timeout(ANSWER, &mut renewal).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                lease.shared.answers.send_replace(false);
+                renewal.await
+            }
+        };
+        lease.shared.answers.send_replace(answer.is_ok());
+        match answer {
+            Ok((sent, servers)) => {
+                renewed = sent;
+                lease.shared.servers.send_replace(servers);
+            }
             Err(PostgresError::Refused { problem, .. }) if sent < renewed + HALT => {
                 tracing::warn!(%problem, "the lease of this server could not be renewed");
                 sleep_until(renewed + HALT).await;

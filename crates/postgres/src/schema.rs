@@ -29,6 +29,7 @@ CREATE TABLE @.store (
 CREATE TABLE @.servers (
     id uuid PRIMARY KEY,
     name text NOT NULL,
+    address text,
     incarnation uuid NOT NULL,
     expires timestamptz NOT NULL
 );

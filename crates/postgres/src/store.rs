@@ -94,7 +94,7 @@ impl PostgresStore {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.parts.lease.release(&self.parts.database);
+        drop(self.parts.lease.release(&self.parts.database));
     }
 }
 

@@ -142,6 +142,16 @@ pub struct Row {
     pub about: &'static str,
 }
 
+macro_rules! thread_of {
+    (Thread $params:ident) => {
+        Some(NamesThread::thread(&**$params))
+    };
+    ($scope:ident $params:ident) => {{
+        let _: &Box<_> = $params;
+        None
+    }};
+}
+
 macro_rules! methods {
     ($dollar:tt $($(#[doc = $about:literal])* $name:ident = $method:literal $(| $alias:literal)* ($params:ty) -> $response:ty, $scope:ident, $since:literal;)*) => {
         /// The methods as types.
@@ -197,6 +207,14 @@ macro_rules! methods {
             pub fn scope(&self) -> Scope {
                 match self {
                     $(Self::$name(_) => Scope::$scope,)*
+                }
+            }
+
+            /// The thread that it is about, if its scope is a thread.
+            #[must_use]
+            pub fn thread(&self) -> Option<ThreadName<'_>> {
+                match self {
+                    $(Self::$name(params) => thread_of!($scope params),)*
                 }
             }
 

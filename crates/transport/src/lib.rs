@@ -1,5 +1,5 @@
-//! Sockets that carry JSON messages: Unix sockets, WebSocket, TCP and gRPC, to listen on and to connect to; and HTTP, to
-//! listen on.
+//! Sockets that carry JSON messages: Unix sockets, WebSocket, TCP and gRPC, to listen on and to connect to; HTTP, to
+//! listen on; and the standard streams of a server ([`stdio`]).
 //!
 //! Over any socket but HTTP, both sides see a stream of bytes with one message per line:
 //!
@@ -32,6 +32,8 @@ mod listener;
 mod peer;
 #[cfg(any(feature = "dial", feature = "listen"))]
 mod pipe;
+#[cfg(feature = "listen")]
+pub mod stdio;
 #[cfg(feature = "listen")]
 mod tcp;
 mod token;

@@ -62,13 +62,24 @@ pub(crate) enum TransportKind {
 pub struct Slots {
     unix: SlotPool,
     ip: SlotPool,
+    /// The reason why no client should come at the moment.
+    unready: Arc<Mutex<Option<&'static str>>>,
 }
 
 impl Slots {
     /// Room for `most` clients over Unix sockets, and for as many over IP addresses.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        Self { unix: SlotPool::new(connections), ip: SlotPool::new(connections) }
+        Self { unix: SlotPool::new(connections), ip: SlotPool::new(connections), unready: Arc::default() }
+    }
+
+    /// Sets the reason why no client should come at the moment, for `/readyz`. Clients that come are served.
+    pub fn set_unready(&self, why: Option<&'static str>) {
+        *self.unready.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub(crate) fn unready(&self) -> Option<&'static str> {
+        *self.unready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes room for a client. If there is none left, a client that has been silent for `quiet` is evicted.

@@ -18,7 +18,11 @@ pub(crate) const AUTHENTICATE: &str = "authenticate";
 
 /// A secret. It never appears in debug output or in errors.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct Token {
+    secret: String,
+    /// Another secret that authenticates as well.
+    other: Option<String>,
+}
 
 /// The reason why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +50,7 @@ impl Token {
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if LENGTHS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            Ok(Self(text.to_owned()))
+            Ok(Self { secret: text.to_owned(), other: None })
         } else {
             Err(TokenError::Unfit)
         }
@@ -77,7 +81,7 @@ impl Token {
         let token = Self::random().map_err(failed)?;
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                writeln!(file, "{}", token.0).map_err(failed)?;
+                writeln!(file, "{}", token.secret).map_err(failed)?;
                 Ok(token)
             }
             // Another server was faster, and its token is just as good.
@@ -90,7 +94,14 @@ impl Token {
         let mut bytes = [0; RANDOM_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-        Ok(Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()))
+        let secret = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect();
+        Ok(Self { secret, other: None })
+    }
+
+    /// The same, but those who present another token are authenticated too.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { other: Some(other.secret), ..self }
     }
 }
 
@@ -100,7 +111,10 @@ impl Token {
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         use subtle::ConstantTimeEq as _;
-        self.0.as_bytes().ct_eq(text.as_bytes()).into()
+        let is = self.secret.as_bytes().ct_eq(text.as_bytes());
+        // Both are compared always, so the time does not tell which one was presented.
+        let other = self.other.as_deref().unwrap_or(&self.secret);
+        (is | other.as_bytes().ct_eq(text.as_bytes())).into()
     }
 
     /// Whether an `Authorization` header carries the token.
@@ -117,12 +131,12 @@ impl Token {
 impl Token {
     /// The secret itself, for the message that carries it.
     pub(crate) fn reveal(&self) -> &str {
-        &self.0
+        &self.secret
     }
 
     /// An `Authorization` header that carries it.
     pub(crate) fn header(&self) -> Option<http::HeaderValue> {
-        let mut value = http::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+        let mut value = http::HeaderValue::from_str(&format!("Bearer {}", self.secret)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
@@ -170,6 +184,16 @@ mod tests {
             assert!(!check(text), "{text}");
         }
         assert!(!token.authorizes(None));
+    }
+
+    #[test]
+    fn one_of_two_tokens_is_enough() {
+        let (own, other) = (Token::new("0123456789abcdef").unwrap(), Token::new("fedcba9876543210").unwrap());
+        let both = own.clone().or(other);
+        assert!(both.is("0123456789abcdef") && both.is("fedcba9876543210"));
+        assert!(!both.is("0123456789abcde") && !both.is("") && !own.is("fedcba9876543210"));
+        assert_eq!(both.reveal(), "0123456789abcdef");
+        assert_eq!(format!("{both:?}"), "Token(..)");
     }
 
     #[test]

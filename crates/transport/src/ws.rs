@@ -113,6 +113,9 @@ pub(crate) fn is_own_name(host: &str, door: Option<SocketAddr>) -> bool {
 }
 
 async fn ready(State(reception): State<Admission>) -> Response {
+    if let Some(why) = reception.slots.unready() {
+        return (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], format!("{why}\n")).into_response();
+    }
     if reception.slots.has_room(TransportKind::Ip) {
         "ready\n".into_response()
     } else {

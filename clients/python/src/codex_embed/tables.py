@@ -170,6 +170,7 @@ NOTIFICATIONS: frozenset[str] = frozenset(
         "item/mcpToolCall/progress",
         "configWarning",
         "deprecationNotice",
+        "server/moved",
         "account/login/completed",
         "mcpServer/oauthLogin/completed",
         "account/updated",

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use codex_config::{Env, Home, SERVER_TOKEN_VARIABLE};
+use codex_relay::Relay;
 use codex_server::app::{AppServer, Start};
 use codex_transport::{Address, BindError, Limits, Listener, Options, Shortage, Slots, Token};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::args::ListenArgs;
 use super::log;
+use crate::cluster::Cluster;
 use crate::failure::ErrorWithHint;
 use crate::{console, memory, signals};
 
@@ -22,7 +25,7 @@ const BETWEEN_UNLOADINGS: Duration = Duration::from_millis(200);
 const LAST_TURNS: Duration = Duration::from_secs(15);
 
 /// Serves until a signal arrives, or until standard input closes if that is served too.
-pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(start: Start, cluster: Option<&Cluster>, args: &ListenArgs) -> anyhow::Result<ExitCode> {
     start.config.home().ensure()?;
     let log = if args.detached { Some(detach(start.config.home())?) } else { None };
     let output = console::take()?;
@@ -31,21 +34,31 @@ pub(crate) fn run(start: Start, args: &ListenArgs) -> anyhow::Result<ExitCode> {
         // Signals first: a process that reads that the server listens may already send one.
         let mut stop = signals::stop()?;
         let shortage = Shortage::default();
-        let listeners = bind(&start, args, &shortage).await?;
-        let app = AppServer::new(start);
+        let slots = Slots::new(args.max_connections);
+        let (listeners, token) = bind(&start, cluster, args, (&slots, &shortage)).await?;
+        let app = AppServer::new(start.clone());
+        let relay = cluster.map(|cluster| cluster.join(&start, &app, token)).transpose()?;
+        let served = Served { app, relay };
         memory::let_go_of_start();
         let stdio = args.listen.contains(&Address::Stdio);
-        let served = serve(&app, listeners, args, async {
+        let served = serve(&served, listeners, args, (cluster, &slots), async {
             let input_ends = async {
                 if !stdio {
                     return std::future::pending().await;
                 }
-                app.serve(tokio::io::stdin(), tokio::fs::File::from_std(output)).await
+                served.client(tokio::io::stdin(), tokio::fs::File::from_std(output)).await
+            };
+            let watching = async {
+                match cluster {
+                    Some(cluster) => cluster.watch(&slots).await,
+                    None => std::future::pending().await,
+                }
             };
             tokio::select! {
                 ended = input_ends => ended.context("the connection failed"),
                 () = stop.wait() => Ok(()),
-                () = free_descriptors(&app, &shortage) => Ok(()),
+                () = free_descriptors(&served.app, &shortage) => Ok(()),
+                () = watching => Ok(()),
             }
         });
         served.await
@@ -69,16 +82,43 @@ fn detach(home: &Home) -> anyhow::Result<log::Log> {
     log::keep(&home.server_log())
 }
 
-/// Listens everywhere, or nowhere if one of the addresses is unusable.
-async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::Result<Vec<Listener>> {
+/// A server, and the way to the others that share its threads.
+#[derive(Clone)]
+struct Served {
+    app: AppServer,
+    relay: Option<Relay>,
+}
+
+impl Served {
+    /// Serves one client.
+    async fn client<R, W>(&self, input: R, output: W) -> std::io::Result<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        match &self.relay {
+            Some(relay) => relay.serve(input, output, |input, output| self.app.serve(input, output)).await,
+            None => self.app.serve(input, output).await,
+        }
+    }
+}
+
+/// Listens everywhere, or nowhere if one of the addresses is unusable. Returns the token of this server too.
+async fn bind(
+    start: &Start,
+    cluster: Option<&Cluster>,
+    args: &ListenArgs,
+    (slots, shortage): (&Slots, &Shortage),
+) -> anyhow::Result<(Vec<Listener>, Option<Token>)> {
     let addresses: Vec<Address> = args.listen.iter().filter(|it| **it != Address::Stdio).cloned().collect();
-    let token = if addresses.iter().any(Address::needs_token) {
+    let own = if addresses.iter().any(Address::needs_token) {
         Some(token(start.config.home(), start.config.env(), args.token_file.as_deref(), Purpose::Serve)?)
     } else {
         None
     };
-    let (slots, limits) = (Slots::new(args.max_connections), Limits::default());
-    let mut listeners = Vec::new();
+    let others = cluster.map(Cluster::token).transpose()?.flatten();
+    let token = own.clone().map(|own| others.into_iter().fold(own, Token::or));
+    let (limits, mut listeners) = (Limits::default(), Vec::new());
     for address in addresses {
         let (token, slots, shortage) = (token.clone(), slots.clone(), shortage.clone());
         let options = Options { token, slots, limits, shortage, allows_remote: args.allow_remote };
@@ -86,7 +126,7 @@ async fn bind(start: &Start, args: &ListenArgs, shortage: &Shortage) -> anyhow::
         say(&format!("listening on {}", listener.address()));
         listeners.push(listener);
     }
-    Ok(listeners)
+    Ok((listeners, own))
 }
 
 /// Listens on one address.
@@ -101,19 +141,20 @@ pub(crate) async fn bind_one(address: &Address, options: Options) -> anyhow::Res
 }
 
 async fn serve(
-    app: &AppServer,
+    served: &Served,
     listeners: Vec<Listener>,
     args: &ListenArgs,
+    (cluster, slots): (Option<&Cluster>, &Slots),
     end: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<()> {
-    let stop = watch::Sender::new(false);
+    let (app, stop) = (&served.app, watch::Sender::new(false));
     let mut listening = JoinSet::new();
     for listener in listeners {
-        let app = app.clone();
+        let served = served.clone();
         let service = move |input, output| {
-            let app = app.clone();
+            let served = served.clone();
             async move {
-                if let Err(error) = app.serve(input, output).await {
+                if let Err(error) = served.client(input, output).await {
                     say(&format!("a connection failed: {error}"));
                 }
             }
@@ -124,6 +165,9 @@ async fn serve(
         ended = end => ended,
         () = app.unload_idle(args.unload_after) => Ok(()),
     };
+    if let Some(cluster) = cluster {
+        cluster.hand_over(app, slots).await;
+    }
     // First the turns, so that clients still receive their end.
     let _: Result<(), _> = tokio::time::timeout(LAST_TURNS, app.close()).await;
     stop.send_replace(true);

@@ -35,6 +35,7 @@ mod program;
 mod proto;
 mod pty;
 mod refusals;
+mod servers;
 mod shapes;
 mod sockets;
 mod threads;

@@ -180,7 +180,7 @@ fn whichever_statement_fails_once_nothing_is_lost_and_nothing_is_twice() {
     for when in [When::Before, When::After] {
         for writes in 0.. {
             let fault = Fault::at(writes, when, false);
-            let store = open(cluster, &options, &fault);
+            let store = open(&cluster, &options, &fault);
             let thread = write(&store, &clean, || panic!("one fault is made up for"));
             drop(store);
             assert_eq!(numbers(&clean, thread).len(), 6);
@@ -202,13 +202,13 @@ fn whichever_statement_fails_for_long_the_thread_is_a_prefix_and_goes_on() {
     for when in [When::Before, When::After] {
         // The writes before the first commit are those of the start, which fails as a whole.
         let start = Fault::at(i64::MAX, when, false);
-        let store = open(cluster, &options, &start);
+        let store = open(&cluster, &options, &start);
         drop(store.create(ThreadId::fresh()).expect("a thread can begin"));
         let before = i64::MAX - start.writes.load(Ordering::Relaxed);
         drop(store);
         for writes in before.. {
             let fault = Fault::at(writes, when, true);
-            let store = open(cluster, &options, &fault);
+            let store = open(&cluster, &options, &fault);
             write(&store, &clean, || fault.mend());
             let struck = fault.has_struck();
             fault.mend();
@@ -230,7 +230,7 @@ fn the_laws_hold_whichever_statement_fails_once() {
             for writes in (i64::from(when == When::After)..).step_by(3) {
                 let fault = Fault::at(writes, when, false);
                 eprintln!("{name}, write {writes} fails, {when:?}");
-                holds(&open(cluster, &options, &fault));
+                holds(&open(&cluster, &options, &fault));
                 run(
                     &options,
                     "DELETE FROM @.threads; DELETE FROM @.lines; DELETE FROM @.metadata; DELETE FROM @.prompts; DELETE FROM @.texts",

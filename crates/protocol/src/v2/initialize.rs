@@ -16,6 +16,36 @@ pub struct InitializeParams {
     pub client_info: ClientInfo,
     #[serde(default)]
     pub capabilities: Option<Capabilities>,
+    /// Set by a server that passes on requests of one of its clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayedClient>,
+}
+
+/// The client of another server, which passes on its requests about a thread that this server has open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RelayedClient {
+    /// The id of the server that has the thread open. Any other server refuses the client.
+    pub server_id: String,
+    /// The id of the first request to the client, so that requests of several servers have different ids.
+    pub first_request_id: i64,
+    /// The release that the other server was told to match.
+    #[serde(default)]
+    pub emulate: Option<Release>,
+    /// The release that the other server matches for a client that does not choose one.
+    pub release: Release,
+    /// The dialect that the other server uses for a client that does not choose one.
+    #[serde(default)]
+    pub dialect: Option<Dialect>,
+}
+
+spelled! {
+    /// A release whose behaviour a server matches.
+    pub enum Release {
+        "0.77" => V077,
+        "0.166" => V0166,
+    }
 }
 
 /// The identity of a client.

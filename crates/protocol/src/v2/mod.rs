@@ -36,6 +36,7 @@ pub mod hooks;
 mod lenient;
 pub mod mcp_status;
 pub mod model;
+pub mod moved;
 pub mod pending;
 pub mod permissions;
 pub mod search;

@@ -20,6 +20,7 @@ use super::item::{FileUpdateChange, TimedItem};
 use super::mcp_status::{
     McpServerOauthLoginCompletedNotification, McpServerStatusUpdatedNotification, McpToolCallProgressNotification,
 };
+use super::moved::ServerMovedNotification;
 use super::read_state::ThreadReadStateChangedNotification;
 use super::search::{FuzzyFileSearchSessionCompletedNotification, FuzzyFileSearchSessionUpdatedNotification};
 use super::subscribe::ThreadCaughtUp;
@@ -157,6 +158,8 @@ notifications! {
 
     // Methods that are not about threads.
 
+    /// The server ends, and others serve its threads.
+    "server/moved" => ServerMoved(ServerMovedNotification),
     /// A login is complete or has failed.
     "account/login/completed" => AccountLoginCompleted(AccountLoginCompletedNotification),
     /// A login to an MCP server is complete or has failed.

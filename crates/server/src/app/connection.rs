@@ -62,6 +62,8 @@ pub(crate) struct Client {
     pub(crate) release: ProtocolRelease,
     /// The dialect of its notifications, independent of its requests.
     pub(crate) dialect: Option<Dialect>,
+    /// Whether another server passes on its requests. That server tells it what is not about one of its threads.
+    pub(crate) is_relayed: bool,
     /// Notifications that it opted out of.
     pub(super) unwanted: HashSet<String>,
     /// Kinds of `codex/event/*` that it opted out of.

@@ -6,7 +6,7 @@ use codex_config::user_agent;
 use codex_dialects::ProtocolRelease;
 use codex_protocol::methods::call;
 use codex_protocol::rpc::ErrorObject;
-use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse};
+use codex_protocol::v2::initialize::{Capabilities, Dialect, InitializeParams, InitializeResponse, Release};
 
 use super::connection::{Client, Connection};
 use super::disk::blocking;
@@ -30,13 +30,19 @@ impl Serve for call::Initialize {
 }
 
 async fn initialize(connection: &Connection, params: InitializeParams) -> Result<InitializeResponse, ErrorObject> {
-    let InitializeParams { client_info, capabilities } = params;
+    let InitializeParams { client_info, capabilities, relay } = params;
     client_info.check_name()?;
-    let asked = connection.host.start.release.or_else(|| capabilities.as_ref().map(implied_release));
-    let release = match (asked, &connection.host.at_start) {
-        (Some(release), _) => release,
-        (None, Some(at_start)) => at_start.release,
-        (None, None) => {
+    // The server that the client has connected to decides for it.
+    let (told, dialect) = match &relay {
+        Some(relay) => (relay.emulate.map(of_release), relay.dialect),
+        None => (connection.host.start.release, connection.host.start.dialect),
+    };
+    let asked = told.or_else(|| capabilities.as_ref().map(implied_release));
+    let release = match (asked, &relay, &connection.host.at_start) {
+        (Some(release), ..) => release,
+        (None, Some(relay), _) => of_release(relay.release),
+        (None, None, Some(at_start)) => at_start.release,
+        (None, None, None) => {
             let host = Arc::clone(&connection.host);
             blocking(move || Ok(host.release())).await?
         }
@@ -59,7 +65,8 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
         name: client_info.name,
         user_agent: response.user_agent.clone(),
         release,
-        dialect: capabilities.dialect.or(start.dialect),
+        dialect: capabilities.dialect.or(dialect),
+        is_relayed: relay.is_some(),
         unwanted_groups: groups.into_iter().map(|name| name.trim_end_matches('*').to_owned()).collect(),
         unwanted_events: unwanted
             .iter()
@@ -71,7 +78,17 @@ async fn initialize(connection: &Connection, params: InitializeParams) -> Result
         has_events: asked != Some(ProtocolRelease::V0166),
     };
     connection.client.set(client).map_err(|_| ErrorObject::invalid("Already initialized"))?;
+    if let Some(relay) = relay {
+        connection.outbox.number_requests_from(relay.first_request_id);
+    }
     Ok(response)
+}
+
+fn of_release(release: Release) -> ProtocolRelease {
+    match release {
+        Release::V077 => ProtocolRelease::V077,
+        Release::V0166 => ProtocolRelease::V0166,
+    }
 }
 
 /// The release of a client that sends capabilities: one with legacy events if the client wants them, otherwise the

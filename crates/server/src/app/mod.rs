@@ -40,8 +40,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::ConfigFindings;
+use codex_dialects::ProtocolRelease;
+use codex_protocol::v2::moved::{OtherServer, ServerMovedNotification};
+use codex_protocol::v2::notification::ServerNotification;
+use codex_thread::Thread;
+use futures_util::future::join_all;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use self::connection::Connection;
 use self::host::Host;
@@ -53,6 +59,9 @@ pub use codex_protocol::v2::initialize::Dialect;
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
 /// The time limit for a single client to read the last messages after everything has ended.
 const LAST_WORDS: Duration = Duration::from_secs(30);
+
+/// The time limit for telling all clients that the server ends.
+const TELLING: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub struct AppServer {
@@ -124,6 +133,29 @@ impl AppServer {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             other => other,
         }
+    }
+
+    /// The release whose behaviour clients get that do not choose one.
+    #[must_use]
+    pub fn default_release(&self) -> ProtocolRelease {
+        self.host.release()
+    }
+
+    /// Ends all threads. Running turns have this long to finish; after that they are interrupted.
+    pub async fn finish_threads(&self, patience: Duration) {
+        let threads = self.host.start.threads.loaded();
+        let finishing = join_all(threads.iter().map(Thread::finish));
+        let _: Result<_, _> = timeout(patience, finishing).await;
+        self.host.start.threads.close().await;
+    }
+
+    /// Tells all clients which servers have the threads of this one from now on.
+    pub async fn tell_moved(&self, servers: Vec<OtherServer>) {
+        let told = ServerNotification::ServerMoved(ServerMovedNotification { servers });
+        let clients = self.host.connections();
+        let telling = join_all(clients.iter().map(|client| stored_threads::tell(client, told.clone())));
+        // A client that does not read misses it.
+        let _: Result<_, _> = timeout(TELLING, telling).await;
     }
 
     /// Ends all threads: running turns are interrupted, everything is written. Then the clients of [`AppServer::serve`]

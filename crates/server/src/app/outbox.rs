@@ -44,6 +44,11 @@ impl Outbox {
         (id, encoded(&Request { method, id, params }))
     }
 
+    /// Numbers the next server requests from another number on.
+    pub(crate) fn number_requests_from(&self, first: i64) {
+        self.0.number_requests_from(first);
+    }
+
     /// Waits for room for a number of bytes of notifications.
     pub(crate) async fn room(&self, bytes: usize) -> Room {
         self.0.room(bytes).await

@@ -107,7 +107,7 @@ pub(crate) async fn tell(connection: &Connection, notification: ServerNotificati
 /// Sends all clients a notification. Only the client that caused it is waited for.
 pub(crate) async fn tell_all(connection: &Arc<Connection>, notification: &ServerNotification) {
     for other in connection.host.connections() {
-        if !Arc::ptr_eq(&other, connection) && other.client().is_some() {
+        if !Arc::ptr_eq(&other, connection) && other.client().is_some_and(|client| !client.is_relayed) {
             let notification = notification.clone();
             tokio::spawn(async move { tell(&other, notification).await });
         }

@@ -17,7 +17,20 @@ const ROOT: &str = "cli";
 const LEVELS: &[&[&str]] = &[
     FOUNDATIONS,
     &["guard", "lines", "log", "protocol", "terminal", "transport"],
-    &["client", "config", "dialects", "dialogue", "model", "patch", "sandbox", "shell", "store", "thread", "workspace"],
+    &[
+        "client",
+        "config",
+        "dialects",
+        "dialogue",
+        "model",
+        "patch",
+        "relay",
+        "sandbox",
+        "shell",
+        "store",
+        "thread",
+        "workspace",
+    ],
     &["login", "methods", "pipe", "postgres", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
     &[ROOT],
@@ -55,6 +68,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("agents", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
     ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),
     ("transport", &["protocol", "engine"]),
+    ("relay", &["engine", "log", "server", "thread", "transport", "reqwest", "rusqlite"]),
 ];
 
 /// Known offences that are still to be fixed. One that is gone has to be removed from the list.

@@ -1313,6 +1313,8 @@ class InitializeParams(_InitializeParamsRequired, total=False):
     """`initialize`: the identity and the capabilities of the client."""
 
     capabilities: InitializeCapabilities | None
+    # Set by a server that passes on requests of one of its clients.
+    relay: RelayedClient | None
 
 
 class InitializeResponse(TypedDict):
@@ -1843,6 +1845,15 @@ class ModelServiceTier(TypedDict):
     description: str
 
 
+class OtherServer(TypedDict):
+    """A server that shares the threads."""
+
+    # Its name, for people.
+    name: str
+    # Its address as other servers use it. Clients on other networks may need another one.
+    url: str | None
+
+
 class OverriddenMetadata(TypedDict):
     """A value that takes precedence over a written one."""
 
@@ -2056,6 +2067,24 @@ class ReasoningTextDeltaNotification(TypedDict):
     contentIndex: int
 
 
+class _RelayedClientRequired(TypedDict):
+    # The id of the server that has the thread open. Any other server refuses the client.
+    serverId: str
+    # The id of the first request to the client, so that requests of several servers have different ids.
+    firstRequestId: int
+    # The release that the other server matches for a client that does not choose one.
+    release: Release
+
+
+class RelayedClient(_RelayedClientRequired, total=False):
+    """The client of another server, which passes on its requests about a thread that this server has open."""
+
+    # The release that the other server was told to match.
+    emulate: Release | None
+    # The dialect that the other server uses for a client that does not choose one.
+    dialect: Dialect | None
+
+
 class _ReviewStartParamsRequired(TypedDict):
     # The thread.
     threadId: str
@@ -2170,6 +2199,14 @@ class SandboxWorkspaceWrite(TypedDict):
     exclude_tmpdir_env_var: bool
     # Excludes `/tmp` from the writable folders.
     exclude_slash_tmp: bool
+
+
+class ServerMovedNotification(TypedDict):
+    """`server/moved`: this server ends, and its threads can be opened on these servers. A client that has subscribed with
+    `thread/subscribe` continues there behind the last number that it has seen."""
+
+    # The servers that share the threads. Empty if there is no other at the moment.
+    servers: list[OtherServer]
 
 
 class ServerRequestListParams(TypedDict):
@@ -4213,6 +4250,10 @@ OneOrMany: TypeAlias = str | list[str]
 
 # The kind of a change.
 PatchChangeKind: TypeAlias = PatchChangeKindAdd | PatchChangeKindDelete | PatchChangeKindUpdate
+
+
+# A release whose behaviour a server matches.
+Release: TypeAlias = Literal["0.77", "0.166"]
 
 
 # The thread of a review.

@@ -16,15 +16,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
-pub(crate) enum Input {
+/// Standard input.
+#[derive(Debug)]
+pub enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
     /// Anything else: a terminal, a file, a pipe of another user.
     Thread(tokio::io::Stdin),
 }
 
-/// The original standard output; see [`crate::console::take`].
-pub(crate) enum Output {
+/// Standard output.
+#[derive(Debug)]
+pub enum Output {
     Pipe(pipe::Sender),
     Socket(UnixStream),
     /// Anything else.
@@ -32,7 +35,8 @@ pub(crate) enum Output {
 }
 
 /// Standard input. Needs a runtime.
-pub(crate) fn input() -> Input {
+#[must_use]
+pub fn input() -> Input {
     let stdin = io::stdin();
     let pipe = || pipe::OpenOptions::new().open_receiver(again(&stdin)).ok().map(Input::Pipe);
     let found = match kind(&stdin) {
@@ -44,7 +48,8 @@ pub(crate) fn input() -> Input {
 }
 
 /// Standard output. Needs a runtime.
-pub(crate) fn output(stdout: File) -> Output {
+#[must_use]
+pub fn output(stdout: File) -> Output {
     let pipe = || pipe::OpenOptions::new().open_sender(again(&stdout)).ok().map(Output::Pipe);
     let found = match kind(&stdout) {
         Some(FileType::Fifo) => pipe(),

@@ -1,0 +1,123 @@
+//! A private PostgreSQL cluster on a Unix socket in a temporary folder.
+
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+/// Ends the server and removes its folder when the pipe to this program closes, however this program ends.
+const WATCH: &str = r#"folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!; read -r _; kill -INT $server; wait $server; rm -rf "$folder""#;
+
+/// A running cluster, which ends with this program.
+#[derive(Debug)]
+pub struct PostgresCluster {
+    /// The folder of its socket and its data.
+    pub folder: PathBuf,
+    _watch: Child,
+}
+
+/// The cluster of this program. `None`, with a message, where PostgreSQL is not installed.
+#[must_use]
+pub fn postgres_cluster() -> Option<&'static PostgresCluster> {
+    static CLUSTER: OnceLock<Option<PostgresCluster>> = OnceLock::new();
+    let found = CLUSTER.get_or_init(|| programs().map(|programs| start(&programs)));
+    if found.is_none() {
+        eprintln!("skipped: there is no initdb here");
+    }
+    found.as_ref()
+}
+
+fn programs() -> Option<PathBuf> {
+    let packaged = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let packaged = packaged.map(|entry| entry.path().join("bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let mut all: Vec<PathBuf> = packaged.chain(named).collect();
+    all.sort_unstable();
+    all.into_iter().rev().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+/// The user that the server runs as: root may not.
+fn user() -> Option<(u32, u32)> {
+    if !rustix::process::getuid().is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").expect("there are users");
+    let of = |name: &str| {
+        let line = users.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+        let mut parts = line.split(':').skip(2);
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    of("postgres").or_else(|| of("nobody"))
+}
+
+fn command(program: &Path, user: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(program);
+    if let Some((user, group)) = user {
+        command.uid(user).gid(group).current_dir("/");
+    }
+    command
+}
+
+fn start(programs: &Path) -> PostgresCluster {
+    let folder = tempfile::Builder::new().prefix("codex-pg-").tempdir().expect("a folder can be made").keep();
+    let user = user();
+    if let Some((user, group)) = user {
+        chown(&folder, Some(user), Some(group)).expect("root may give a folder away");
+    }
+    let data = folder.join("data");
+    let made = command(&programs.join("initdb"), user)
+        .args(["-A", "trust", "-U", "postgres", "--no-sync", "-D"])
+        .arg(&data)
+        .output()
+        .expect("initdb runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let watch = command(Path::new("/bin/sh"), user)
+        .args(["-c", WATCH, "watch"])
+        .arg(&folder)
+        .arg(programs.join("postgres"))
+        .args(["-h", "", "-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=16MB"])
+        .args(["-c", "logging_collector=off", "-k"])
+        .arg(&folder)
+        .arg("-D")
+        .arg(&data)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the server starts");
+    PostgresCluster { folder, _watch: watch }
+}
+
+impl PostgresCluster {
+    /// The URL of its database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
+    }
+
+    /// The socket of the server.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
+    }
+
+    /// Runs statements as somebody else who uses the database, and returns the first column of their rows.
+    #[must_use]
+    pub fn sql(&self, statements: &str) -> Vec<String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+        runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&self.url(), NoTls).await.expect("the server runs");
+            tokio::spawn(connection);
+            let rows = client.simple_query(statements).await.expect("the statement is right");
+            let values = rows.into_iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+                _ => None,
+            });
+            values.collect()
+        })
+    }
+}
