@@ -73,7 +73,7 @@ pub(crate) struct ChatOptions {
     /// Enable web search
     #[arg(id = "chat_search", long = "search")]
     pub(crate) search: bool,
-    /// Chat on the whole screen, or line by line [default: `tui.screen` in config.toml, else lines]
+    /// Chat on the whole screen, or line by line [default: `tui.screen` in config.toml, else full]
     #[arg(id = "chat_screen", long = "screen", value_name = "KIND", value_parser = ChatScreen::from_str)]
     pub(crate) screen: Option<ChatScreen>,
     /// Chat line by line: text is only appended, as screen readers expect

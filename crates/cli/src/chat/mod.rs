@@ -41,6 +41,9 @@ use crate::transcript::Style;
 const MISUSED: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
+/// The terminals whose cursor cannot be moved to a place, by the names that terminfo has for them.
+const UNADDRESSABLE: &[&str] = &["dumb", "unknown", "network", "dialup", "switch", "lpr", "printer", "tty33", "emacs"];
+
 struct ChatRequest {
     is_verbose: bool,
     options: ChatOptions,
@@ -114,7 +117,7 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
         needs_key(&place)?;
     }
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
-    let is_dumb = place.env.text("TERM").is_none_or(|term| term == "dumb");
+    let is_dumb = place.env.text("TERM").is_none_or(|term| UNADDRESSABLE.contains(&term.as_str()));
     let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let raw = Raw::enter(is_dumb, console::painted_out).context("could not take over the terminal")?;
@@ -214,7 +217,7 @@ struct FullScreen {
 impl FullScreen {
     /// `None` for a chat line by line.
     fn new(options: &ChatOptions, config: &Config, capabilities: Capabilities, env: &Env) -> Option<Self> {
-        let wanted = options.screen.or(config.chat.screen).unwrap_or(ChatScreen::Lines);
+        let wanted = options.screen.or(config.chat.screen).unwrap_or(ChatScreen::Full);
         if wanted != ChatScreen::Full || options.screen_reader || capabilities.is_dumb {
             return None;
         }

@@ -5,15 +5,24 @@ use serde_json::json;
 use crate::program::Place;
 use crate::pty::Pty;
 
-/// A place with a trusted project and a model that plays a script.
+/// A place with a trusted project and a model that plays a script, for chats that append lines.
 pub(crate) fn place(config: &str, script: &serde_json::Value) -> Place {
+    place_with(config, script, "[tui]\nscreen = 'lines'\n")
+}
+
+/// The same for chats on the whole screen.
+pub(crate) fn full_place(config: &str, script: &serde_json::Value) -> Place {
+    place_with(config, script, "")
+}
+
+fn place_with(config: &str, script: &serde_json::Value, more: &str) -> Place {
     let place = Place::new().variable("TERM", "xterm-256color").variable("PATH", "/usr/bin:/bin");
     std::fs::create_dir(place.path("project/.git")).expect("a folder can be made");
     let project = place.path("project").canonicalize().expect("it is there");
     let script_file = place.path("home/script.json");
     let config = format!(
         "{config}\nmodel_provider = 'scripted'\n[model_providers.scripted]\nscript = '{}'\n\
-         [projects.'{}']\ntrust_level = 'trusted'\n",
+         [projects.'{}']\ntrust_level = 'trusted'\n{more}",
         script_file.display(),
         project.display()
     );

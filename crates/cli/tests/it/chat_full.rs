@@ -3,10 +3,9 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::chat::{asked_about, place};
+use crate::chat::{asked_about, full_place as place};
 use crate::pty::Pty;
 
-const FULL: &[&str] = &["--screen", "full"];
 const LEAVE: &str = "\u{1b}[?1049l";
 
 fn said(text: &str) -> serde_json::Value {
@@ -14,7 +13,7 @@ fn said(text: &str) -> serde_json::Value {
 }
 
 fn start(place: &crate::program::Place, args: &[&str]) -> Pty {
-    Pty::start(place, &[FULL, args].concat())
+    Pty::start(place, args)
 }
 
 /// The output after the screen was left for the last time.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::chat::place;
+use crate::chat::full_place as place;
 use crate::program::Place;
 use crate::pty::Pty;
 
@@ -72,7 +72,7 @@ fn a_project_that_is_not_trusted_is_worked_in_with_care_and_asked_about_once() {
     chat.send("n");
     chat.until("gpt-5.1-codex (scripted)");
     chat.until("sandbox  read-only, approvals: untrusted");
-    chat.until("tokens: ");
+    chat.until("Hello.");
     chat.send("\x04");
     assert_eq!(chat.wait().code, Some(0));
     let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
@@ -94,7 +94,7 @@ fn trust_brings_skills_but_neither_keys_nor_programs_nor_rules() {
     chat.send("y");
     chat.until("gpt-5.1-codex (scripted)");
     chat.until("sandbox  workspace-write, approvals: on-request");
-    chat.until("tokens: ");
+    chat.until("Hello.");
     chat.send("\x04");
     assert_eq!(chat.wait().code, Some(0));
     assert!(!place.path("tmp/canary").exists());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::chat::{asked_about, place};
+use crate::chat::{asked_about, full_place, place};
 use crate::program::Place;
 
 /// The time to wait for output.
@@ -157,4 +157,32 @@ fn a_cleared_screen_leaves_no_copies_behind() {
     assert_eq!(all.matches("> a draft").count(), 1, "{all}");
     tmux.keys(&["C-c", "C-c"]);
     tmux.until(&["exit status 0"]);
+}
+
+#[test]
+fn a_capable_terminal_gets_the_whole_screen_and_its_own_back() {
+    if !Tmux::is_there() {
+        return;
+    }
+    let script =
+        json!([asked_about("touch yes"), {"items": [{"text": "It is there."}]}, {"items": [{"text": "Goodbye."}]}]);
+    let place = full_place("", &script);
+    let tmux = Tmux::start(&place, "");
+    tmux.until(&["sandbox  workspace-write", "\n>", "workspace-write/on-request"]);
+    tmux.keys(&["-l", "touch 日本"]);
+    tmux.until(&["> touch 日本"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["| sh -c 'touch yes'", "[y] yes"]);
+    tmux.keys(&["y"]);
+    tmux.until(&["It is there."]);
+    assert!(place.path("project/yes").exists());
+    tmux.run(&["resize-window", "-x", "50", "-y", "16"]);
+    tmux.until(&["It is there.", "\n>"]);
+    tmux.keys(&["-l", "bye"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["Goodbye."]);
+    tmux.keys(&["C-d"]);
+    tmux.until(&["It is there.", "Goodbye.", "To continue this session: codex resume ", "exit status 0"]);
+    let all = tmux.run(&["capture-pane", "-p", "-J", "-S", "-"]);
+    assert_eq!((all.matches("It is there.").count(), all.matches("Goodbye.").count()), (1, 1), "{all}");
 }
