@@ -436,6 +436,36 @@ export type ClientRequest =
     method: "thread/backgroundTerminals/clean";
     params: v2.ThreadBackgroundTerminalsCleanParams;
   }
+  /** Returns the policies, rules and approvals that the commands of a thread are judged by. */
+  | {
+    id: RequestId;
+    method: "thread/permissions/read";
+    params: v2.ThreadPermissionsReadParams;
+  }
+  /** Tells what would happen to a command of the model now: run, ask or refuse, and why. */
+  | {
+    id: RequestId;
+    method: "thread/permissions/check";
+    params: v2.ThreadPermissionsCheckParams;
+  }
+  /** Takes back an approval that was given for the rest of the session. */
+  | {
+    id: RequestId;
+    method: "thread/permissions/revoke";
+    params: v2.ThreadPermissionsRevokeParams;
+  }
+  /** Deletes a rule about commands from its file. */
+  | {
+    id: RequestId;
+    method: "thread/permissions/rule/delete";
+    params: v2.ThreadPermissionsRuleDeleteParams;
+  }
+  /** Lists the agents below a thread, with the mail that they have not read. */
+  | {
+    id: RequestId;
+    method: "thread/agents/read";
+    params: v2.ThreadAgentsReadParams;
+  }
   /** Adds items to the conversation with the model. */
   | {
     id: RequestId;
@@ -972,6 +1002,11 @@ export type ClientRequestMethods = {
   "thread/backgroundTerminals/list": { params: v2.ThreadBackgroundTerminalsListParams; response: v2.ThreadBackgroundTerminalsListResponse };
   "thread/backgroundTerminals/terminate": { params: v2.ThreadBackgroundTerminalsTerminateParams; response: v2.ThreadBackgroundTerminalsTerminateResponse };
   "thread/backgroundTerminals/clean": { params: v2.ThreadBackgroundTerminalsCleanParams; response: v2.ThreadBackgroundTerminalsCleanResponse };
+  "thread/permissions/read": { params: v2.ThreadPermissionsReadParams; response: v2.ThreadPermissionsReadResponse };
+  "thread/permissions/check": { params: v2.ThreadPermissionsCheckParams; response: v2.ThreadPermissionsCheckResponse };
+  "thread/permissions/revoke": { params: v2.ThreadPermissionsRevokeParams; response: v2.ThreadPermissionsRevokeResponse };
+  "thread/permissions/rule/delete": { params: v2.ThreadPermissionsRuleDeleteParams; response: v2.ThreadPermissionsRuleDeleteResponse };
+  "thread/agents/read": { params: v2.ThreadAgentsReadParams; response: v2.ThreadAgentsReadResponse };
   "thread/inject_items": { params: v2.ThreadInjectItemsParams; response: v2.ThreadInjectItemsResponse };
   "thread/goal/set": { params: v2.ThreadGoalSetParams; response: v2.ThreadGoalSetResponse };
   "thread/goal/get": { params: v2.ThreadGoalGetParams; response: v2.ThreadGoalGetResponse };
@@ -4517,7 +4552,30 @@ export namespace v2 {
     /** The model, typing into a terminal. */
     | "unifiedExecInteraction";
 
+  /** The outcome for a command. */
+  export type CommandOutcome =
+    | "run"
+    /** A person is asked first. */
+    | "ask"
+    /** It does not run, and the model is told. */
+    | "refuse";
+
   export type CommandOutputDeltaNotification = v2.ItemDelta;
+
+  /** A rule of the user about commands. */
+  export type CommandRule = {
+    decision: v2.RuleDecision;
+    /** The rule as written. */
+    text: string;
+    /** The file that contains it. */
+    file: string;
+    /** Its line there, starting at 1. */
+    line: number;
+    /** Whether it allows sandboxed runs only. */
+    sandboxOnly: boolean;
+    /** Its own justification. */
+    justification: string | null;
+  };
 
   /** The effective configuration. Its members are spelled as in `config.toml`. */
   export type Config = {
@@ -5231,6 +5289,15 @@ export namespace v2 {
     /** It is complete. */
     | "complete";
 
+  /** The kind of an approval. */
+  export type GrantKind =
+    /** One command in one folder. */
+    | "command"
+    /** Patches below a folder. */
+    | "folder"
+    /** A tool of an MCP server. */
+    | "tool";
+
   /** The hooks that apply to one folder. */
   export type HooksListEntry = {
     /** The folder. */
@@ -5255,6 +5322,20 @@ export namespace v2 {
   export type HooksListResponse = {
     /** The hooks of each folder, in the requested order. */
     data: Array<v2.HooksListEntry>;
+  };
+
+  /** A message from one agent to another. */
+  export type InboxMessage = {
+    /** Its author. */
+    sender_agent_id: AgentId;
+    /** Its recipient. */
+    recipient_agent_id: AgentId;
+    /** Whether it interrupted the recipient. */
+    interrupt: boolean;
+    /** The text; an interrupt may have none. */
+    prompt: string | null;
+    /** The time in Unix milliseconds. */
+    timestamp_ms: number;
   };
 
   /** The turns to list, in `thread/turns/list` and in the response to `thread/resume`. */
@@ -6008,6 +6089,15 @@ export namespace v2 {
     reviewThreadId: string;
   };
 
+  /** The decision of a rule. */
+  export type RuleDecision =
+    /** The command runs without asking. */
+    | "allow"
+    /** A person is asked. */
+    | "prompt"
+    /** The command does not run. */
+    | "forbidden";
+
   /** A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling. */
   export type SandboxPolicy =
     /** No limits at all. */
@@ -6109,6 +6199,15 @@ export namespace v2 {
     threadId: string;
     /** The request. */
     requestId: RequestId;
+  };
+
+  /** An approval that a person has given for the rest of a session. */
+  export type SessionGrant = {
+    /** Its name in `thread/permissions/revoke`. */
+    id: string;
+    kind: v2.GrantKind;
+    /** The command line, the folder or the tool. */
+    text: string;
   };
 
   /** The metadata of a skill. */
@@ -6287,6 +6386,39 @@ export namespace v2 {
     | "waitingOnApproval"
     /** An answer to a question. */
     | "waitingOnUserInput";
+
+  /** An agent below a thread. */
+  export type ThreadAgent = {
+    /** Its number in the tree. */
+    agentId: number;
+    /** Its thread. */
+    threadId: string;
+    /** The thread that has started it. */
+    parentThreadId: string;
+    /** The number of agents between the thread and it, and 1. */
+    depth: number;
+    status: SubagentStatus;
+    /** The name that its parent gave it. */
+    label: string | null;
+    /** The beginning of its instructions. */
+    summary: string | null;
+    /** A heading for its current reasoning. */
+    reasoningHeader: string | null;
+    /** The start time in Unix milliseconds. */
+    startedAtMs: number;
+    /** The mail of its parent that it has not read, oldest first. */
+    inbox: Array<v2.InboxMessage>;
+  };
+
+  export type ThreadAgentsReadParams = v2.ThreadParams;
+
+  /** The response of `thread/agents/read`. */
+  export type ThreadAgentsReadResponse = {
+    /** The agents, each before those that it has started. */
+    data: Array<v2.ThreadAgent>;
+    /** The mail that waits for the agent of the thread itself, oldest first. */
+    inbox: Array<v2.InboxMessage>;
+  };
 
   export type ThreadArchiveParams = v2.ThreadParams;
 
@@ -6996,6 +7128,66 @@ export namespace v2 {
   };
 
   export type ThreadQueueUpdateResponse = v2.QueuedSubmissionResponse;
+  /** `thread/permissions/check`. */
+  export type ThreadPermissionsCheckParams = {
+    /** The thread. */
+    threadId: string;
+    /** The command line, as the model would have it run by the shell of the thread. */
+    command: string;
+  };
+
+  /** What would happen to a command now. */
+  export type ThreadPermissionsCheckResponse = {
+    outcome: v2.CommandOutcome;
+    /** Whether it would run in the sandbox. */
+    sandboxed: boolean;
+    /** The reason, for people. */
+    reason: string;
+    /** The rules that match it, the strictest first. */
+    rules: Array<v2.CommandRule>;
+  };
+
+  export type ThreadPermissionsReadParams = v2.ThreadParams;
+
+  /** The response of `thread/permissions/read`. */
+  export type ThreadPermissionsReadResponse = {
+    /** When a person is asked. */
+    approvalPolicy: AskForApproval;
+    /** What commands may access. */
+    sandbox: v2.SandboxPolicy;
+    /** The user's rules, in the order of their files. */
+    rules: Array<v2.CommandRule>;
+    /** The approvals for the rest of this session, oldest first. */
+    grants: Array<v2.SessionGrant>;
+  };
+
+  /** `thread/permissions/revoke`. */
+  export type ThreadPermissionsRevokeParams = {
+    /** The thread. */
+    threadId: string;
+    /** The id of the approval. */
+    grantId: string;
+  };
+
+  /** The response of `thread/permissions/revoke`. */
+  export type ThreadPermissionsRevokeResponse = {
+    /** Whether there was such an approval. */
+    revoked: boolean;
+  };
+
+  /** `thread/permissions/rule/delete`. */
+  export type ThreadPermissionsRuleDeleteParams = {
+    /** A thread, which no longer follows the rule; others follow it until they are loaded again. */
+    threadId: string;
+    /** The file of the rule. */
+    file: string;
+    /** The line of the rule. */
+    line: number;
+    /** The text of the rule. If it is not there any more, nothing is deleted. */
+    text: string;
+  };
+
+  export type ThreadPermissionsRuleDeleteResponse = Empty;
 
   /** `thread/read`. */
   export type ThreadReadParams = {

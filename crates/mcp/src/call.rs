@@ -367,6 +367,12 @@ impl RunningCall {
         self.resume()
     }
 
+    /// The approval of the tool for the session.
+    fn grant(&self) -> Effect {
+        let name = format!("{}.{}", self.target.config.name, self.target.tool);
+        Effect::Grant(Grant::Tool { digest: self.target.digest.clone(), name })
+    }
+
     /// Handles the decision about the call itself.
     fn decided(&mut self, answer: Answer) -> Vec<Effect> {
         let decision = answer.decision();
@@ -374,12 +380,12 @@ impl RunningCall {
         let mut effects = vec![self.note(answer, Some(started))];
         match decision {
             ReviewDecision::ApprovedForSession => {
-                effects.push(Effect::Grant(Grant::Tool(self.target.digest.clone())));
+                effects.push(self.grant());
                 self.phase = Phase::Waiting;
             }
             // For tools, a change of the rules means that this one is allowed for good.
             ReviewDecision::ApprovedExecpolicyAmendment { .. } => {
-                effects.push(Effect::Grant(Grant::Tool(self.target.digest.clone())));
+                effects.push(self.grant());
                 if let Err(error) = self.target.server.approvals.add(&self.target.digest) {
                     let message = format!("the approval was not stored: {error}");
                     effects.push(Effect::Emit(Body::Warning { message }));

@@ -6,6 +6,7 @@
 mod absent;
 mod names_thread;
 
+use codex_wire::permissions::CommandForecast;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -95,7 +96,12 @@ use crate::v2::thread::{
     ThreadReadParams, ThreadResponse, ThreadResumeParams, ThreadRevertParams, ThreadRollbackParams,
     ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadStartParams, ThreadUnsubscribeResponse,
 };
+use crate::v2::thread_agents::ThreadAgentsReadResponse;
 use crate::v2::thread_list::{ThreadListParams, ThreadListResponse};
+use crate::v2::thread_permissions::{
+    ThreadPermissionsCheckParams, ThreadPermissionsReadResponse, ThreadPermissionsRevokeParams,
+    ThreadPermissionsRevokeResponse, ThreadPermissionsRuleDeleteParams,
+};
 use crate::v2::thread_search::{
     ThreadSearchOccurrencesParams, ThreadSearchOccurrencesResponse, ThreadSearchParams, ThreadSearchResponse,
 };
@@ -301,6 +307,16 @@ methods! { $
     ThreadBackgroundTerminalsTerminate = "thread/backgroundTerminals/terminate" (ThreadBackgroundTerminalsTerminateParams) -> ThreadBackgroundTerminalsTerminateResponse, Thread, "0.166";
     /// Ends the commands of all such terminals.
     ThreadBackgroundTerminalsClean = "thread/backgroundTerminals/clean" (ThreadParams) -> Empty, Thread, "0.166";
+    /// Returns the policies, rules and approvals that the commands of a thread are judged by.
+    ThreadPermissionsRead = "thread/permissions/read" (ThreadParams) -> ThreadPermissionsReadResponse, Thread, "0.200";
+    /// Tells what would happen to a command of the model now: run, ask or refuse, and why.
+    ThreadPermissionsCheck = "thread/permissions/check" (ThreadPermissionsCheckParams) -> CommandForecast, Thread, "0.200";
+    /// Takes back an approval that was given for the rest of the session.
+    ThreadPermissionsRevoke = "thread/permissions/revoke" (ThreadPermissionsRevokeParams) -> ThreadPermissionsRevokeResponse, Thread, "0.200";
+    /// Deletes a rule about commands from its file.
+    ThreadPermissionsRuleDelete = "thread/permissions/rule/delete" (ThreadPermissionsRuleDeleteParams) -> Empty, Thread, "0.200";
+    /// Lists the agents below a thread, with the mail that they have not read.
+    ThreadAgentsRead = "thread/agents/read" (ThreadParams) -> ThreadAgentsReadResponse, Thread, "0.200";
     /// Adds items to the conversation with the model.
     ThreadInjectItems = "thread/inject_items" (ThreadInjectItemsParams) -> Empty, Thread, "0.166";
     /// Sets or changes the goal of a thread.

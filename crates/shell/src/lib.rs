@@ -26,6 +26,6 @@ pub use amendment::propose_amendment;
 pub use danger::{Danger, Move, danger, moves};
 pub use judge::{Answer, Question, SandboxState, judge, judge_typed};
 pub use reason::Reason;
-pub use rules::{Decision, Match, Rules, RulesError, Scope, Verdict, append_allow};
+pub use rules::{Decision, Match, Rules, RulesError, Scope, Verdict, append_allow, remove_rule};
 pub use safe::{Checkout, is_known_safe};
 pub use understand::{Understood, understand};

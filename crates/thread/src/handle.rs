@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::agents::AgentsState;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
@@ -44,6 +45,14 @@ impl Thread {
     #[must_use]
     pub fn id(&self) -> ThreadId {
         self.started.meta.id
+    }
+
+    /// The agents that it has started, and the mail between them and it.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn agents(&self) -> Result<Box<AgentsState>, Closed> {
+        self.ask(|reply| ThreadRequest::Agents { reply }).await
     }
 
     /// Whether it has ended and answers nothing any more.

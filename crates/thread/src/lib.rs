@@ -12,6 +12,7 @@ mod feed;
 pub mod goal;
 mod handle;
 mod host;
+mod permissions;
 mod profile;
 pub mod queue;
 mod request;
@@ -25,6 +26,7 @@ pub use handle::Thread;
 pub use host::{
     BoxFuture, ClientAdditions, ExplicitOverrides, InitialHistory, OpeningTurn, StartThread, StartedThread, ThreadHost,
 };
+pub use permissions::PermissionsRequest;
 pub use profile::{ClientProfile, HistoryMode};
 pub use request::{
     Closed, OpenQuestions, QuestionName, RewindOutcome, ServersRequest, ThreadRequest, TurnInput, TurnStart,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::agents::AgentsState;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::goal::{GoalChange, GoalError};
+use crate::permissions::PermissionsRequest;
 use crate::queue::QueueRequest;
 use crate::subscription::{Cursor, Subscription};
 use crate::terminals::TerminalsRequest;
@@ -116,6 +118,8 @@ pub enum ThreadRequest {
     Servers(ServersRequest),
     Terminals(TerminalsRequest),
     Queue(QueueRequest),
+    Agents { reply: oneshot::Sender<Box<AgentsState>> },
+    Permissions(PermissionsRequest),
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

@@ -1,11 +1,13 @@
 //! State that earlier calls of a thread leave for later ones: approvals, and open terminals.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use codex_config::Home;
 use codex_log::Body;
 use codex_shell::{Rules, Scope};
+use codex_wire::command_line::display;
+use codex_wire::permissions::{CommandRule, GrantKind, Permissions, SessionGrant};
 use codex_wire::policy::SandboxPolicy;
 
 use crate::command::{CommandRequest, OpenTerminal, PollOutput};
@@ -26,7 +28,7 @@ pub enum Grant {
         scope: Scope,
     },
     /// A tool of a server, as long as neither it nor its server changes: the digest of both.
-    Tool(Box<str>),
+    Tool { digest: Box<str>, name: String },
     /// Patches below a folder, as long as the policy stays the same.
     Folder { policy: SandboxPolicy, root: PathBuf },
 }
@@ -65,11 +67,14 @@ pub enum Background {
 #[derive(Debug)]
 pub struct Grants {
     pub(crate) rules: Rules,
-    approved: HashSet<Approved>,
-    /// Tools of servers that may run, by the digest of the tool and its server.
-    tools: HashSet<Box<str>>,
+    /// Commands, each with its number among all approvals.
+    approved: HashMap<Approved, u64>,
+    /// Tools of servers that may run, by the digest of the tool and its server, with their numbers and names.
+    tools: HashMap<Box<str>, (u64, String)>,
     /// Folders below which patches may write, each with the policy under which a person has granted it.
-    roots: Vec<(SandboxPolicy, PathBuf)>,
+    roots: Vec<(u64, SandboxPolicy, PathBuf)>,
+    /// The number of the next approval.
+    next: u64,
     /// The open terminals, by the number that the model uses.
     pub(crate) terminals: BTreeMap<u64, OpenTerminal>,
 }
@@ -78,44 +83,80 @@ impl Grants {
     /// The initial state, with only the rules.
     #[must_use]
     pub fn by(rules: Rules) -> Self {
-        Self { rules, approved: HashSet::new(), tools: HashSet::new(), roots: Vec::new(), terminals: BTreeMap::new() }
+        let (approved, tools) = (HashMap::new(), HashMap::new());
+        Self { rules, approved, tools, roots: Vec::new(), next: 1, terminals: BTreeMap::new() }
     }
 
     /// Whether a person has already allowed exactly this.
     pub(crate) fn allows(&self, approved: &Approved) -> bool {
-        self.approved.contains(approved)
+        self.approved.contains_key(approved)
     }
 
     /// Whether a person has already allowed this tool.
     #[must_use]
     pub fn allows_tool(&self, digest: &str) -> bool {
-        self.tools.contains(digest)
+        self.tools.contains_key(digest)
     }
 
     /// The folders that people have granted under a policy.
     pub(crate) fn roots(&self, policy: &SandboxPolicy) -> Vec<PathBuf> {
-        let granted = self.roots.iter().filter(|(under, _)| under == policy);
-        granted.map(|(_, root)| root.clone()).collect()
+        let granted = self.roots.iter().filter(|(_, under, _)| under == policy);
+        granted.map(|(_, _, root)| root.clone()).collect()
     }
 
     /// Records an approval, and returns the warnings for the user.
     pub(crate) fn add(&mut self, grant: Grant, home: &Home) -> Vec<Body> {
+        let number = self.next;
+        self.next += 1;
         match grant {
             Grant::Command(approved) => {
-                self.approved.insert(approved);
+                self.approved.entry(approved).or_insert(number);
             }
             Grant::Typing(process) => {
                 if let Some(open) = self.terminals.get_mut(&process) {
                     open.vouch();
                 }
             }
-            Grant::Tool(digest) => {
-                self.tools.insert(digest);
+            Grant::Tool { digest, name } => {
+                self.tools.entry(digest).or_insert((number, name));
             }
-            Grant::Folder { policy, root } => self.roots.push((policy, root)),
+            Grant::Folder { policy, root } => self.roots.push((number, policy, root)),
             Grant::Rule { prefix, scope } => return self.amend(&prefix, scope, home),
         }
         Vec::new()
+    }
+
+    /// The rules and the approvals, for people.
+    pub(crate) fn listed(&self) -> Permissions {
+        let command = |(approved, number): (&Approved, &u64)| {
+            let place = if approved.is_escalated { ", outside the sandbox" } else { "" };
+            let text = format!("{} in {}{place}", display(&approved.argv), approved.cwd.display());
+            (*number, GrantKind::Command, text)
+        };
+        let mut grants: Vec<(u64, GrantKind, String)> = self.approved.iter().map(command).collect();
+        grants.extend(self.tools.values().map(|(number, name)| (*number, GrantKind::Tool, name.clone())));
+        grants.extend(self.roots.iter().map(|(n, _, root)| (*n, GrantKind::Folder, root.display().to_string())));
+        grants.sort_unstable_by_key(|(number, ..)| *number);
+        let grant =
+            |(number, kind, text): (u64, GrantKind, String)| SessionGrant { id: number.to_string(), kind, text };
+        Permissions { rules: self.rules.listed(), grants: grants.into_iter().map(grant).collect() }
+    }
+
+    /// Takes an approval back; `false` if there is none with this id.
+    pub(crate) fn revoke(&mut self, id: &str) -> bool {
+        let Ok(id) = id.parse::<u64>() else { return false };
+        let before = self.approved.len() + self.tools.len() + self.roots.len();
+        self.approved.retain(|_, number| *number != id);
+        self.tools.retain(|_, (number, _)| *number != id);
+        self.roots.retain(|(number, ..)| *number != id);
+        before != self.approved.len() + self.tools.len() + self.roots.len()
+    }
+
+    /// Removes a rule from its file.
+    pub(crate) fn remove_rule(&mut self, rule: &CommandRule, home: &Home) -> Result<(), String> {
+        codex_shell::remove_rule(&home.rules(), rule).map_err(|error| full_message(&error))?;
+        self.rules = rules::in_force(home).map_err(|error| full_message(&error))?;
+        Ok(())
     }
 
     /// Adds a rule. If that fails, the command still runs once, as approved.

@@ -11,13 +11,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_config::Home;
 use codex_log::{Answer, Body, Item, ItemId, Question, QuestionId};
 use codex_wire::goal::GoalStatus;
+use codex_wire::permissions::{CommandForecast, CommandRule, Permissions};
 use codex_wire::response::FunctionCallOutputPayload;
 use futures_util::future::{BoxFuture, select_all};
 use tokio::time::{Sleep, sleep};
 
 use crate::call::ToolCall;
+use crate::command::forecast;
 use crate::context::{ThreadTools, ToolContext};
 use crate::grants::{Background, Grant, Grants};
 use crate::registry::Registry;
@@ -253,6 +256,33 @@ impl Lifecycle {
     /// Ends all terminals, because the user or the end of the thread ends them.
     pub fn end_terminals(&mut self) -> Vec<Body> {
         self.grants.end_terminals(&self.thread)
+    }
+
+    /// The rules and approvals that commands are judged by.
+    #[must_use]
+    pub fn permissions(&self) -> Permissions {
+        self.grants.listed()
+    }
+
+    /// What would happen to a command line now.
+    ///
+    /// # Errors
+    /// If it is a patch, which is judged by the files that it changes.
+    pub fn forecast(&self, line: &str, cx: &ToolContext) -> Result<CommandForecast, String> {
+        forecast(line, cx, &self.grants)
+    }
+
+    /// Takes an approval back; `false` if there is none with this id.
+    pub fn revoke(&mut self, id: &str) -> bool {
+        self.grants.revoke(id)
+    }
+
+    /// Removes a rule from its file. Threads that are loaded apart from this one keep it until they are loaded again.
+    ///
+    /// # Errors
+    /// If it is not there any more, or the file cannot be written.
+    pub fn remove_rule(&mut self, rule: &CommandRule, home: &Home) -> Result<(), String> {
+        self.grants.remove_rule(rule, home)
     }
 
     fn unanswered(&mut self, id: &ItemId, after: Duration) -> Vec<CallEvent> {

@@ -29,6 +29,7 @@ pub mod marks;
 pub mod mcp;
 pub mod name;
 pub mod op;
+pub mod permissions;
 pub mod plan;
 pub mod policy;
 pub mod prompt;

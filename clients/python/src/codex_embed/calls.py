@@ -153,6 +153,26 @@ class Calls:
         """Ends the commands of all such terminals."""
         return cast("v2.ThreadBackgroundTerminalsCleanResponse", await self._call("thread/backgroundTerminals/clean", params))
 
+    async def thread_permissions_read(self, params: v2.ThreadPermissionsReadParams) -> v2.ThreadPermissionsReadResponse:
+        """Returns the policies, rules and approvals that the commands of a thread are judged by."""
+        return cast("v2.ThreadPermissionsReadResponse", await self._call("thread/permissions/read", params))
+
+    async def thread_permissions_check(self, params: v2.ThreadPermissionsCheckParams) -> v2.ThreadPermissionsCheckResponse:
+        """Tells what would happen to a command of the model now: run, ask or refuse, and why."""
+        return cast("v2.ThreadPermissionsCheckResponse", await self._call("thread/permissions/check", params))
+
+    async def thread_permissions_revoke(self, params: v2.ThreadPermissionsRevokeParams) -> v2.ThreadPermissionsRevokeResponse:
+        """Takes back an approval that was given for the rest of the session."""
+        return cast("v2.ThreadPermissionsRevokeResponse", await self._call("thread/permissions/revoke", params))
+
+    async def thread_permissions_rule_delete(self, params: v2.ThreadPermissionsRuleDeleteParams) -> v2.ThreadPermissionsRuleDeleteResponse:
+        """Deletes a rule about commands from its file."""
+        return cast("v2.ThreadPermissionsRuleDeleteResponse", await self._call("thread/permissions/rule/delete", params))
+
+    async def thread_agents_read(self, params: v2.ThreadAgentsReadParams) -> v2.ThreadAgentsReadResponse:
+        """Lists the agents below a thread, with the mail that they have not read."""
+        return cast("v2.ThreadAgentsReadResponse", await self._call("thread/agents/read", params))
+
     async def thread_inject_items(self, params: v2.ThreadInjectItemsParams) -> v2.ThreadInjectItemsResponse:
         """Adds items to the conversation with the model."""
         return cast("v2.ThreadInjectItemsResponse", await self._call("thread/inject_items", params))

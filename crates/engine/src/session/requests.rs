@@ -10,7 +10,8 @@ use codex_log::{Abort, Body, Outcome, Record, ReviewEntered, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::queue::{QueueError, QueueRequest};
 use codex_thread::{
-    Cursor, FeedStart, HistoryMode, RewindOutcome, Subscription, TerminalsRequest, ThreadRequest, TurnInput, TurnStart,
+    Cursor, FeedStart, HistoryMode, PermissionsRequest, RewindOutcome, Subscription, TerminalsRequest, ThreadRequest,
+    TurnInput, TurnStart,
 };
 use codex_tools::images::read_blocking;
 use codex_wire::conversation_item::ConversationItem;
@@ -75,6 +76,8 @@ impl Session {
             ThreadRequest::Servers(request) => self.calls.serve(request),
             ThreadRequest::Terminals(request) => self.serve_terminals(request).await,
             ThreadRequest::Queue(request) => self.serve_queue(request).await,
+            ThreadRequest::Agents { reply } => give(reply, Box::new(self.state.agents.clone())),
+            ThreadRequest::Permissions(request) => self.serve_permissions(request),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {
@@ -103,6 +106,20 @@ impl Session {
                 let ended = self.calls.lifecycle.end_terminals();
                 self.tell_outside_turns(ended).await;
                 give(reply, ());
+            }
+        }
+    }
+
+    fn serve_permissions(&mut self, request: PermissionsRequest) {
+        match request {
+            PermissionsRequest::List { reply } => give(reply, self.calls.lifecycle.permissions()),
+            PermissionsRequest::Forecast { command, reply } => {
+                let cx = self.calls.context(&self.setup, &self.profile, self.turn.as_mut());
+                give(reply, self.calls.lifecycle.forecast(&command, &cx));
+            }
+            PermissionsRequest::Revoke { grant, reply } => give(reply, self.calls.lifecycle.revoke(&grant)),
+            PermissionsRequest::RemoveRule { rule, reply } => {
+                give(reply, self.calls.lifecycle.remove_rule(&rule, &self.setup.home));
             }
         }
     }

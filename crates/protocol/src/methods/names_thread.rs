@@ -27,6 +27,9 @@ use crate::v2::thread::{
     ThreadForkParams, ThreadNameSetParams, ThreadParams, ThreadReadParams, ThreadResumeParams, ThreadRevertParams,
     ThreadRollbackParams, ThreadSettingsUpdateParams, ThreadShellCommandParams,
 };
+use crate::v2::thread_permissions::{
+    ThreadPermissionsCheckParams, ThreadPermissionsRevokeParams, ThreadPermissionsRuleDeleteParams,
+};
 use crate::v2::thread_search::ThreadSearchOccurrencesParams;
 use crate::v2::turn::{ReviewStartParams, TurnInterruptParams, TurnStartParams, TurnSteerParams};
 use crate::v2::turn_list::{ThreadInjectItemsParams, ThreadItemsListParams, ThreadTurnsListParams};
@@ -80,7 +83,8 @@ by_thread_id! {
     ThreadSearchOccurrencesParams, ThreadGoalClearParams, ThreadGoalGetParams, ThreadGoalSetParams,
     ThreadInjectItemsParams, ThreadItemsListParams, ThreadMetadataUpdateParams, ThreadNameSetParams, ThreadParams,
     ThreadQueueAddParams, ThreadQueueDeleteParams, ThreadQueueListParams, ThreadQueueReorderParams,
-    ThreadQueueStartParams, ThreadQueueUpdateParams, ThreadReadParams, ThreadReadStateUpdateParams, ThreadRevertParams, ThreadRollbackParams, ThreadSectionMoveParams,
+    ThreadQueueStartParams, ThreadQueueUpdateParams, ThreadPermissionsCheckParams, ThreadPermissionsRevokeParams, ThreadPermissionsRuleDeleteParams,
+    ThreadReadParams, ThreadReadStateUpdateParams, ThreadRevertParams, ThreadRollbackParams, ThreadSectionMoveParams,
     ThreadSettingsUpdateParams, ThreadShellCommandParams, ThreadSubscribeParams, ThreadTurnsListParams,
     TurnInterruptParams, TurnStartParams, TurnSteerParams,
 }

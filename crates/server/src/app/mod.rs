@@ -7,6 +7,7 @@
 //!                                                                                         └▶ outbox → line out
 //! ```
 
+mod agents;
 mod backlog;
 mod children;
 mod config_warnings;
@@ -21,6 +22,7 @@ mod lane;
 mod open_thread;
 mod outbox;
 mod outgoing;
+mod permissions;
 mod questions;
 mod queue;
 mod server_methods;

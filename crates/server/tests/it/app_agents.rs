@@ -175,3 +175,22 @@ async fn a_resumed_root_knows_its_children_and_a_message_starts_one_again() {
     assert!(states.iter().any(|states| states.to_string().contains("They pass now.")), "{calls:#?}");
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn the_agents_below_a_thread_are_listed() {
+    let script = spawn_and_await(json!([{"text": "Two tests fail."}]));
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut client).await;
+    let none = client.ok("thread/agents/read", json!({"threadId": root})).await;
+    assert_eq!(none, json!({"data": [], "inbox": []}));
+    say(&mut client, &root, "Have somebody look.").await;
+    until_ends(&mut client, 2).await;
+    let listed = client.ok("thread/agents/read", json!({"threadId": root})).await;
+    let agent = &listed["data"][0];
+    assert_eq!(
+        (&agent["label"], &agent["status"], &agent["depth"], &agent["parentThreadId"], &agent["inbox"]),
+        (&json!("tester"), &json!("idle"), &json!(1), &json!(root), &json!([])),
+        "{listed}"
+    );
+    client.end_unread().await;
+}

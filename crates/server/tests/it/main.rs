@@ -24,6 +24,7 @@ mod app_mcp;
 mod app_mcp_login;
 mod app_methods;
 mod app_order;
+mod app_permissions;
 mod app_queue;
 mod app_restarts;
 mod app_revived;

@@ -1,13 +1,14 @@
-//! Adds rules that the user has approved.
+//! Adds rules that the user has approved, and removes rules.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use codex_files::Links;
 use codex_wire::command_line::display;
+use codex_wire::permissions::CommandRule;
 
 use super::rule::CONFINED;
 use super::{FILE_BYTES, Rules, RulesError, Scope};
@@ -19,6 +20,9 @@ use crate::understand::{base_name, is_shell, script};
 /// The maximum wait for another process's lock, and the polling interval.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// The number of times that a file is opened again because it was replaced.
+const MOST_TRIES: usize = 16;
 
 /// Adds a rule to `default.rules` in a folder that allows commands with a given prefix.
 ///
@@ -128,10 +132,7 @@ fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600);
-    let mut file = codex_files::open_with(&mut options, Links::Followed, path)?;
-    lock(&file)?;
-    let unreadable = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let mut known = String::from_utf8(codex_files::read_open(&file, FILE_BYTES)?).map_err(unreadable)?;
+    let (mut file, mut known) = locked(&mut options, path)?;
     if known.lines().any(|known| known == line.trim_end()) {
         return Ok(known);
     }
@@ -142,6 +143,66 @@ fn append(folder: &Path, path: &Path, line: &str) -> io::Result<String> {
     file.sync_data()?;
     known.push_str(&addition);
     Ok(known)
+}
+
+/// Removes a rule from its file, by the line and the text that it had when it was listed.
+///
+/// # Errors
+/// If it is no longer there, the file is not one of this folder, or the file cannot be written.
+pub fn remove_rule(folder: &Path, rule: &CommandRule) -> Result<(), RulesError> {
+    let path = &rule.file;
+    let gone = || RulesError::Gone { path: path.clone(), line: rule.line };
+    if path.parent() != Some(folder) || path.extension().is_none_or(|extension| extension != "rules") {
+        return Err(gone());
+    }
+    let failed = |source| RulesError::Write { path: path.clone(), source };
+    let (file, known) = locked(OpenOptions::new().read(true).write(true), path).map_err(failed)?;
+    let rest = without(&known, rule).ok_or_else(gone)?;
+    // The new file takes the place of the old one while that is locked, so a rule that is added meanwhile is not lost.
+    let copy = path.with_extension("rules.new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut write = || {
+        let mut new = codex_files::open_with(&mut options, Links::Refused, &copy)?;
+        new.set_permissions(file.metadata()?.permissions())?;
+        new.write_all(rest.as_bytes())?;
+        new.sync_data()?;
+        std::fs::rename(&copy, path.canonicalize()?)
+    };
+    write().map_err(failed)
+}
+
+/// A text of rules without one of them. A line with nothing else goes as a whole, and a comment behind the rule with it.
+fn without(known: &str, rule: &CommandRule) -> Option<String> {
+    let line = usize::try_from(rule.line).ok()?.checked_sub(1)?;
+    let start: usize = known.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = known.get(start..)?;
+    let first = rest.find('\n').unwrap_or(rest.len());
+    let at = rest.find(rule.text.as_str()).filter(|at| *at < first)?;
+    let (before, after) = (&rest[..at], &rest[at + rule.text.len()..]);
+    let tail = after.split('\n').next().unwrap_or_default();
+    let is_last = tail.trim().is_empty() || tail.trim_start().starts_with('#');
+    let (kept, from) = match (before.trim().is_empty(), is_last) {
+        (true, true) => ("", (tail.len() + 1).min(after.len())),
+        (false, true) => (before, tail.len()),
+        (_, false) => (before, tail.find(';').map_or(0, |at| at + 1)),
+    };
+    Some(format!("{}{kept}{}", &known[..start], &after[from..]))
+}
+
+/// Opens and locks a file; returns its content too. A file that was replaced before it was locked is opened again.
+fn locked(options: &mut OpenOptions, path: &Path) -> io::Result<(File, String)> {
+    let unreadable = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    for _ in 0..MOST_TRIES {
+        let file = codex_files::open_with(options, Links::Followed, path)?;
+        lock(&file)?;
+        let (mine, now) = (file.metadata()?, std::fs::metadata(path)?);
+        if (mine.dev(), mine.ino()) == (now.dev(), now.ino()) {
+            let known = String::from_utf8(codex_files::read_open(&file, FILE_BYTES)?).map_err(unreadable)?;
+            return Ok((file, known));
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is being replaced by other processes"))
 }
 
 /// Locks a file. Anyone who may read the file can hold the lock, so the wait is short.

@@ -5,6 +5,7 @@
 
 mod append;
 mod check;
+mod listing;
 mod rule;
 mod syntax;
 
@@ -13,8 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use append::append_allow;
 pub(crate) use append::too_broad;
+pub use append::{append_allow, remove_rule};
 pub(crate) use check::RunContext;
 pub use check::{Match, Verdict};
 
@@ -83,8 +84,11 @@ pub enum RulesError {
         column: usize,
         problem: String,
     },
-    #[error("could not add a rule to {path}", path = .path.display())]
+    #[error("could not write to {path}", path = .path.display())]
     Write { path: PathBuf, source: io::Error },
+    /// A rule that is to be removed is not in its file, or no longer.
+    #[error("{path}:{line}: there is no such rule; the file may have changed", path = .path.display())]
+    Gone { path: PathBuf, line: u32 },
     /// A rule would allow far more than one command.
     #[error("a rule for `{prefix}` would allow too much: {why}")]
     TooBroad { prefix: String, why: &'static str },

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use codex_files::testing::{Endless, soon};
-use codex_shell::{Decision, Rules, Scope, append_allow};
+use codex_shell::{Decision, Rules, Scope, append_allow, remove_rule};
 use expect_test::{Expect, expect};
 
 use crate::{argv, script};
@@ -451,4 +451,30 @@ fn a_lock_that_is_never_released_is_not_waited_for() {
     let error = soon(move || append_allow(&home, &argv(&["touch", "y"]), Scope::Anywhere)).unwrap().unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(cause, "it is locked by another process");
+}
+
+#[test]
+fn a_rule_is_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("team.rules");
+    fs::write(&file, RULES).unwrap();
+    loop {
+        let before = Rules::load(folder.path()).unwrap().listed();
+        let Some(first) = before.first() else { break };
+        remove_rule(folder.path(), first).unwrap();
+        let after = Rules::load(folder.path()).unwrap().listed();
+        let texts = |rules: &[codex_wire::permissions::CommandRule]| -> Vec<String> {
+            rules.iter().map(|rule| rule.text.clone()).collect()
+        };
+        assert_eq!(texts(&after), texts(&before[1..]));
+        assert!(remove_rule(folder.path(), first).is_err(), "it is no longer there");
+    }
+    let rest = fs::read_to_string(&file).unwrap();
+    assert!(rest.contains("# What the team agreed on.") && rest.contains("host_executable"), "{rest}");
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join("x.rules");
+    fs::write(&elsewhere, RULES).unwrap();
+    let rule = Rules::load(outside.path()).unwrap().listed().remove(0);
+    assert!(remove_rule(folder.path(), &rule).is_err(), "only files of this folder are changed");
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), RULES);
 }

@@ -19,7 +19,7 @@ pub use self::open_terminal::OpenTerminal;
 pub use self::output::cut;
 pub(crate) use self::output::{CommandOutcome, aborted_text};
 pub(crate) use self::request::{CommandRequest, Confinement, ParseContext};
-pub(crate) use self::run::{CommandTool, UserShellTool};
+pub(crate) use self::run::{CommandTool, UserShellTool, forecast};
 pub use self::terminal::PollOutput;
 pub(crate) use self::typing::WriteStdinTool;
 

@@ -175,6 +175,22 @@ impl CommandRequest {
         })
     }
 
+    /// A command line, as `shell_command` would run it.
+    pub(crate) fn of_line(line: &str, shell: &str, cwd: &Path) -> Result<Self, RequestError> {
+        Ok(Self {
+            call: ItemId::new("forecast"),
+            argv: script(shell, true, line.to_owned())?,
+            cwd: cwd.to_owned(),
+            timeout: DEFAULT_TIMEOUT,
+            is_users_own: false,
+            is_escalated: false,
+            confinement: Confinement::Usual,
+            justification: None,
+            terminal: None,
+            typed: None,
+        })
+    }
+
     /// The request to type into a running command, phrased as a command so that a person can be asked about it.
     pub(crate) fn to_type(call: &ItemId, typed: Typed, into: &CommandItem) -> Self {
         let session = typed.write.look().process.to_string();

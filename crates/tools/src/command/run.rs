@@ -7,6 +7,7 @@ use std::time::Duration;
 use codex_log::settings::Settings;
 use codex_log::{Answer, Body};
 use codex_shell::{Answer as Judgement, Checkout, Move, SandboxState, Scope};
+use codex_wire::permissions::{CommandForecast, CommandOutcome};
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use codex_wire::provider_traits::ShellForm;
 use codex_wire::tool_spec::ToolSpec;
@@ -146,18 +147,7 @@ impl CommandRun {
         if request.terminal.is_some() {
             cx.thread.take_terminal();
         }
-        let sandbox = cx.sandbox_state();
-        request.confinement = match &cx.settings.sandbox_policy {
-            _ if sandbox == SandboxState::CannotConfine => Confinement::Impossible,
-            SandboxPolicy::ReadOnly => Confinement::ReadOnly,
-            _ => Confinement::Usual,
-        };
-        // Nobody may be asked, so a command that asks to leave the sandbox cannot run, whatever the sandbox.
-        let judged = if request.is_escalated && cx.settings.approval_policy == AskForApproval::Never {
-            Judgement::Refuse { because: NO_ESCALATION.to_owned() }
-        } else {
-            judge(&request, cx, grants, sandbox)
-        };
+        let judged = judged(&mut request, cx, grants);
         Self::new(request, judged, cx)
     }
 
@@ -285,6 +275,40 @@ impl Call for CommandRun {
     fn may_begin_again(&self) -> bool {
         self.call.asks_first()
     }
+}
+
+/// Judges a command of the model, and notes the sandbox that there is for it.
+fn judged(request: &mut CommandRequest, cx: &ToolContext, grants: &Grants) -> Judgement {
+    let sandbox = cx.sandbox_state();
+    request.confinement = match &cx.settings.sandbox_policy {
+        _ if sandbox == SandboxState::CannotConfine => Confinement::Impossible,
+        SandboxPolicy::ReadOnly => Confinement::ReadOnly,
+        _ => Confinement::Usual,
+    };
+    // Nobody may be asked, so a command that asks to leave the sandbox cannot run, whatever the sandbox.
+    if request.is_escalated && cx.settings.approval_policy == AskForApproval::Never {
+        return Judgement::Refuse { because: NO_ESCALATION.to_owned() };
+    }
+    judge(request, cx, grants, sandbox)
+}
+
+/// What would happen to a command line of the model now.
+pub(crate) fn forecast(line: &str, cx: &ToolContext, grants: &Grants) -> Result<CommandForecast, String> {
+    let mut request = CommandRequest::of_line(line, &cx.shell, cx.cwd()).map_err(|error| error.to_string())?;
+    if PatchRequest::find(&request).is_some() {
+        return Err("it is a patch, which is judged by the files that it changes".to_owned());
+    }
+    let judged = judged(&mut request, cx, grants);
+    let rules = grants.rules.behind(&grants.rules.check(&request.argv));
+    let (outcome, sandboxed, reason) = match (judged, cx.absent_reviewer()) {
+        (Judgement::Run { sandboxed, because, .. }, _) => (CommandOutcome::Run, sandboxed, because),
+        (Judgement::Ask { because }, Some(absent)) => {
+            (CommandOutcome::Refuse, true, format!("{because}, and {absent}"))
+        }
+        (Judgement::Ask { because }, None) => (CommandOutcome::Ask, request.confinement == Confinement::Usual, because),
+        (Judgement::Refuse { because }, _) => (CommandOutcome::Refuse, true, because),
+    };
+    Ok(CommandForecast { outcome, sandboxed, reason, rules })
 }
 
 fn judge(request: &CommandRequest, cx: &ToolContext, grants: &Grants, sandbox: SandboxState) -> Judgement {

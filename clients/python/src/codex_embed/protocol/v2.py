@@ -477,6 +477,22 @@ class CommandExecutionRequestApprovalParams(TypedDict):
     availableDecisions: list[Any]
 
 
+class CommandRule(TypedDict):
+    """A rule of the user about commands."""
+
+    decision: RuleDecision
+    # The rule as written.
+    text: str
+    # The file that contains it.
+    file: str
+    # Its line there, starting at 1.
+    line: int
+    # Whether it allows sandboxed runs only.
+    sandboxOnly: bool
+    # Its own justification.
+    justification: str | None
+
+
 class Config(TypedDict):
     """The effective configuration. Its members are spelled as in `config.toml`."""
 
@@ -1281,6 +1297,21 @@ class HooksListResponse(TypedDict):
 
     # The hooks of each folder, in the requested order.
     data: list[HooksListEntry]
+
+
+class InboxMessage(TypedDict):
+    """A message from one agent to another."""
+
+    # Its author.
+    sender_agent_id: base.AgentId
+    # Its recipient.
+    recipient_agent_id: base.AgentId
+    # Whether it interrupted the recipient.
+    interrupt: bool
+    # The text; an interrupt may have none.
+    prompt: str | None
+    # The time in Unix milliseconds.
+    timestamp_ms: int
 
 
 class InitialTurnsPageParams(TypedDict, total=False):
@@ -2232,6 +2263,16 @@ class ServerRequestResolvedNotification(TypedDict):
     requestId: base.RequestId
 
 
+class SessionGrant(TypedDict):
+    """An approval that a person has given for the rest of a session."""
+
+    # Its name in `thread/permissions/revoke`.
+    id: str
+    kind: GrantKind
+    # The command line, the folder or the tool.
+    text: str
+
+
 class _SkillMetadataRequired(TypedDict):
     # Its name.
     name: str
@@ -2409,6 +2450,39 @@ class Thread(TypedDict):
     daybreakEnabled: None
     # Its turns, if they were requested.
     turns: list[Turn]
+
+
+class ThreadAgent(TypedDict):
+    """An agent below a thread."""
+
+    # Its number in the tree.
+    agentId: int
+    # Its thread.
+    threadId: str
+    # The thread that has started it.
+    parentThreadId: str
+    # The number of agents between the thread and it, and 1.
+    depth: int
+    status: base.SubagentStatus
+    # The name that its parent gave it.
+    label: str | None
+    # The beginning of its instructions.
+    summary: str | None
+    # A heading for its current reasoning.
+    reasoningHeader: str | None
+    # The start time in Unix milliseconds.
+    startedAtMs: int
+    # The mail of its parent that it has not read, oldest first.
+    inbox: list[InboxMessage]
+
+
+class ThreadAgentsReadResponse(TypedDict):
+    """The response of `thread/agents/read`."""
+
+    # The agents, each before those that it has started.
+    data: list[ThreadAgent]
+    # The mail that waits for the agent of the thread itself, oldest first.
+    inbox: list[InboxMessage]
 
 
 class ThreadAttachment(TypedDict):
@@ -3249,6 +3323,67 @@ class ThreadQueueUpdateParams(TypedDict):
     queuedSubmissionId: str
     # Its new input.
     input: list[UserInputInput]
+class ThreadPermissionsCheckParams(TypedDict):
+    """`thread/permissions/check`."""
+
+    # The thread.
+    threadId: str
+    # The command line, as the model would have it run by the shell of the thread.
+    command: str
+
+
+class ThreadPermissionsCheckResponse(TypedDict):
+    """What would happen to a command now."""
+
+    outcome: CommandOutcome
+    # Whether it would run in the sandbox.
+    sandboxed: bool
+    # The reason, for people.
+    reason: str
+    # The rules that match it, the strictest first.
+    rules: list[CommandRule]
+
+
+class ThreadPermissionsReadResponse(TypedDict):
+    """The response of `thread/permissions/read`."""
+
+    # When a person is asked.
+    approvalPolicy: base.AskForApproval
+    # What commands may access.
+    sandbox: SandboxPolicy
+    # The user's rules, in the order of their files.
+    rules: list[CommandRule]
+    # The approvals for the rest of this session, oldest first.
+    grants: list[SessionGrant]
+
+
+class ThreadPermissionsRevokeParams(TypedDict):
+    """`thread/permissions/revoke`."""
+
+    # The thread.
+    threadId: str
+    # The id of the approval.
+    grantId: str
+
+
+class ThreadPermissionsRevokeResponse(TypedDict):
+    """The response of `thread/permissions/revoke`."""
+
+    # Whether there was such an approval.
+    revoked: bool
+
+
+class ThreadPermissionsRuleDeleteParams(TypedDict):
+    """`thread/permissions/rule/delete`."""
+
+    # A thread, which no longer follows the rule; others follow it until they are loaded again.
+    threadId: str
+    # The file of the rule.
+    file: str
+    # The line of the rule.
+    line: int
+    # The text of the rule. If it is not there any more, nothing is deleted.
+    text: str
 
 
 class _ThreadReadParamsRequired(TypedDict):
@@ -4129,6 +4264,10 @@ CommandExecutionRequestApprovalResponse: TypeAlias = ApprovalResponse
 CommandExecutionSource: TypeAlias = Literal["agent"] | Literal["userShell"] | Literal["unifiedExecStartup"] | Literal["unifiedExecInteraction"]
 
 
+# The outcome for a command.
+CommandOutcome: TypeAlias = Literal["run"] | Literal["ask"] | Literal["refuse"]
+
+
 CommandOutputDeltaNotification: TypeAlias = ItemDelta
 
 
@@ -4205,6 +4344,10 @@ FuzzyFileSearchSessionUpdateResponse: TypeAlias = base.Empty
 GoalStatus: TypeAlias = Literal["active"] | Literal["paused"] | Literal["blocked"] | Literal["usageLimited"] | Literal["budgetLimited"] | Literal["complete"]
 
 
+# The kind of an approval.
+GrantKind: TypeAlias = Literal["command"] | Literal["folder"] | Literal["tool"]
+
+
 # A kind of input.
 InputModality: TypeAlias = Literal["text", "image", "audio"] | str
 
@@ -4260,6 +4403,10 @@ Release: TypeAlias = Literal["0.77", "0.166"]
 ReviewDelivery: TypeAlias = Literal["inline"] | Literal["detached"]
 
 
+# The decision of a rule.
+RuleDecision: TypeAlias = Literal["allow"] | Literal["prompt"] | Literal["forbidden"]
+
+
 # A sandbox policy as v2 writes it. It is read as `SandboxPolicy`, in every spelling.
 SandboxPolicy: TypeAlias = SandboxPolicyDangerFullAccess | SandboxPolicyReadOnly | SandboxPolicyExternalSandbox | SandboxPolicyWorkspaceWrite
 
@@ -4280,6 +4427,9 @@ SortDirection: TypeAlias = Literal["asc"] | Literal["desc"]
 
 # The reason why an active thread waits.
 ThreadActiveFlag: TypeAlias = Literal["waitingOnApproval"] | Literal["waitingOnUserInput"]
+
+
+ThreadAgentsReadParams: TypeAlias = ThreadParams
 
 
 ThreadArchiveParams: TypeAlias = ThreadParams
@@ -4366,6 +4516,10 @@ ThreadQueueReorderResponse: TypeAlias = base.Empty
 
 
 ThreadQueueUpdateResponse: TypeAlias = QueuedSubmissionResponse
+ThreadPermissionsReadParams: TypeAlias = ThreadParams
+
+
+ThreadPermissionsRuleDeleteResponse: TypeAlias = base.Empty
 
 
 # A mark of the user on a thread.
