@@ -13,6 +13,7 @@ pub mod editor;
 pub mod highlight;
 pub mod input;
 pub mod key;
+pub mod laid;
 pub mod markdown;
 pub mod pager;
 pub mod picker;
@@ -20,6 +21,7 @@ pub mod rich_text;
 pub mod slash;
 mod style;
 mod text;
+pub mod theme;
 pub mod transcript;
 pub mod wrap;
 

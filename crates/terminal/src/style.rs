@@ -22,6 +22,9 @@ pub enum Style {
     Quoted,
     Comment,
     Number,
+    /// Changed words of a diff.
+    AddedWord,
+    RemovedWord,
     /// Selected text, and titles.
     Selected,
     Bar,
@@ -47,6 +50,8 @@ impl Style {
             Self::Code => Some("36"),
             Self::Link => Some("4;36"),
             Self::Keyword => Some("35"),
+            Self::AddedWord => Some("1;4;32"),
+            Self::RemovedWord => Some("1;4;31"),
             Self::Selected | Self::Bar => Some("7"),
         }
     }

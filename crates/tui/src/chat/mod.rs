@@ -21,11 +21,12 @@ mod tasks;
 mod view;
 
 pub(crate) use agents::Agents;
+pub(crate) use codex_views::threads::written;
 pub use connection::Connection;
 pub use context::ChatContext;
 pub use error::{ChatError, Refused};
 pub use open_thread::ThreadToOpen;
-pub(crate) use open_thread::{sandbox_name, written};
+pub(crate) use open_thread::sandbox_name;
 pub(crate) use session::about;
 pub use session::{Chat, ChatParts, Ended};
 pub(crate) use tasks::{AGENTS, INIT};

@@ -157,7 +157,7 @@ impl<W: Write> Chat<W> {
             let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
             let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
             ids.push(text("id"));
-            entries.push(Entry { note: written(thread["updatedAt"].as_i64().unwrap_or_default()), title });
+            entries.push(Entry { note: super::written(thread["updatedAt"].as_i64().unwrap_or_default()), title });
         }
         if ids.is_empty() {
             self.view.line("There is no other thread here yet. `codex threads list` shows those of all folders.");
@@ -219,10 +219,4 @@ pub(crate) fn sandbox_name(kind: &str) -> String {
         "dangerFullAccess" => "danger-full-access".to_owned(),
         other => other.to_owned(),
     }
-}
-
-/// The local time of a thread's last change.
-pub(crate) fn written(seconds: i64) -> String {
-    let time = chrono::DateTime::from_timestamp(seconds, 0).unwrap_or_default();
-    time.with_timezone(&chrono::Local).format("%Y-%m-%d %H:%M").to_string()
 }

@@ -18,17 +18,19 @@ use serde_json::{Map, Value};
 use super::approval::{Asked, Panel};
 use super::calls::Pending;
 use super::composer::Composer;
-use super::layout::{self, Context, Fold};
+use super::layout;
 use super::mouse::Selection;
 use super::page::Page;
-use super::theme::{Rgb, Theme};
 use super::transcript::Transcript;
-use super::views::List;
+use super::views::{BoardKind, Ledger, List};
 use crate::chat::{Agents, ChatContext, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
 use crate::question::Question;
+use crate::theme::{Rgb, Theme};
 use crate::{Row, Span, Style, printable};
+use codex_views::board::Board;
+use codex_views::threads::Threads;
 
 /// The interval at which the duration of a turn is updated.
 const TICK: Duration = Duration::from_secs(1);
@@ -82,7 +84,8 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) enum Overlay {
     Page(Page),
-    Threads(List),
+    Board(BoardKind, Board),
+    Threads(Threads),
     /// Earlier messages, to go back to.
     Earlier(List),
     /// Earlier prompts, to send again.
@@ -161,6 +164,14 @@ pub(super) struct Calls {
     pub(super) is_away: bool,
     /// The child agents of the open thread.
     pub(super) agents: Agents,
+    /// The threads that the open one was reached from, the nearest last.
+    pub(super) family: Vec<String>,
+    /// Whether the thread that is being opened is one of these, or an agent of the open one.
+    pub(super) is_kin: bool,
+    /// What a page covers.
+    pub(super) under: Option<Box<Overlay>>,
+    /// The tokens of turns.
+    pub(super) ledger: Ledger,
 }
 
 impl App {
@@ -270,6 +281,7 @@ impl App {
     fn event(&mut self, event: Event) {
         self.client.apply(&event);
         self.calls.agents.event(&event);
+        self.board_event(&event);
         let is_here = self.is_about_this(crate::chat::about(&event));
         if let Event::Asked { thread, id, method, params } = event {
             self.asked(&thread, id, &method, &params);
@@ -280,6 +292,10 @@ impl App {
         }
         if !is_here {
             return;
+        }
+        if matches!(event, Event::TurnStarted { .. } | Event::Usage { .. }) {
+            let usage = self.open_thread().map(|thread| thread.usage().clone()).unwrap_or_default();
+            self.calls.ledger.event(&event, &usage);
         }
         match &event {
             Event::Thread { whole: true, id, .. } => {
@@ -384,7 +400,8 @@ impl App {
                 return;
             }
         };
-        if is_child && !self.calls.agents.knows(thread) {
+        let is_known = self.calls.agents.knows(thread) || self.calls.family.iter().any(|known| known == thread);
+        if is_child && !is_known {
             return self.effect(Effect::Refuse(question.id));
         }
         if is_child {
@@ -404,8 +421,7 @@ impl App {
         let thread = self.client.thread(thread)?;
         let mut items = thread.turns().iter().rev().flat_map(codex_client::state::Turn::items);
         let changes = items.find(|known| known.id() == item)?.members().get("changes")?.as_array()?;
-        let context = Context { cwd: &self.transcript.cwd, width: 0, fold: Fold::All };
-        Some(changes.iter().flat_map(|change| layout::change_lines(change, context)).collect())
+        Some(changes.iter().flat_map(|change| layout::whole_change(change, &self.transcript.cwd)).collect())
     }
 
     pub(super) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {

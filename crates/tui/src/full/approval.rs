@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use codex_wire::ids::RequestId;
 
-use super::layout::wrapped;
 use crate::key::Key;
+use crate::laid::wrapped;
 use crate::question::{Decision, Question, Readiness, choice};
 use crate::{Row, Span, Style};
 

@@ -1,22 +1,21 @@
 //! Calls to the server, and what their answers change.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::app::{App, Effect, Opened, Overlay};
+use super::changes;
 use super::layout;
-use super::views::{self, List};
-use crate::chat::{ThreadToOpen, sandbox_name, written};
+use super::page::Page;
+use super::views::{self, List, Wanted};
+use crate::chat::sandbox_name;
 use crate::picker::Entry;
-use crate::{Row, Span, Style, diff, one_line, printable};
+use crate::{Row, Span, Style, one_line, printable};
 
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 const GIT_MS: u64 = 20_000;
-/// The most turns that are shown of a resumed thread, and the most threads to pick from.
+/// The most turns that are shown of a resumed thread.
 const MOST_TURNS: usize = 500;
-const MOST_THREADS: usize = 200;
 
 /// The purpose of a call.
 #[derive(Debug)]
@@ -28,9 +27,8 @@ pub(super) enum Pending {
     Start(String),
     Steer(String),
     Turns,
-    Threads {
-        is_fork: bool,
-    },
+    /// A call of a view.
+    View(Wanted),
     Branch,
     Diff,
     NewFiles(String),
@@ -40,7 +38,6 @@ pub(super) enum Pending {
         approvals: Option<String>,
         sandbox: Option<String>,
     },
-    Mcp,
     Files(String),
     /// A kind of thing that a review could be of, and the others if it is not.
     Review {
@@ -66,7 +63,10 @@ impl App {
     pub(super) fn opened(&mut self, answer: Result<Value, String>, is_joined: bool) {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(why) => return self.say(Style::Red, "error", &why),
+            Err(why) => {
+                self.calls.is_kin = false;
+                return self.say(Style::Red, "error", &why);
+            }
         };
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
@@ -74,7 +74,12 @@ impl App {
         let open = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
         let open = open.and_then(|turn| turn["id"].as_str()).map(str::to_owned);
         self.transcript.clear();
-        self.calls.agents.clear();
+        if !std::mem::take(&mut self.calls.is_kin) {
+            self.calls.agents.clear();
+            self.calls.family.clear();
+        }
+        self.calls.ledger.clear();
+        self.calls.under = None;
         self.transcript.cwd = text("/cwd").into();
         (self.running, self.branch, self.overlay, self.selection) = (None, None, None, None);
         self.thread = Some(Opened {
@@ -140,7 +145,7 @@ impl App {
             // The turn has ended while this was typed.
             (Pending::Steer(text), Err(_)) => self.start(text),
             (Pending::Turns, Ok(answer)) => self.take_turns(answer),
-            (Pending::Threads { is_fork }, Ok(answer)) => self.offer_threads(&answer, is_fork),
+            (Pending::View(wanted), answer) => self.view_answer(wanted, answer),
             (Pending::Branch, answer) => {
                 self.branch = answer.ok().and_then(|answer| output(&answer)).map(|text| text.trim().to_owned());
             }
@@ -160,7 +165,6 @@ impl App {
                 self.say(Style::Dim, "model", &format!("{name} from the next turn on"));
             }
             (Pending::Policies { approvals, sandbox }, Ok(_)) => self.policies_changed(approvals, sandbox),
-            (Pending::Mcp, Ok(answer)) => self.page("MCP servers", views::mcp(&answer)),
             (Pending::Files(word), Ok(answer)) => self.take_files(&word, &answer),
             (Pending::Files(_), Err(_)) => {}
             (Pending::Review { name, tried }, answer) => self.review_next(name, tried, answer.ok().as_ref()),
@@ -235,12 +239,15 @@ impl App {
     }
 
     fn show_diff(&mut self, diff: &str, new: &str) {
-        let mut lines = if diff.is_empty() { Vec::new() } else { layout::split_lines(&diff::of_git(diff)) };
-        lines.extend(new.lines().map(|name| layout::note(Style::Green, "new file", name)));
-        if lines.is_empty() {
+        if diff.is_empty() && new.is_empty() {
             return self.remark(Style::Dim, "No uncommitted changes.");
         }
-        self.page("Uncommitted changes", lines);
+        let title = match new.lines().count() {
+            0 => "Uncommitted changes".to_owned(),
+            count => format!("Uncommitted changes, and {count} new files: {}", crate::one_line(&printable(new))),
+        };
+        let page = Page::of(title, changes::of_text(diff), &self.transcript.cwd);
+        self.overlay = Some(Overlay::Page(page));
     }
 
     fn show_models(&mut self, answer: &Value) {
@@ -254,48 +261,6 @@ impl App {
             ]);
         }
         self.transcript.note(lines);
-    }
-
-    /// Asks for threads to pick from.
-    pub(super) fn list_threads(&mut self, is_fork: bool, folder: Option<&Path>) {
-        let mut params = json!({"limit": MOST_THREADS, "modelProviders": [], "sortKey": "updated_at",
-            "sourceKinds": ["cli", "vscode", "exec", "appServer", "unknown"]});
-        if let Some(folder) = folder {
-            params["cwd"] = folder.to_string_lossy().into();
-        }
-        self.call("thread/list", params, Pending::Threads { is_fork });
-    }
-
-    fn offer_threads(&mut self, answer: &Value, is_fork: bool) {
-        let here = self.thread_id().unwrap_or_default();
-        let mut entries = Vec::new();
-        for thread in answer["data"].as_array().into_iter().flatten().filter(|thread| thread["id"] != here.as_str()) {
-            let text = |name: &str| thread[name].as_str().unwrap_or_default().to_owned();
-            let title = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| text("preview"));
-            let note = written(thread["updatedAt"].as_i64().unwrap_or_default());
-            entries.push((text("id"), Entry { note, title }));
-        }
-        if entries.is_empty() {
-            self.remark(
-                Style::Dim,
-                "There is no other thread here yet. `codex threads list` shows those of all folders.",
-            );
-            if self.thread.is_none() {
-                self.effect(Effect::Leave);
-            }
-            return;
-        }
-        let hidden = usize::from(answer["nextCursor"].is_string());
-        self.overlay = Some(Overlay::Threads(List::new("Threads", entries, is_fork, hidden)));
-    }
-
-    pub(super) fn picked_thread(&mut self, id: Option<String>, is_fork: bool) {
-        match id {
-            Some(id) if is_fork => self.effect(Effect::Open(ThreadToOpen::Fork(id))),
-            Some(id) => self.effect(Effect::Open(ThreadToOpen::Resume(id))),
-            None if self.thread.is_none() => self.effect(Effect::Leave),
-            None => {}
-        }
     }
 
     /// Offers earlier messages to go back to.
@@ -313,7 +278,7 @@ impl App {
             self.hint = Some("There is no earlier message".to_owned());
             return;
         }
-        self.overlay = Some(Overlay::Earlier(List::new("Go back to before a message", entries, false, 0)));
+        self.overlay = Some(Overlay::Earlier(List::new("Go back to before a message", entries)));
     }
 
     /// Takes the conversation back to before a message, whose text can be changed and sent again.

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
 use super::calls::{Pending, help};
-use super::theme;
-use super::views;
+use super::views::{BoardKind, Only};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
 use crate::picker::Picked;
 use crate::slash::{HELP, Slash};
-use crate::{Row, Span, Style, printable, slash};
+use crate::theme;
+use crate::{Style, slash};
 
 /// The commands of the full screen besides those of the line chat.
 const MORE: &[(&str, &str)] = &[
@@ -94,27 +94,20 @@ impl App {
                 lines.extend(help(KEYS));
                 self.page("Help", lines);
             }
-            Slash::Agents => {
-                let mut lines: Vec<Row> = self
-                    .calls
-                    .agents
-                    .lines()
-                    .iter()
-                    .map(|line| vec![Span::new(Style::Plain, printable(line))])
-                    .collect();
-                if lines.is_empty() {
-                    lines.push(vec![Span::new(Style::Dim, "No agents have been started in this chat")]);
-                }
-                self.page("Agents", lines);
-            }
+            Slash::Agents => self.open_board(BoardKind::Agents),
             Slash::Quit => self.effect(Effect::Leave),
             Slash::Status => {
                 let lines = self.status_lines();
                 self.page("Status", lines);
             }
+            Slash::Diff if line.trim().ends_with(" turn") || line.trim().ends_with(" thread") => {
+                let page = self.changes_page(line.trim().ends_with(" thread"));
+                self.overlay = Some(Overlay::Page(page));
+            }
             Slash::Diff => self.git(&["diff", "HEAD", "--no-ext-diff", "--no-textconv", "--no-color"], Pending::Diff),
             Slash::Model(None) => self.call("model/list", json!({}), Pending::Models),
             Slash::Model(Some(name)) => self.configure(json!({"model": name}), Pending::Model(name)),
+            Slash::Approvals(words) if words.is_empty() => self.open_board(BoardKind::Policy),
             Slash::Approvals(words) => self.approvals(&words, false),
             Slash::New | Slash::Resume(_) | Slash::Compact | Slash::Init | Slash::Review(_)
                 if self.running.is_some() =>
@@ -130,9 +123,7 @@ impl App {
             Slash::New => self.effect(Effect::Open(ThreadToOpen::New)),
             Slash::Resume(Some(word)) => self.effect(Effect::Open(ThreadToOpen::Resume(word))),
             Slash::Resume(None) => {
-                let folder = self.settings.cwd.clone();
-                let is_here = !self.settings.context.is_elsewhere();
-                self.list_threads(false, is_here.then_some(folder.as_path()));
+                self.list_threads(false, false);
             }
             Slash::Unknown(name) => self.own_command(&name, line),
         }
@@ -156,10 +147,13 @@ impl App {
                 self.page("Usage", lines);
             }
             "timeline" => {
-                let lines = self.open_thread().map(|thread| views::timeline(thread, &rest)).unwrap_or_default();
-                self.page("Timeline", lines);
+                self.open_board(BoardKind::Timeline(Only::default()));
+                if let (Some(Overlay::Board(_, board)), false) = (&mut self.overlay, rest.is_empty()) {
+                    board.filter_by(&rest);
+                }
             }
-            "mcp" => self.call("mcpServerStatus/list", json!({}), Pending::Mcp),
+            "mcp" => self.open_board(BoardKind::Servers),
+            "ps" => self.open_board(BoardKind::Terminals),
             "copy" => self.copy_last(),
             "queue" if self.queue.is_empty() => self.remark(Style::Dim, "Nothing is queued."),
             "queue" => self.queue_at = Some(0),
@@ -282,13 +276,16 @@ impl App {
         match self.overlay.take() {
             Some(Overlay::Page(mut page)) => {
                 let is_open = page.press(key, size);
-                self.overlay = is_open.then_some(Overlay::Page(page));
+                let below = self.calls.under.take();
+                if is_open {
+                    self.calls.under = below;
+                    self.overlay = Some(Overlay::Page(page));
+                } else {
+                    self.overlay = below.map(|below| *below);
+                }
             }
-            Some(Overlay::Threads(mut list)) => match list.press(key) {
-                Picked::Open => self.overlay = Some(Overlay::Threads(list)),
-                Picked::Entry(at) => self.picked_thread(list.values.get(at).cloned(), list.is_fork),
-                Picked::Nothing => self.picked_thread(None, list.is_fork),
-            },
+            Some(Overlay::Board(kind, board)) => self.board_key(kind, board, key),
+            Some(Overlay::Threads(threads)) => self.threads_key(threads, key),
             Some(Overlay::Earlier(mut list)) => match list.press(key) {
                 Picked::Open => self.overlay = Some(Overlay::Earlier(list)),
                 Picked::Entry(at) => self.go_back(list.values.get(at).map(String::as_str)),

@@ -2,10 +2,9 @@
 //!
 //! Invariant: pure. A frame has exactly the rows of the screen and no row is wider than it, whatever its size.
 
-use unicode_width::UnicodeWidthChar;
-
 use super::app::{App, Overlay};
 use super::paint::Frame;
+use crate::laid::fitted;
 use crate::wrap::{row_columns, typed_rows};
 use crate::{Row, Span, Style};
 
@@ -24,7 +23,8 @@ impl App {
         let room = height.saturating_sub(below.rows.len());
         let mut rows = match &self.overlay {
             Some(Overlay::Page(page)) => page.rows((width, room)),
-            Some(Overlay::Threads(list)) => list.rows((width, room)),
+            Some(Overlay::Board(_, board)) => board.rows((width, room)),
+            Some(Overlay::Threads(threads)) => threads.rows((width, room)),
             Some(Overlay::Earlier(list) | Overlay::Prompts(list)) => list.rows((width, room)),
             Some(Overlay::Search(_)) | None => self.transcript_rows((width, room)),
         };
@@ -153,32 +153,4 @@ fn folder(path: &str) -> String {
     let mut parts: Vec<&str> = path.rsplit('/').filter(|part| !part.is_empty()).take(2).collect();
     parts.reverse();
     parts.join("/")
-}
-
-/// A row without what does not fit.
-pub(super) fn fitted(row: Row, width: usize) -> Row {
-    if row_columns(&row) <= width {
-        return row;
-    }
-    let (mut left, mut fitted) = (width, Row::new());
-    for mut span in row {
-        let mut end = 0;
-        for (at, c) in span.text.char_indices() {
-            let wide = c.width().unwrap_or(0);
-            if wide > left {
-                left = 0;
-                break;
-            }
-            left -= wide;
-            end = at + c.len_utf8();
-        }
-        span.text.truncate(end);
-        if !span.text.is_empty() {
-            fitted.push(span);
-        }
-        if left == 0 {
-            break;
-        }
-    }
-    fitted
 }

@@ -119,7 +119,7 @@ impl App {
             self.hint = Some("There is no earlier prompt".to_owned());
             return;
         }
-        self.overlay = Some(Overlay::Prompts(List::new("Earlier prompts", entries, false, 0)));
+        self.overlay = Some(Overlay::Prompts(List::new("Earlier prompts", entries)));
     }
 
     pub(super) fn scroll(&mut self, by: isize) {

@@ -8,16 +8,11 @@ use codex_client::state::Item;
 use serde_json::Value;
 
 use crate::chat::command_text;
-use crate::wrap::{row_columns, rows};
 use crate::{Row, Span, Style, diff, printable, rich_text, visible};
 
 /// The number of first and of last lines that a preview shows.
 const HEAD_LINES: usize = 5;
 const TAIL_LINES: usize = 5;
-/// The number of lines of a diff that a preview shows.
-const DIFF_LINES: usize = 40;
-/// From this width on, the old and the new lines of a diff are next to each other.
-pub(super) const SPLIT_WIDTH: usize = 160;
 
 /// The part of an item that is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,42 +51,6 @@ pub(super) struct Context<'a> {
     pub(super) cwd: &'a Path,
     pub(super) width: usize,
     pub(super) fold: Fold,
-}
-
-/// A row of the screen, and its place in the text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LaidRow {
-    pub(super) row: Row,
-    /// The text that the wrap has swallowed before this row; `None` if a line begins here.
-    pub(super) glue: Option<String>,
-}
-
-/// Wraps lines.
-pub(super) fn wrapped(lines: &[Row], width: usize) -> Vec<LaidRow> {
-    let mut laid = Vec::new();
-    for line in lines {
-        let text = logical(line);
-        let mut place = 0;
-        for (at, row) in rows(line, width.max(1)).into_iter().enumerate() {
-            let shown = logical(&row);
-            let start = text.get(place..).and_then(|rest| rest.find(&shown)).map_or(place, |found| place + found);
-            let glue = (at > 0).then(|| text.get(place..start).unwrap_or_default().to_owned());
-            place = (start + shown.len()).min(text.len());
-            laid.push(LaidRow { row, glue });
-        }
-    }
-    laid
-}
-
-/// The text of a row without the marks before it.
-pub(super) fn logical(row: &[Span]) -> String {
-    row.iter().filter(|span| !span.style.is_before_lines()).map(|span| span.text.as_str()).collect()
-}
-
-/// The number of columns of the marks before a row.
-pub(super) fn before(row: &[Span]) -> usize {
-    let marks: Vec<Span> = row.iter().take_while(|span| span.style.is_before_lines()).cloned().collect();
-    row_columns(&marks)
 }
 
 /// The lines of an item.
@@ -158,7 +117,7 @@ fn reasoning(members: &codex_client::event::Members, context: Context<'_>) -> Ve
 }
 
 /// The line that stands for hidden ones.
-fn more(hidden: usize) -> Option<Row> {
+pub(super) fn more(hidden: usize) -> Option<Row> {
     (hidden > 0).then(|| vec![Span::new(Style::Gutter, "  "), Span::new(Style::Dim, format!("… {hidden} more lines"))])
 }
 
@@ -206,10 +165,8 @@ fn folded(output: &str, fold: Fold) -> Vec<Row> {
 
 fn changes(item: &Item, context: Context<'_>) -> Vec<Row> {
     let members = item.members();
-    let mut lines = Vec::new();
-    for change in members.get("changes").and_then(Value::as_array).into_iter().flatten() {
-        lines.extend(change_lines(change, context));
-    }
+    let all = members.get("changes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut lines = super::changes::of_item(all, context);
     let status = members.get("status").and_then(Value::as_str).unwrap_or_default();
     let (style, end) = match status {
         "completed" => (Style::Dim, "applied"),
@@ -221,69 +178,19 @@ fn changes(item: &Item, context: Context<'_>) -> Vec<Row> {
     lines
 }
 
-/// The lines of the change of one file.
-pub(super) fn change_lines(change: &Value, context: Context<'_>) -> Vec<Row> {
+/// All lines of the change of one file, for a person who decides about it.
+pub(super) fn whole_change(change: &Value, cwd: &Path) -> Vec<Row> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = match text(change.pointer("/kind/type")).as_str() {
         "add" => diff::Kind::Add,
         "delete" => diff::Kind::Delete,
         _ => diff::Kind::Update,
     };
-    let name = |path: &str| diff::relative(Path::new(path), context.cwd);
+    let name = |path: &str| diff::relative(Path::new(path), cwd);
     let path = text(change.get("path"));
     let moved = change.pointer("/kind/move_path").and_then(Value::as_str);
     let shown = moved.map_or_else(|| name(&path), |to| format!("{} -> {}", name(&path), name(to)));
-    let all = split_lines(&diff::change(kind, &shown, &text(change.get("diff"))));
-    let most = match context.fold {
-        Fold::Commands => 1,
-        Fold::Preview => DIFF_LINES,
-        Fold::All => all.len(),
-    };
-    let hidden = all.len().saturating_sub(most);
-    let mut lines: Vec<Row> = all.into_iter().take(most).collect();
-    if context.width >= SPLIT_WIDTH {
-        lines = side_by_side(lines, context.width);
-    }
-    lines.extend(more(hidden));
-    lines
-}
-
-/// Puts removed lines next to the added ones that follow them.
-fn side_by_side(lines: Vec<Row>, width: usize) -> Vec<Row> {
-    let half = (width - 3) / 2;
-    let is = |row: &Row, style: Style| {
-        row.first().is_some_and(|span| span.style == Style::Hang) && row.get(1).is_some_and(|span| span.style == style)
-    };
-    let cell = |row: Option<&Row>| -> Vec<Row> { row.map_or_else(|| vec![Row::new()], |row| rows(row, half)) };
-    let mut out = Vec::new();
-    let mut rest = lines.as_slice();
-    while let Some(first) = rest.first() {
-        let removed = rest.iter().take_while(|row| is(row, Style::Red)).count();
-        let added = rest[removed..].iter().take_while(|row| is(row, Style::Green)).count();
-        if removed + added == 0 {
-            out.push(first.clone());
-            rest = &rest[1..];
-            continue;
-        }
-        let (old, new) = (&rest[..removed], &rest[removed..removed + added]);
-        for at in 0..removed.max(added) {
-            let (left, right) = (cell(old.get(at)), cell(new.get(at)));
-            for part in 0..left.len().max(right.len()) {
-                out.push(beside(left.get(part), right.get(part), half));
-            }
-        }
-        rest = &rest[removed + added..];
-    }
-    out
-}
-
-fn beside(left: Option<&Row>, right: Option<&Row>, half: usize) -> Row {
-    let mut row = left.cloned().unwrap_or_default();
-    let room = half.saturating_sub(row_columns(&row));
-    row.push(Span::new(Style::Plain, " ".repeat(room)));
-    row.push(Span::new(Style::Dim, " │ "));
-    row.extend(right.cloned().unwrap_or_default());
-    row
+    split_lines(&diff::change(kind, &shown, &text(change.get("diff"))))
 }
 
 /// Styled text as lines.

@@ -16,6 +16,7 @@
 mod app;
 mod approval;
 mod calls;
+mod changes;
 mod commands;
 mod composer;
 mod draw;
@@ -25,12 +26,11 @@ mod mouse;
 mod page;
 mod paint;
 mod run;
-mod theme;
 mod transcript;
 mod views;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::theme::{Theme, ThemeName};
 pub use run::{FullChat, FullParts};
-pub use theme::{Theme, ThemeName};

@@ -3,9 +3,9 @@
 //! Invariant: copied text is that of the conversation, without line breaks and marks of the layout.
 
 use super::app::{App, Effect, Overlay};
-use super::layout::{before, logical};
 use super::transcript::{Entry, Place};
 use crate::input::{Mouse, MouseKind};
+use crate::laid::{before, logical};
 use crate::wrap::row_columns;
 use crate::{Row, Span, Style};
 
@@ -47,7 +47,9 @@ impl App {
 
     fn wheel(&mut self, by: isize) {
         match &mut self.overlay {
-            Some(Overlay::Page(page)) => page.scroll(by),
+            Some(Overlay::Page(page)) => page.scroll(by, (self.size.0, self.size.1.saturating_sub(1))),
+            Some(Overlay::Board(_, board)) => board.scroll(by.signum()),
+            Some(Overlay::Threads(threads)) => threads.scroll(by.signum()),
             Some(_) => {}
             None => self.scroll(by),
         }

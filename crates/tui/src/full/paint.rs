@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::theme::Theme;
+use crate::theme::Theme;
 use crate::{Row, Style, printable};
 
 /// The time limit for the last frame when the screen is left.
@@ -229,7 +229,7 @@ fn is_address(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::Span;
-    use crate::full::theme::ThemeName;
+    use crate::theme::ThemeName;
 
     fn frame(rows: &[&str]) -> Frame {
         let rows = rows.iter().map(|text| vec![Span::new(Style::Plain, *text)]).collect();

@@ -4,7 +4,6 @@
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +17,9 @@ use tokio::time::Instant;
 
 use super::app::{App, Effect, Input, Settings};
 use super::paint::{self, FrameNumber, Painter};
-use super::theme::{Rgb, Theme};
 use crate::Row;
 use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
+use crate::theme::{Rgb, Theme};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -301,9 +300,7 @@ impl FullChat {
             ThreadToOpen::Resume(word) => ("thread/resume", Some(word)),
             ThreadToOpen::Fork(word) => ("thread/fork", Some(word)),
             ThreadToOpen::Choice { is_fork, everywhere } => {
-                let folder: Option<PathBuf> =
-                    (!everywhere && !context.is_elsewhere()).then(|| self.app.settings.cwd.clone());
-                self.app.list_threads(is_fork, folder.as_deref());
+                self.app.list_threads(is_fork, everywhere);
                 return Ok(None);
             }
         };
@@ -325,7 +322,11 @@ impl FullChat {
             Ok(answer) => answer,
             Err(refused) => return Ok(Some(Input::Opened(Err(refused.to_string()), false))),
         };
-        if let Some(before) = self.app.thread.as_ref().filter(|before| answer["thread"]["id"] != before.id.as_str()) {
+        // A thread whose agent is opened is heard further, and so is an agent that the chat comes back from.
+        let id = answer["thread"]["id"].as_str().unwrap_or_default();
+        let is_kin = self.app.calls.is_kin;
+        let before = self.app.thread.as_ref().filter(|before| id != before.id && !is_kin);
+        if let Some(before) = before {
             // It is saved already; whether it can be unloaded now does not matter.
             self.connection.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
         }

@@ -15,9 +15,9 @@ use serde_json::{Map, Value, json};
 
 use super::app::{App, Effect, Input, Settings};
 use super::paint::Shown;
-use super::theme::{Theme, ThemeName};
 use crate::chat::ChatContext;
 use crate::key::Key;
+use crate::theme::{Theme, ThemeName};
 
 struct Nothing;
 

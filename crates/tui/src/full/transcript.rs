@@ -10,8 +10,9 @@ use std::rc::Rc;
 
 use codex_client::state::Thread;
 
-use super::layout::{self, Context, Fold, LaidRow};
+use super::layout::{self, Context, Fold};
 use crate::Row;
+use crate::laid::{LaidRow, logical, wrapped};
 
 /// The most entries whose layout is kept.
 const MOST_LAID: usize = 2000;
@@ -134,7 +135,7 @@ impl Transcript {
                 known.map(|item| layout::lines(item, context)).unwrap_or_default()
             }
         };
-        let mut rows = layout::wrapped(&lines, width);
+        let mut rows = wrapped(&lines, width);
         if !rows.is_empty() {
             rows.push(LaidRow { row: Row::new(), glue: None });
         }
@@ -215,6 +216,13 @@ impl Transcript {
         self.top = Some(place).filter(|place| *place < self.last_first(thread, size));
     }
 
+    /// Puts an item at the top; `false` if it has no entry.
+    pub(super) fn go_to_item(&mut self, thread: Option<&Thread>, size: (usize, usize), id: &str) -> bool {
+        let Some(entry) = self.position(id) else { return false };
+        self.go_to(thread, size, Place { entry, row: 0 });
+        true
+    }
+
     /// Goes to the previous or the next message of the user.
     pub(super) fn go_by_turn(&mut self, thread: &Thread, size: (usize, usize), is_back: bool) {
         let first = self.first(Some(thread), size);
@@ -244,7 +252,7 @@ impl Transcript {
         let (needle, first) = (text.to_lowercase(), self.first(thread, size));
         let has = |place: &Place| {
             let rows = self.rows(place.entry, thread, size.0);
-            layout::logical(&rows[place.row].row).to_lowercase().contains(&needle)
+            logical(&rows[place.row].row).to_lowercase().contains(&needle)
         };
         let places = |entry: usize| (0..self.rows(entry, thread, size.0).len()).map(move |row| Place { entry, row });
         let found = if needle.is_empty() {

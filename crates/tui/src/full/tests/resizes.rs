@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::Screen;
-use crate::full::layout::logical;
 use crate::key::Key;
+use crate::laid::logical;
 
 /// The numbers of the lines on the screen, in order.
 fn numbers(rows: &[String]) -> Vec<usize> {

@@ -10,7 +10,7 @@ use crate::Style;
 
 /// A colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rgb(pub(super) u8, pub(super) u8, pub(super) u8);
+pub struct Rgb(pub u8, pub u8, pub u8);
 
 /// The name of a theme.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,14 +68,14 @@ impl Theme {
     }
 
     /// The same with another name, unless there are no colours at all.
-    pub(super) fn choose(&mut self, name: ThemeName) {
+    pub fn choose(&mut self, name: ThemeName) {
         if self.name != ThemeName::Plain {
             self.name = name;
         }
     }
 
     /// The terminal has told its background.
-    pub(super) fn take_background(&mut self, background: Rgb) {
+    pub fn take_background(&mut self, background: Rgb) {
         self.is_light = Some(luminance(background) > 0.4);
     }
 
@@ -90,7 +90,7 @@ impl Theme {
     }
 
     /// The SGR parameters of a style.
-    pub(super) fn code(self, style: Style) -> Option<Cow<'static, str>> {
+    pub fn code(self, style: Style) -> Option<Cow<'static, str>> {
         if self.name == ThemeName::Plain {
             return attributes(style).map(Cow::Borrowed);
         }
@@ -108,6 +108,7 @@ fn attributes(style: Style) -> Option<&'static str> {
         Style::Dim => Some("2"),
         Style::Italic | Style::Comment => Some("3"),
         Style::Heading => Some("1;4"),
+        Style::AddedWord | Style::RemovedWord => Some("1;4"),
         Style::Link => Some("4"),
         Style::Selected | Style::Bar => Some("7"),
         Style::Plain
@@ -142,9 +143,9 @@ impl Palette {
         Some(match style {
             Style::Plain | Style::Bold | Style::Italic | Style::Selected | Style::Bar => return None,
             Style::Dim | Style::Gutter | Style::Hang | Style::Comment => self.dim,
-            Style::Green => self.green,
+            Style::Green | Style::AddedWord => self.green,
             Style::Yellow => self.yellow,
-            Style::Red => self.red,
+            Style::Red | Style::RemovedWord => self.red,
             Style::Heading => self.heading,
             Style::Code => self.code,
             Style::Link => self.link,

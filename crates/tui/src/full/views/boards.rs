@@ -1,0 +1,366 @@
+//! What the boards show, and what their keys do.
+
+use codex_client::Event;
+use serde_json::{Value, json};
+
+use codex_views::board::{Action, Board, Pressed};
+use codex_views::{agents, policy, servers, terminals, threads};
+
+use super::timeline;
+use super::timeline::Only;
+use crate::chat::{ThreadToOpen, command_text};
+use crate::full::app::{App, Effect, Overlay};
+use crate::full::calls::Pending;
+use crate::full::page::Page;
+use crate::key::Key;
+use crate::{Row, Span, Style, one_line, printable};
+
+/// The kinds of boards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::full) enum BoardKind {
+    Agents,
+    Servers,
+    Policy,
+    Terminals,
+    Timeline(Only),
+}
+
+impl BoardKind {
+    /// The title, what Enter does, and the other keys.
+    fn about(self) -> (&'static str, &'static str, &'static [Action]) {
+        match self {
+            Self::Agents => ("Agents", "attach", agents::ACTIONS),
+            Self::Servers => ("MCP servers", "tools", servers::ACTIONS),
+            Self::Policy => ("Approval policy", "show", policy::ACTIONS),
+            Self::Terminals => ("Background terminals", "go to it", terminals::ACTIONS),
+            Self::Timeline(only) => (only.title(), "go to it", timeline::ACTIONS),
+        }
+    }
+}
+
+/// The purpose of a call of a view.
+#[derive(Debug)]
+pub(in crate::full) enum Wanted {
+    /// The contents of a board.
+    Board(BoardKind),
+    /// An action, with what to say if it works; then the board is asked again.
+    Done(BoardKind, String),
+    /// A change of the configured servers, which takes effect when they are reloaded.
+    Configured(String),
+    /// The outcome for a command.
+    Check(String),
+    /// The address of a login to a server.
+    Login(String),
+    /// Threads to pick from.
+    Threads(threads::Asked),
+    /// A change of a thread in the picker.
+    ThreadChanged(String),
+}
+
+impl App {
+    fn want(&mut self, method: &'static str, params: Value, wanted: Wanted) {
+        self.call(method, params, Pending::View(wanted));
+    }
+
+    /// Opens a board, and asks for its contents.
+    pub(in crate::full) fn open_board(&mut self, kind: BoardKind) {
+        let (title, enter, actions) = kind.about();
+        let board = Board::new(title, enter, actions);
+        let board = if matches!(kind, BoardKind::Timeline(_)) { board.cut() } else { board };
+        self.overlay = Some(Overlay::Board(kind, board));
+        self.refresh(kind);
+    }
+
+    fn refresh(&mut self, kind: BoardKind) {
+        let named = json!({"threadId": self.thread_id()});
+        match kind {
+            BoardKind::Agents => self.want("thread/agents/read", named, Wanted::Board(kind)),
+            BoardKind::Servers => self.want("mcpServerStatus/list", named, Wanted::Board(kind)),
+            BoardKind::Policy => self.want("thread/permissions/read", named, Wanted::Board(kind)),
+            BoardKind::Terminals => self.want("thread/backgroundTerminals/list", named, Wanted::Board(kind)),
+            BoardKind::Timeline(only) => {
+                let entries = self.open_thread().map(|thread| timeline::entries(thread, only)).unwrap_or_default();
+                if let Some(Overlay::Board(_, board)) = &mut self.overlay {
+                    board.fill(entries);
+                    board.go_to_end();
+                }
+            }
+        }
+    }
+
+    /// The open board of a kind, also below a page.
+    fn board_mut(&mut self, wanted: BoardKind) -> Option<&mut Board> {
+        let below = self.calls.under.as_deref_mut();
+        [self.overlay.as_mut(), below].into_iter().flatten().find_map(|overlay| match overlay {
+            Overlay::Board(kind, board) if *kind == wanted => Some(board),
+            _ => None,
+        })
+    }
+
+    /// Puts a page over a board, which is back when the page is closed.
+    fn page_over(&mut self, board: (BoardKind, Board), title: &str, lines: Vec<Row>) {
+        self.calls.under = Some(Box::new(Overlay::Board(board.0, board.1)));
+        self.overlay = Some(Overlay::Page(Page::new(title, lines)));
+    }
+
+    /// A key for a board.
+    pub(in crate::full) fn board_key(&mut self, kind: BoardKind, mut board: Board, key: &Key) {
+        match board.press(key) {
+            Pressed::Nothing => self.overlay = Some(Overlay::Board(kind, board)),
+            Pressed::Close => {}
+            Pressed::Entered(value) => self.entered(kind, board, &value),
+            Pressed::Action { key: 'r', .. } if kind != BoardKind::Servers => {
+                self.overlay = Some(Overlay::Board(kind, board));
+                self.refresh(kind);
+            }
+            Pressed::Action { key, value, text } => {
+                let value = value.unwrap_or_default();
+                match kind {
+                    BoardKind::Agents if key == 'i' => {
+                        let lines = agents::inbox(&value);
+                        return self.page_over((kind, board), "Inbox", lines);
+                    }
+                    BoardKind::Timeline(only) => return self.open_board(BoardKind::Timeline(only.next())),
+                    BoardKind::Agents | BoardKind::Servers | BoardKind::Policy | BoardKind::Terminals => {}
+                }
+                self.overlay = Some(Overlay::Board(kind, board));
+                match kind {
+                    BoardKind::Agents => self.stop_agent(&value),
+                    BoardKind::Servers => self.server_action(key, &value, &text),
+                    BoardKind::Policy => self.policy_action(key, &value, text),
+                    BoardKind::Terminals => self.terminal_action(key, &value),
+                    BoardKind::Timeline(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Enter on an entry.
+    fn entered(&mut self, kind: BoardKind, board: Board, value: &Value) {
+        match kind {
+            BoardKind::Agents => {
+                let id = value["threadId"].as_str().unwrap_or_default().to_owned();
+                self.attach(id);
+            }
+            BoardKind::Servers => {
+                let title = format!("Tools of {}", one_line(&printable(value["name"].as_str().unwrap_or_default())));
+                self.page_over((kind, board), &title, servers::tools(value));
+            }
+            BoardKind::Policy => {
+                let rule = value.get("rule").filter(|rule| rule.is_object());
+                let lines = rule.map_or_else(
+                    || vec![vec![Span::new(Style::Plain, "/approvals POLICY SANDBOX changes the policies.")]],
+                    |rule| {
+                        let file = printable(rule["file"].as_str().unwrap_or_default()).into_owned();
+                        let place = format!("{file}:{}", rule["line"]);
+                        let mut lines = policy::rule(rule);
+                        lines.push(vec![Span::new(Style::Dim, place)]);
+                        lines
+                    },
+                );
+                self.page_over((kind, board), "Rule", lines);
+            }
+            BoardKind::Terminals | BoardKind::Timeline(_) => {
+                if let Some(item) = timeline::item(value) {
+                    self.go_to_item(item);
+                }
+            }
+        }
+    }
+
+    /// Scrolls to an item.
+    fn go_to_item(&mut self, item: &str) {
+        let size = self.transcript_size();
+        let thread = self.thread.as_ref().and_then(|open| self.client.thread(&open.id));
+        if !self.transcript.go_to_item(thread, size, item) {
+            self.hint = Some("It is not in this part of the thread".to_owned());
+        }
+    }
+
+    /// Opens the thread of an agent, or the one that it was opened from. Both go on.
+    fn attach(&mut self, id: String) {
+        if let Some(here) = self.thread_id() {
+            let family = &mut self.calls.family;
+            match family.iter().position(|known| *known == id) {
+                Some(at) => family.truncate(at),
+                None => family.push(here),
+            }
+        }
+        self.calls.is_kin = true;
+        self.effect(Effect::Open(ThreadToOpen::Resume(id)));
+    }
+
+    fn stop_agent(&mut self, agent: &Value) {
+        let id = agent["threadId"].as_str().unwrap_or_default().to_owned();
+        let turn = self.client.thread(&id).and_then(|thread| thread.running_turn()).map(|turn| turn.id().to_owned());
+        match turn {
+            Some(turn) => {
+                let params = json!({"threadId": id, "turnId": turn});
+                self.want("turn/interrupt", params, Wanted::Done(BoardKind::Agents, "Stopped".to_owned()));
+            }
+            None => self.tell_board(BoardKind::Agents, Style::Dim, "It is not working."),
+        }
+    }
+
+    fn tell_board(&mut self, kind: BoardKind, style: Style, text: &str) {
+        let row = vec![Span::new(style, printable(text).replace('\n', " "))];
+        match self.board_mut(kind) {
+            Some(board) => board.tell(vec![row]),
+            None => self.transcript.note(vec![row]),
+        }
+    }
+
+    fn server_action(&mut self, key: char, server: &Value, text: &str) {
+        let name = server["name"].as_str().unwrap_or_default().to_owned();
+        let write = |name: &str, member: &str, value: Value| json!({"keyPath": format!("mcp_servers.{name}{member}"), "value": value, "mergeStrategy": "replace"});
+        match key {
+            'l' => {
+                let params = json!({"name": name, "threadId": self.thread_id()});
+                self.want("mcpServer/oauth/login", params, Wanted::Login(name));
+            }
+            'r' => {
+                let told = format!("{name} is restarting");
+                self.want("mcpServer/restart", json!({"name": name}), Wanted::Done(BoardKind::Servers, told));
+            }
+            'e' => {
+                let is_enabled = server["runtimeStatus"] == "disabled";
+                let told = format!("{name} is {}", if is_enabled { "enabled" } else { "disabled" });
+                let params = write(&name, ".enabled", is_enabled.into());
+                self.want("config/value/write", params, Wanted::Configured(told));
+            }
+            'a' => match servers::typed(text) {
+                Ok((name, value)) => {
+                    let params = write(&name, "", value);
+                    self.want("config/value/write", params, Wanted::Configured(format!("{name} is added")));
+                }
+                Err(why) => self.tell_board(BoardKind::Servers, Style::Red, &why),
+            },
+            'd' => {
+                let params = write(&name, "", Value::Null);
+                self.want("config/value/write", params, Wanted::Configured(format!("{name} is removed")));
+            }
+            _ => {}
+        }
+    }
+
+    fn policy_action(&mut self, key: char, value: &Value, text: String) {
+        let thread = self.thread_id();
+        let done = |text: &str| Wanted::Done(BoardKind::Policy, text.to_owned());
+        match (key, &value["rule"], &value["grant"]) {
+            ('c', ..) => {
+                let params = json!({"threadId": thread, "command": text});
+                self.want("thread/permissions/check", params, Wanted::Check(text));
+            }
+            ('d', rule, _) if rule.is_object() => {
+                let params =
+                    json!({"threadId": thread, "file": rule["file"], "line": rule["line"], "text": rule["text"]});
+                self.want("thread/permissions/rule/delete", params, done("The rule is deleted"));
+            }
+            ('d', _, grant) if grant.is_object() => {
+                let params = json!({"threadId": thread, "grantId": grant["id"]});
+                self.want("thread/permissions/revoke", params, done("The approval is taken back"));
+            }
+            _ => self.tell_board(BoardKind::Policy, Style::Dim, "/approvals changes the policies."),
+        }
+    }
+
+    fn terminal_action(&mut self, key: char, terminal: &Value) {
+        let done = |text: &str| Wanted::Done(BoardKind::Terminals, text.to_owned());
+        let thread = self.thread_id();
+        if key == 'S' {
+            let params = json!({"threadId": thread});
+            self.want("thread/backgroundTerminals/clean", params, done("All of them are stopped"));
+        } else {
+            let params = json!({"threadId": thread, "processId": terminal["processId"]});
+            self.want("thread/backgroundTerminals/terminate", params, done("Stopped"));
+        }
+    }
+
+    /// The answer to a call of a view.
+    pub(in crate::full) fn view_answer(&mut self, wanted: Wanted, answer: Result<Value, String>) {
+        match (wanted, answer) {
+            (Wanted::Board(kind), Ok(answer)) => self.fill(kind, &answer),
+            (Wanted::Board(kind), Err(why)) => {
+                if let Some(board) = self.board_mut(kind) {
+                    board.fill(Vec::new());
+                }
+                self.tell_board(kind, Style::Red, &why);
+            }
+            (Wanted::Done(kind, told), Ok(_)) => {
+                self.tell_board(kind, Style::Green, &told);
+                self.refresh(kind);
+            }
+            (Wanted::Done(kind, _), Err(why)) => self.tell_board(kind, Style::Red, &why),
+            (Wanted::Configured(told), Ok(_)) => {
+                self.want("config/mcpServer/reload", Value::Null, Wanted::Done(BoardKind::Servers, told));
+            }
+            (Wanted::Check(command), Ok(answer)) => {
+                if let Some(board) = self.board_mut(BoardKind::Policy) {
+                    board.tell(policy::forecast(&command, &answer));
+                }
+            }
+            (Wanted::Login(name), Ok(answer)) => {
+                let address = answer["authorizationUrl"].as_str().unwrap_or_default().to_owned();
+                self.effect(Effect::Copy(address.clone()));
+                let lines = vec![
+                    vec![Span::new(Style::Plain, format!("Open this address to log in to {name}. It is copied."))],
+                    vec![Span::new(Style::Link, printable(&address))],
+                ];
+                if let Some(board) = self.board_mut(BoardKind::Servers) {
+                    board.tell(lines);
+                }
+            }
+            (Wanted::Configured(_) | Wanted::Login(_), Err(why)) => {
+                self.tell_board(BoardKind::Servers, Style::Red, &why);
+            }
+            (Wanted::Check(_), Err(why)) => self.tell_board(BoardKind::Policy, Style::Red, &why),
+            (Wanted::Threads(asked), answer) => self.take_threads(&asked, answer),
+            (Wanted::ThreadChanged(told), answer) => self.thread_changed(told, answer.err()),
+        }
+    }
+
+    fn fill(&mut self, kind: BoardKind, answer: &Value) {
+        let parent = self.calls.family.last().cloned();
+        let entries = match kind {
+            BoardKind::Agents => agents::entries(answer, parent.as_deref()),
+            BoardKind::Servers => servers::entries(answer),
+            BoardKind::Policy => policy::entries(answer),
+            BoardKind::Terminals => terminals::entries(answer, |line| command_text(line).into_owned()),
+            BoardKind::Timeline(_) => return,
+        };
+        if let Some(board) = self.board_mut(kind) {
+            board.fill(entries);
+        }
+    }
+
+    /// Asks for the contents of an open board again if an event changes them.
+    pub(in crate::full) fn board_event(&mut self, event: &Event) {
+        let Some(Overlay::Board(kind, _)) = &self.overlay else { return };
+        let kind = *kind;
+        let is_item = |wanted: &str| match event {
+            Event::ItemCompleted { item, .. } => item.get("type").is_some_and(|kind| kind == wanted),
+            _ => false,
+        };
+        let is_about_turns = matches!(event, Event::TurnStarted { .. } | Event::TurnEnded { .. });
+        let is_about = |start: &str| matches!(event, Event::Other { method, .. } if method.starts_with(start));
+        let is_changed = match kind {
+            BoardKind::Agents => is_about_turns || is_item("collabAgentToolCall"),
+            BoardKind::Servers => is_about("mcpServer/"),
+            BoardKind::Policy => is_about_turns || matches!(event, Event::Resolved { .. }),
+            BoardKind::Terminals => is_about_turns || is_item("commandExecution"),
+            BoardKind::Timeline(_) => false,
+        };
+        if is_changed {
+            self.refresh(kind);
+        }
+        if let Event::Other { method, params } = event
+            && method == "mcpServer/oauthLogin/completed"
+        {
+            let name = params["name"].as_str().unwrap_or_default();
+            match params["error"].as_str() {
+                Some(why) => self.tell_board(kind, Style::Red, &format!("The login to {name} has failed: {why}")),
+                None => self.tell_board(kind, Style::Green, &format!("Logged in to {name}")),
+            }
+        }
+    }
+}

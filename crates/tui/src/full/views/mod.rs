@@ -1,0 +1,142 @@
+//! Pages, boards and lists over the transcript: agents, MCP servers, the approval policy, the timeline, usage, terminals,
+//! changes, threads, and what they share.
+
+mod boards;
+mod picker;
+mod timeline;
+mod usage;
+
+use codex_client::state::Thread;
+use serde_json::Value;
+
+pub(super) use self::boards::{BoardKind, Wanted};
+pub(super) use self::timeline::Only;
+pub(super) use self::usage::Ledger;
+use super::app::App;
+use super::changes;
+use super::page::Page;
+use crate::key::Key;
+use crate::picker::{Entry, Picked, Picker};
+use crate::{Row, Span, Style, printable};
+
+/// A list to pick from, with a title. Each entry stands for a value.
+#[derive(Debug)]
+pub(super) struct List {
+    title: String,
+    pub(super) values: Vec<String>,
+    picker: Picker,
+}
+
+impl List {
+    pub(super) fn new(title: &str, entries: Vec<(String, Entry)>) -> Self {
+        let (values, entries) = entries.into_iter().unzip();
+        Self { title: title.to_owned(), values, picker: Picker::new(entries) }
+    }
+
+    pub(super) fn press(&mut self, key: &Key) -> Picked {
+        self.picker.press(key)
+    }
+
+    pub(super) fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
+        let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.title))]];
+        rows.extend(self.picker.rows(width, height.saturating_sub(2)));
+        rows.resize(height.saturating_sub(1).max(1), Row::new());
+        let query = self.picker.query();
+        let text = format!("> {query}   arrows or a number, type to search, Enter to choose, Esc to cancel");
+        rows.push(vec![Span::new(Style::Dim, text)]);
+        rows
+    }
+}
+
+/// A line with a name and a value.
+pub(super) fn field(name: &str, value: &str) -> Row {
+    vec![Span::new(Style::Hang, format!("{name:>11}  ")), Span::new(Style::Plain, printable(value).replace('\n', " "))]
+}
+
+/// The lines of a plan.
+pub(super) fn plan(plan: &Value) -> Vec<Row> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut head = vec![Span::new(Style::Bold, "Plan")];
+    let why = text(plan, "explanation");
+    if !why.is_empty() {
+        head.push(Span::new(Style::Dim, format!(" ({})", printable(&why).replace('\n', " "))));
+    }
+    let mut lines = vec![head];
+    for step in plan.get("steps").and_then(Value::as_array).into_iter().flatten() {
+        let (mark, style) = match text(step, "status").as_str() {
+            "completed" => ("  [x] ", Style::Green),
+            "inProgress" => ("  [>] ", Style::Bold),
+            _ => ("  [ ] ", Style::Plain),
+        };
+        lines.push(vec![
+            Span::new(Style::Hang, mark),
+            Span::new(style, printable(&text(step, "step")).replace('\n', " ")),
+        ]);
+    }
+    lines
+}
+
+impl App {
+    /// The part of the context window that is in use.
+    pub(super) fn context_used(&self) -> Option<String> {
+        let usage = self.open_thread()?.usage();
+        let number = |at: &str| usage.pointer(at).and_then(Value::as_i64);
+        let (taken, size) =
+            number("/last/totalTokens").zip(number("/modelContextWindow")).filter(|(_, size)| *size > 0)?;
+        Some(format!("{}% context", (taken.saturating_mul(100) / size).clamp(0, 100)))
+    }
+
+    pub(super) fn cost(&self) -> Option<f64> {
+        self.open_thread()?.usage().get("threadCost").and_then(Value::as_f64)
+    }
+
+    /// The tokens, the cost and the limits.
+    pub(super) fn usage_lines(&self) -> Vec<Row> {
+        let nothing = Value::Null;
+        let usage = self.open_thread().map_or(&nothing, Thread::usage);
+        usage::lines(usage, self.client.rate_limits(), &self.calls.ledger, chrono::Utc::now().timestamp())
+    }
+
+    /// The changes of the latest turn or of all turns, as a page.
+    pub(super) fn changes_page(&self, is_all: bool) -> Page {
+        let cwd = &self.transcript.cwd;
+        let turns = self.open_thread().map(Thread::turns).unwrap_or_default();
+        if !is_all && let Some(diff) = self.open_thread().map(Thread::diff).filter(|diff| !diff.is_empty()) {
+            return Page::of("Changes of the latest turn", changes::of_text(diff), cwd);
+        }
+        let first = if is_all { 0 } else { turns.len().saturating_sub(1) };
+        let items = turns[first..].iter().flat_map(codex_client::state::Turn::items);
+        let applied = items.filter(|item| item.kind() == "fileChange" && item.status() == "completed");
+        let files = applied.flat_map(|item| codex_client::diff::of_item(item.members())).collect();
+        let title = if is_all { "Changes of this thread, in order" } else { "Changes of the latest turn" };
+        Page::of(title, changes::Source::Files(files), cwd)
+    }
+
+    /// The settings of the thread.
+    pub(super) fn status_lines(&self) -> Vec<Row> {
+        let mut lines = Vec::new();
+        if let Some(thread) = &self.thread {
+            let effort = if thread.effort.is_empty() { "default" } else { &thread.effort };
+            let cwd = self.transcript.cwd.display().to_string();
+            let rows = [
+                ("thread", thread.id.as_str()),
+                ("model", &thread.model),
+                ("provider", &thread.provider),
+                ("effort", effort),
+                ("folder", &cwd),
+                ("sandbox", &thread.sandbox),
+                ("approvals", &thread.approvals),
+            ];
+            lines.extend(rows.iter().map(|(name, value)| field(name, value)));
+        }
+        let context = &self.settings.context;
+        if !context.is_elsewhere() {
+            lines.push(field("trust", context.trust().unwrap_or("not asked")));
+            let file = context.config_file();
+            let is_there = if file.exists() { "" } else { " (not there)" };
+            lines.push(field("config", &format!("{}{is_there}", file.display())));
+        }
+        lines.extend(self.usage_lines());
+        lines
+    }
+}

@@ -1,0 +1,129 @@
+//! The approval policy: the mode, the sandbox, rules with their places, and the approvals of the session.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::board::{Action, Entry, Needs};
+use codex_terminal::{Row, Span, Style, printable, visible};
+
+pub const ACTIONS: &[Action] = &[
+    Action { key: 'c', label: "what would happen to a command", needs: Needs::Text("Command:") },
+    Action { key: 'd', label: "delete this rule or approval", needs: Needs::Confirmation },
+    Action { key: 'r', label: "refresh", needs: Needs::Nothing },
+];
+
+/// The policies, the rules and the approvals.
+pub fn entries(answer: &Value) -> Vec<Entry> {
+    let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let approvals = format!("{}: {}", text("/approvalPolicy"), when_asked(&text("/approvalPolicy")));
+    let mut entries = vec![
+        Entry { value: None, lines: vec![vec![Span::new(Style::Heading, "Policies")]] },
+        Entry::new(json!({"open": "approvals"}), vec![field("approvals", &approvals)]),
+        Entry::new(json!({"open": "sandbox"}), vec![field("sandbox", &sandbox(&answer["sandbox"]))]),
+        Entry::heading("Rules"),
+    ];
+    let rules = answer["rules"].as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.extend(rules.iter().map(|value| Entry::new(json!({"rule": value}), rule(value))));
+    entries.extend(rules.is_empty().then(|| nothing("None. Choosing p when you are asked about a command adds one.")));
+    entries.push(Entry::heading("Approvals of this session"));
+    let grants = answer["grants"].as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.extend(grants.iter().map(|value| Entry::new(json!({"grant": value}), grant(value))));
+    entries.extend(grants.is_empty().then(|| nothing("None.")));
+    entries
+}
+
+fn nothing(text: &str) -> Entry {
+    Entry { value: None, lines: vec![vec![Span::new(Style::Dim, format!("  {text}"))]] }
+}
+
+fn field(name: &str, value: &str) -> Row {
+    vec![Span::new(Style::Hang, format!("{name:<11}")), Span::new(Style::Plain, printable(value).replace('\n', " "))]
+}
+
+fn when_asked(policy: &str) -> &'static str {
+    match policy {
+        "untrusted" => "you are asked unless a command is known to be safe",
+        "on-failure" => "you are asked when a command fails in the sandbox",
+        "on-request" => "you are asked when the model wants more than the sandbox allows",
+        "never" => "you are never asked",
+        _ => "unknown",
+    }
+}
+
+fn sandbox(policy: &Value) -> String {
+    let network = match policy["networkAccess"].as_bool() {
+        Some(true) => ", with network access",
+        _ => ", without network access",
+    };
+    match policy["type"].as_str().unwrap_or_default() {
+        "dangerFullAccess" => "danger-full-access: commands may do anything".to_owned(),
+        "readOnly" => format!("read-only: commands may change nothing{network}"),
+        "workspaceWrite" => {
+            let roots = policy["writableRoots"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let roots: Vec<&str> = roots.collect();
+            let more = if roots.is_empty() { String::new() } else { format!(" and {}", roots.join(", ")) };
+            format!("workspace-write: commands may change this folder{more}{network}")
+        }
+        other => other.to_owned(),
+    }
+}
+
+/// A rule: its decision, its text and its place.
+pub fn rule(rule: &Value) -> Vec<Row> {
+    let text = |name: &str| rule[name].as_str().unwrap_or_default();
+    let style = match text("decision") {
+        "allow" => Style::Green,
+        "forbidden" => Style::Red,
+        _ => Style::Yellow,
+    };
+    let file = Path::new(text("file"));
+    let file = file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let mut place = format!("{}:{}", visible(&file), rule["line"]);
+    if rule["sandboxOnly"] == true {
+        place.push_str(" · in the sandbox only");
+    }
+    if let Some(why) = rule["justification"].as_str() {
+        place.push_str(" · ");
+        place.push_str(&visible(why).replace('\n', " "));
+    }
+    vec![
+        vec![
+            Span::new(Style::Hang, "  "),
+            Span::new(style, format!("{:<11}", text("decision"))),
+            Span::new(Style::Plain, visible(text("text")).replace('\n', " ")),
+        ],
+        vec![Span::new(Style::Hang, " ".repeat(13)), Span::new(Style::Dim, place)],
+    ]
+}
+
+fn grant(grant: &Value) -> Vec<Row> {
+    let text = |name: &str| visible(grant[name].as_str().unwrap_or_default()).replace('\n', " ");
+    vec![vec![
+        Span::new(Style::Hang, "  "),
+        Span::new(Style::Green, format!("{:<11}", text("kind"))),
+        Span::new(Style::Plain, text("text")),
+    ]]
+}
+
+/// The outcome for a command.
+pub fn forecast(command: &str, answer: &Value) -> Vec<Row> {
+    let text = |name: &str| answer[name].as_str().unwrap_or_default();
+    let (style, outcome) = match (text("outcome"), answer["sandboxed"] == true) {
+        ("run", true) => (Style::Green, "runs in the sandbox"),
+        ("run", false) => (Style::Yellow, "runs without a sandbox"),
+        ("ask", true) => (Style::Yellow, "asks you, and then runs in the sandbox"),
+        ("ask", false) => (Style::Yellow, "asks you, and then runs without a sandbox"),
+        _ => (Style::Red, "is refused"),
+    };
+    let mut rows = vec![
+        vec![Span::new(Style::Hang, "$ "), Span::new(Style::Bold, visible(command).replace('\n', " "))],
+        vec![
+            Span::new(Style::Hang, "  "),
+            Span::new(style, outcome),
+            Span::new(Style::Plain, format!(": {}", visible(text("reason")).replace('\n', " "))),
+        ],
+    ];
+    rows.extend(answer["rules"].as_array().into_iter().flatten().flat_map(rule));
+    rows
+}
