@@ -1,5 +1,7 @@
 //! A private PostgreSQL cluster on a Unix socket in a temporary folder.
 
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test cannot continue without it")]
+
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
