@@ -12,6 +12,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// One entry for each agent, below those that have started it; first the thread that this one was opened from.
+#[must_use]
 pub fn entries(answer: &Value, parent: Option<&str>) -> Vec<Entry> {
     let mut entries = Vec::new();
     if let Some(parent) = parent {
@@ -56,12 +57,14 @@ fn lines(agent: &Value) -> Vec<Row> {
 }
 
 /// The end of an id, which differs between threads that began at the same time.
+#[must_use]
 pub fn short(id: &str) -> String {
     let start = id.char_indices().rev().nth(7).map_or(0, |(at, _)| at);
     printable(&id[start..]).into_owned()
 }
 
 /// The mail that an agent has not read.
+#[must_use]
 pub fn inbox(agent: &Value) -> Vec<Row> {
     let mut lines = Vec::new();
     for message in agent["inbox"].as_array().into_iter().flatten() {

@@ -21,10 +21,12 @@ pub struct Entry {
 }
 
 impl Entry {
+    #[must_use]
     pub fn heading(text: &str) -> Self {
         Self { value: None, lines: vec![Row::new(), vec![Span::new(Style::Heading, text)]] }
     }
 
+    #[must_use]
     pub fn new(value: Value, lines: Vec<Row>) -> Self {
         Self { value: Some(value), lines }
     }
@@ -101,6 +103,7 @@ pub struct Board {
 
 impl Board {
     /// A board whose entries are still to come.
+    #[must_use]
     pub fn new(title: &str, enter: &'static str, actions: &'static [Action]) -> Self {
         Self {
             title: title.to_owned(),
@@ -154,6 +157,7 @@ impl Board {
     }
 
     /// The value of the selected entry.
+    #[must_use]
     pub fn selected(&self) -> Option<&Value> {
         self.shown.get(self.at).and_then(|at| self.entries[*at].value.as_ref())
     }
@@ -285,6 +289,7 @@ impl Board {
     }
 
     /// Its rows: a title, the entries around the selected one, what was told, and the keys.
+    #[must_use]
     pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
         let told: Vec<Row> = wrapped(&self.told, width).into_iter().map(|laid| laid.row).collect();
         let told_room = told.len().min(height / 2);

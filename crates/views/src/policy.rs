@@ -14,6 +14,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// The policies, the rules and the approvals.
+#[must_use]
 pub fn entries(answer: &Value) -> Vec<Entry> {
     let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let approvals = format!("{}: {}", text("/approvalPolicy"), when_asked(&text("/approvalPolicy")));
@@ -70,6 +71,7 @@ fn sandbox(policy: &Value) -> String {
 }
 
 /// A rule: its decision, its text and its place.
+#[must_use]
 pub fn rule(rule: &Value) -> Vec<Row> {
     let text = |name: &str| rule[name].as_str().unwrap_or_default();
     let style = match text("decision") {
@@ -107,6 +109,7 @@ fn grant(grant: &Value) -> Vec<Row> {
 }
 
 /// The outcome for a command.
+#[must_use]
 pub fn forecast(command: &str, answer: &Value) -> Vec<Row> {
     let text = |name: &str| answer[name].as_str().unwrap_or_default();
     let (style, outcome) = match (text("outcome"), answer["sandboxed"] == true) {

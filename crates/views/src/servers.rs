@@ -14,6 +14,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// One entry for each server.
+#[must_use]
 pub fn entries(answer: &Value) -> Vec<Entry> {
     let servers = answer["data"].as_array().into_iter().flatten();
     let mut entries: Vec<Entry> = servers.map(|server| Entry::new(server.clone(), lines(server))).collect();
@@ -61,6 +62,7 @@ fn lines(server: &Value) -> Vec<Row> {
 }
 
 /// The tools of a server with their descriptions.
+#[must_use]
 pub fn tools(server: &Value) -> Vec<Row> {
     let mut lines = Vec::new();
     for (name, tool) in server["tools"].as_object().into_iter().flatten() {

@@ -53,6 +53,7 @@ pub enum Picked {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Threads {
     /// Whether Enter copies the thread.
     is_fork: bool,
@@ -75,6 +76,7 @@ pub struct Threads {
 
 impl Threads {
     /// A picker of the threads of a folder, or of all folders.
+    #[must_use]
     pub fn new(is_fork: bool, folder: Option<PathBuf>, is_everywhere: bool) -> Self {
         Self {
             is_fork,
@@ -160,6 +162,7 @@ impl Threads {
     }
 
     /// Whether every list has come and none has a thread.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.is_asking && self.query.is_empty() && self.found.is_empty()
     }
@@ -263,7 +266,7 @@ impl Threads {
             Key::Char(c) => self.search(|query| query.push(*c)),
             Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
             Key::Backspace => {
-                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)))
+                self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
             }
             Key::Ctrl('u') => self.search(String::clear),
             _ => {}
@@ -287,6 +290,7 @@ impl Threads {
     }
 
     /// Its rows: a title, the threads around the selected one, what is hidden, the query, and the keys.
+    #[must_use]
     pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
         let shown = self.shown();
         let mut title = vec![if self.is_fork { "Fork a thread" } else { "Threads" }.to_owned()];

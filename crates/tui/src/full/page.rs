@@ -159,12 +159,11 @@ impl Page {
         }
         shown.truncate(room + 1);
         shown.resize(height.saturating_sub(1).max(1), Row::new());
-        let end = match &self.typing {
-            Some(typing) => format!("/{}", printable(typing)),
-            None => {
-                let from = (first + 1).min(lines.len());
-                format!("{from}–{last} of {} · / search · n next · N before · q close", lines.len())
-            }
+        let end = if let Some(typing) = &self.typing {
+            format!("/{}", printable(typing))
+        } else {
+            let from = (first + 1).min(lines.len());
+            format!("{from}–{last} of {} · / search · n next · N before · q close", lines.len())
         };
         shown.push(vec![Span::new(Style::Dim, end)]);
         shown
