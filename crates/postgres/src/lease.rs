@@ -286,12 +286,11 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
             Ok((sent, living(&rows, &pool.place)?))
         });
         let mut renewal = std::pin::pin!(renewal);
-        let answer = match timeout(ANSWER, &mut renewal).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                lease.shared.answers.send_replace(false);
-                renewal.await
-            }
+        let answer = if let Ok(answer) = timeout(ANSWER, &mut renewal).await {
+            answer
+        } else {
+            lease.shared.answers.send_replace(false);
+            renewal.await
         };
         lease.shared.answers.send_replace(answer.is_ok());
         match answer {

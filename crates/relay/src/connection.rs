@@ -234,7 +234,7 @@ impl Shared {
                 self.progress.notified().await;
             }
         };
-        // What is not answered until then is given up.
+        // Requests that are not answered until then are given up.
         drop(timeout(LAST_ANSWERS, answered).await);
         drop(lock(&self.local).take());
     }

@@ -13,6 +13,8 @@
 //! Invariants: the router does no I/O. A line that came over a link is never passed on again, so there are no loops.
 //! Every request is answered, also when its link breaks. Memory is bounded in all directions.
 
+#![expect(clippy::similar_names, reason = "links carry lines")]
+
 mod connection;
 mod link;
 mod message;

@@ -1,4 +1,4 @@
-//! What the relay has to know about a line of a client: whether it is about a thread, and about which.
+//! The parts of a client's line that the relay has to know: whether it is about a thread, and about which.
 
 use std::path::Path;
 

@@ -17,19 +17,19 @@ const MOST_WAITING: usize = 64;
 /// ids are exact in JavaScript for two million links.
 const LINK_BITS: u32 = 32;
 
-/// How a notification begins that says that a thread is no longer loaded.
+/// The beginning of a notification that a thread is no longer loaded.
 const CLOSED: &[u8] = b"{\"method\":\"thread/closed\"";
 
-/// How the notification of a server that ends begins. Its relayed clients stay where they are.
+/// The beginning of the notification that a server ends. Its relayed clients stay where they are.
 const MOVED: &[u8] = b"{\"method\":\"server/moved\"";
 
-/// How every notification and every request of a server begins.
+/// The beginning of every notification and of every request of a server.
 pub(crate) const METHOD: &[u8] = b"{\"method\":";
 
 /// The number of a link of one client. The first is 1, because the server of this process numbers its requests from 0.
 pub(crate) type LinkNumber = u32;
 
-/// How this server treats clients that leave the choice to it. The owners of threads do the same for them.
+/// The behaviour of this server towards clients that leave the choice to it. The owners of threads do the same for them.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientView {
     /// The release that this server was told to match.
@@ -227,7 +227,7 @@ impl Router {
         let Some(link) = self.links.get_mut(&number) else { return vec![Effect::ToLocal(line)] };
         let effect = Effect::ToLink { link: number, line, request: Some(id.clone()) };
         match &mut link.queue {
-            Some(queue) if queue.len() >= MOST_WAITING => return vec![refuse(&id, overloaded())],
+            Some(queue) if queue.len() >= MOST_WAITING => vec![refuse(&id, overloaded())],
             Some(queue) => {
                 link.unanswered.insert(id, Unanswered { thread, adds_listener });
                 queue.push(effect);
@@ -278,7 +278,7 @@ impl Router {
         true
     }
 
-    /// Answers everything that a link leaves behind, and tells the client which threads it no longer hears of.
+    /// Answers everything that a link leaves behind, and tells the client which threads it is no longer subscribed to.
     pub(crate) fn link_closed(&mut self, number: LinkNumber, why: &str) -> Vec<Effect> {
         let Some(Link { peer, unanswered, .. }) = self.links.remove(&number) else { return Vec::new() };
         let mut effects = vec![Effect::Close(number)];
