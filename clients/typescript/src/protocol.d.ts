@@ -7045,6 +7045,67 @@ export namespace v2 {
     threadId: string;
   };
 
+  /** `thread/permissions/check`. */
+  export type ThreadPermissionsCheckParams = {
+    /** The thread. */
+    threadId: string;
+    /** The command line, as the model would have it run by the shell of the thread. */
+    command: string;
+  };
+
+  /** What would happen to a command now. */
+  export type ThreadPermissionsCheckResponse = {
+    outcome: v2.CommandOutcome;
+    /** Whether it would run in the sandbox. */
+    sandboxed: boolean;
+    /** The reason, for people. */
+    reason: string;
+    /** The rules that match it, the strictest first. */
+    rules: Array<v2.CommandRule>;
+  };
+
+  export type ThreadPermissionsReadParams = v2.ThreadParams;
+
+  /** The response of `thread/permissions/read`. */
+  export type ThreadPermissionsReadResponse = {
+    /** When a person is asked. */
+    approvalPolicy: AskForApproval;
+    /** What commands may access. */
+    sandbox: v2.SandboxPolicy;
+    /** The user's rules, in the order of their files. */
+    rules: Array<v2.CommandRule>;
+    /** The approvals for the rest of this session, oldest first. */
+    grants: Array<v2.SessionGrant>;
+  };
+
+  /** `thread/permissions/revoke`. */
+  export type ThreadPermissionsRevokeParams = {
+    /** The thread. */
+    threadId: string;
+    /** The id of the approval. */
+    grantId: string;
+  };
+
+  /** The response of `thread/permissions/revoke`. */
+  export type ThreadPermissionsRevokeResponse = {
+    /** Whether there was such an approval. */
+    revoked: boolean;
+  };
+
+  /** `thread/permissions/rule/delete`. */
+  export type ThreadPermissionsRuleDeleteParams = {
+    /** A thread, which no longer follows the rule; others follow it until they are loaded again. */
+    threadId: string;
+    /** The file of the rule. */
+    file: string;
+    /** The line of the rule. */
+    line: number;
+    /** The text of the rule. If it is not there any more, nothing is deleted. */
+    text: string;
+  };
+
+  export type ThreadPermissionsRuleDeleteResponse = Empty;
+
   /** `thread/queue/add`. */
   export type ThreadQueueAddParams = {
     /** The thread. */
@@ -7128,66 +7189,6 @@ export namespace v2 {
   };
 
   export type ThreadQueueUpdateResponse = v2.QueuedSubmissionResponse;
-  /** `thread/permissions/check`. */
-  export type ThreadPermissionsCheckParams = {
-    /** The thread. */
-    threadId: string;
-    /** The command line, as the model would have it run by the shell of the thread. */
-    command: string;
-  };
-
-  /** What would happen to a command now. */
-  export type ThreadPermissionsCheckResponse = {
-    outcome: v2.CommandOutcome;
-    /** Whether it would run in the sandbox. */
-    sandboxed: boolean;
-    /** The reason, for people. */
-    reason: string;
-    /** The rules that match it, the strictest first. */
-    rules: Array<v2.CommandRule>;
-  };
-
-  export type ThreadPermissionsReadParams = v2.ThreadParams;
-
-  /** The response of `thread/permissions/read`. */
-  export type ThreadPermissionsReadResponse = {
-    /** When a person is asked. */
-    approvalPolicy: AskForApproval;
-    /** What commands may access. */
-    sandbox: v2.SandboxPolicy;
-    /** The user's rules, in the order of their files. */
-    rules: Array<v2.CommandRule>;
-    /** The approvals for the rest of this session, oldest first. */
-    grants: Array<v2.SessionGrant>;
-  };
-
-  /** `thread/permissions/revoke`. */
-  export type ThreadPermissionsRevokeParams = {
-    /** The thread. */
-    threadId: string;
-    /** The id of the approval. */
-    grantId: string;
-  };
-
-  /** The response of `thread/permissions/revoke`. */
-  export type ThreadPermissionsRevokeResponse = {
-    /** Whether there was such an approval. */
-    revoked: boolean;
-  };
-
-  /** `thread/permissions/rule/delete`. */
-  export type ThreadPermissionsRuleDeleteParams = {
-    /** A thread, which no longer follows the rule; others follow it until they are loaded again. */
-    threadId: string;
-    /** The file of the rule. */
-    file: string;
-    /** The line of the rule. */
-    line: number;
-    /** The text of the rule. If it is not there any more, nothing is deleted. */
-    text: string;
-  };
-
-  export type ThreadPermissionsRuleDeleteResponse = Empty;
 
   /** `thread/read`. */
   export type ThreadReadParams = {

@@ -3234,6 +3234,69 @@ class ThreadParams(TypedDict):
     threadId: str
 
 
+class ThreadPermissionsCheckParams(TypedDict):
+    """`thread/permissions/check`."""
+
+    # The thread.
+    threadId: str
+    # The command line, as the model would have it run by the shell of the thread.
+    command: str
+
+
+class ThreadPermissionsCheckResponse(TypedDict):
+    """What would happen to a command now."""
+
+    outcome: CommandOutcome
+    # Whether it would run in the sandbox.
+    sandboxed: bool
+    # The reason, for people.
+    reason: str
+    # The rules that match it, the strictest first.
+    rules: list[CommandRule]
+
+
+class ThreadPermissionsReadResponse(TypedDict):
+    """The response of `thread/permissions/read`."""
+
+    # When a person is asked.
+    approvalPolicy: base.AskForApproval
+    # What commands may access.
+    sandbox: SandboxPolicy
+    # The user's rules, in the order of their files.
+    rules: list[CommandRule]
+    # The approvals for the rest of this session, oldest first.
+    grants: list[SessionGrant]
+
+
+class ThreadPermissionsRevokeParams(TypedDict):
+    """`thread/permissions/revoke`."""
+
+    # The thread.
+    threadId: str
+    # The id of the approval.
+    grantId: str
+
+
+class ThreadPermissionsRevokeResponse(TypedDict):
+    """The response of `thread/permissions/revoke`."""
+
+    # Whether there was such an approval.
+    revoked: bool
+
+
+class ThreadPermissionsRuleDeleteParams(TypedDict):
+    """`thread/permissions/rule/delete`."""
+
+    # A thread, which no longer follows the rule; others follow it until they are loaded again.
+    threadId: str
+    # The file of the rule.
+    file: str
+    # The line of the rule.
+    line: int
+    # The text of the rule. If it is not there any more, nothing is deleted.
+    text: str
+
+
 class ThreadQueueAddParams(TypedDict):
     """`thread/queue/add`."""
 
@@ -3323,67 +3386,6 @@ class ThreadQueueUpdateParams(TypedDict):
     queuedSubmissionId: str
     # Its new input.
     input: list[UserInputInput]
-class ThreadPermissionsCheckParams(TypedDict):
-    """`thread/permissions/check`."""
-
-    # The thread.
-    threadId: str
-    # The command line, as the model would have it run by the shell of the thread.
-    command: str
-
-
-class ThreadPermissionsCheckResponse(TypedDict):
-    """What would happen to a command now."""
-
-    outcome: CommandOutcome
-    # Whether it would run in the sandbox.
-    sandboxed: bool
-    # The reason, for people.
-    reason: str
-    # The rules that match it, the strictest first.
-    rules: list[CommandRule]
-
-
-class ThreadPermissionsReadResponse(TypedDict):
-    """The response of `thread/permissions/read`."""
-
-    # When a person is asked.
-    approvalPolicy: base.AskForApproval
-    # What commands may access.
-    sandbox: SandboxPolicy
-    # The user's rules, in the order of their files.
-    rules: list[CommandRule]
-    # The approvals for the rest of this session, oldest first.
-    grants: list[SessionGrant]
-
-
-class ThreadPermissionsRevokeParams(TypedDict):
-    """`thread/permissions/revoke`."""
-
-    # The thread.
-    threadId: str
-    # The id of the approval.
-    grantId: str
-
-
-class ThreadPermissionsRevokeResponse(TypedDict):
-    """The response of `thread/permissions/revoke`."""
-
-    # Whether there was such an approval.
-    revoked: bool
-
-
-class ThreadPermissionsRuleDeleteParams(TypedDict):
-    """`thread/permissions/rule/delete`."""
-
-    # A thread, which no longer follows the rule; others follow it until they are loaded again.
-    threadId: str
-    # The file of the rule.
-    file: str
-    # The line of the rule.
-    line: int
-    # The text of the rule. If it is not there any more, nothing is deleted.
-    text: str
 
 
 class _ThreadReadParamsRequired(TypedDict):
@@ -4506,6 +4508,12 @@ ThreadMetadataUpdateResponse: TypeAlias = ThreadResponse
 ThreadNameSetResponse: TypeAlias = base.Empty
 
 
+ThreadPermissionsReadParams: TypeAlias = ThreadParams
+
+
+ThreadPermissionsRuleDeleteResponse: TypeAlias = base.Empty
+
+
 ThreadQueueAddResponse: TypeAlias = QueuedSubmissionResponse
 
 
@@ -4516,10 +4524,6 @@ ThreadQueueReorderResponse: TypeAlias = base.Empty
 
 
 ThreadQueueUpdateResponse: TypeAlias = QueuedSubmissionResponse
-ThreadPermissionsReadParams: TypeAlias = ThreadParams
-
-
-ThreadPermissionsRuleDeleteResponse: TypeAlias = base.Empty
 
 
 # A mark of the user on a thread.
