@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::panic::PanicHookInfo;
 
 use anyhow::Context;
+use codex_config::Env;
 
 use crate::transcript::printable;
 
@@ -156,6 +157,16 @@ impl<W: Write> Write for Clean<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
+}
+
+/// Whether to colour standard output.
+pub(crate) fn wants_colour(env: &Env) -> bool {
+    colours(out_is_terminal(), env)
+}
+
+/// Whether to colour an output that may be a terminal.
+pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
+    is_terminal && env.get("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
 }
 
 #[cfg(test)]

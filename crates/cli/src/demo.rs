@@ -10,6 +10,7 @@ use codex_config::{Config, Env, Home, Overrides};
 use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
+use codex_printer::Terminal;
 use codex_terminal::wrap::Flow;
 use codex_thread::{ClientProfile, Feed};
 use codex_wire::input::UserInput;
@@ -18,8 +19,8 @@ use codex_wire::tokens::TokenUsageInfo;
 use serde_json::Value;
 
 use crate::args::DemoArgs;
+use crate::console::wants_colour;
 use crate::single_thread::{self, FrontEnd};
-use crate::terminal::{Terminal, wants_colour};
 use crate::{console, threads};
 
 const SCRIPT: &str = include_str!("../demo/script.json");

@@ -34,7 +34,6 @@ mod signals;
 mod single_thread;
 #[cfg(feature = "postgres")]
 mod store_command;
-mod terminal;
 mod thread_store;
 mod threads;
 mod warnings;
@@ -160,7 +159,7 @@ fn misunderstood(error: &clap::Error) -> ! {
         console::note(error.render().to_string().trim_end());
     } else {
         let text = error.render();
-        let is_coloured = terminal::wants_colour(&codex_config::Env::process());
+        let is_coloured = console::wants_colour(&codex_config::Env::process());
         let text = if is_coloured { text.ansi().to_string() } else { text.to_string() };
         // The reader of the help may have seen enough.
         let _: std::io::Result<()> = console::painted_out().write_all(text.as_bytes());

@@ -25,7 +25,11 @@ pub(crate) fn open_shared(
     };
     #[cfg(feature = "postgres")]
     {
-        let opened = codex_postgres::PostgresStore::open(&codex_postgres::StoreOptions::of(&store, env)?)?;
+        let options = codex_postgres::StoreOptions {
+            command_deadline: codex_sandbox::set_command_deadline,
+            ..codex_postgres::StoreOptions::of(&store, env)?
+        };
+        let opened = codex_postgres::PostgresStore::open(&options)?;
         Ok((Arc::new(opened.clone()), Some(Cluster::new(opened, store))))
     }
     #[cfg(not(feature = "postgres"))]

@@ -30,6 +30,9 @@ pub struct StoreOptions {
     pub server_name: String,
     /// Whether advisory locks are used. Everything is correct without them.
     pub advisory_locks: bool,
+    /// Told how long the commands of threads may run, each time that changes; `None` while no thread is open. It is for
+    /// those who have to stop commands if this process is halted.
+    pub command_deadline: fn(Option<Duration>),
 }
 
 impl fmt::Debug for StoreOptions {
@@ -53,6 +56,7 @@ impl StoreOptions {
             patience: Duration::from_secs(30),
             server_name: "codex".to_owned(),
             advisory_locks: true,
+            command_deadline: |_| {},
         }
     }
 

@@ -25,6 +25,10 @@ pub(crate) const RENEWAL: Duration = Duration::from_secs(5);
 /// The time without a renewal after which the writers of this process are revoked.
 pub(crate) const HALT: Duration = Duration::from_secs(10);
 
+/// The time without a renewal after which the commands of threads are ended from outside, if this process has not done
+/// so itself: when it is halted.
+pub(crate) const COMMANDS: Duration = Duration::from_secs(12);
+
 /// The time after which others may take over, for the statements below.
 const LEASE: &str = "15 seconds";
 
@@ -104,6 +108,7 @@ pub struct LivingServer {
 #[derive(Debug)]
 struct Shared {
     server_name: String,
+    command_deadline: fn(Option<Duration>),
     state: Mutex<State>,
     /// The living servers as of the last renewal.
     servers: watch::Sender<Arc<[LivingServer]>>,
@@ -118,6 +123,10 @@ struct State {
     /// The id of the current lease.
     owner: Option<Uuid>,
     writers: HashMap<ThreadId, Arc<Revocation>>,
+    /// The writers of lost leases, until their threads have ended.
+    revoked: Vec<Arc<Revocation>>,
+    /// The moment from which the current lease counts.
+    renewed: Option<Instant>,
     /// The address at which other servers reach this one.
     address: Option<String>,
     /// Whether the lease was given back for good.
@@ -125,9 +134,10 @@ struct State {
 }
 
 impl Lease {
-    pub(crate) fn new(server_name: String) -> Self {
+    pub(crate) fn new(server_name: String, command_deadline: fn(Option<Duration>)) -> Self {
         let (servers, answers) = (watch::Sender::new(Arc::from([])), watch::Sender::new(true));
-        let shared = Shared { server_name, state: Mutex::default(), servers, answers, lost: Notify::new() };
+        let (state, lost) = (Mutex::default(), Notify::new());
+        let shared = Shared { server_name, command_deadline, state, servers, answers, lost };
         Self { shared: Arc::new(shared) }
     }
 
@@ -184,6 +194,7 @@ impl Lease {
         }
         let revocation = Arc::new(Revocation::default());
         state.writers.insert(thread, Arc::clone(&revocation));
+        self.tell_deadline(&state);
         Some(revocation)
     }
 
@@ -193,6 +204,24 @@ impl Lease {
         if state.writers.get(&thread).is_some_and(|known| Arc::ptr_eq(known, revocation)) {
             state.writers.remove(&thread);
         }
+        state.revoked.retain(|known| !Arc::ptr_eq(known, revocation));
+        self.tell_deadline(&state);
+    }
+
+    /// Tells how long the commands of threads may run without another renewal.
+    fn tell_deadline(&self, state: &State) {
+        let has_threads = !state.writers.is_empty() || !state.revoked.is_empty();
+        let until = state.renewed.filter(|_| has_threads).map(|renewed| renewed + COMMANDS);
+        (self.shared.command_deadline)(until.map(|until| until.saturating_duration_since(Instant::now())));
+    }
+
+    /// Records that a lease counts from this moment on.
+    fn renewed(&self, owner: Uuid, sent: Instant) {
+        let mut state = self.state();
+        if state.owner == Some(owner) {
+            state.renewed = Some(sent);
+            self.tell_deadline(&state);
+        }
     }
 
     /// Ends the lease: every writer of this process is revoked.
@@ -200,8 +229,9 @@ impl Lease {
         let mut state = self.state();
         if state.owner == Some(owner) {
             state.owner = None;
-            for (_, revocation) in state.writers.drain() {
+            for (_, revocation) in std::mem::take(&mut state.writers) {
                 revocation.revoke(reason);
+                state.revoked.push(revocation);
             }
             self.shared.lost.notify_one();
         }
@@ -233,6 +263,7 @@ impl Lease {
                 return Err(PostgresError::Away { place: pool.place.clone(), problem: ENDS.to_owned() });
             }
             state.owner = Some(owner);
+            state.renewed = Some(sent);
         }
         tokio::task::spawn_local(keep(self.clone(), Rc::clone(pool), owner, sent));
         Ok(owner)
@@ -296,6 +327,7 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
         match answer {
             Ok((sent, servers)) => {
                 renewed = sent;
+                lease.renewed(owner, sent);
                 lease.shared.servers.send_replace(servers);
             }
             Err(PostgresError::Refused { problem, .. }) if sent < renewed + HALT => {
@@ -329,7 +361,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_that_cannot_be_renewed_ends_before_others_may_take_over() {
         let pool = Rc::new(Pool::new(Box::new(Away), "codex".to_owned(), "there".to_owned(), HALT));
-        let (lease, owner, thread) = (Lease::new("server".to_owned()), Uuid::now_v7(), ThreadId::fresh());
+        let (lease, owner, thread) = (Lease::new("server".to_owned(), |_| {}), Uuid::now_v7(), ThreadId::fresh());
         lease.state().owner = Some(owner);
         let revocation = lease.enter(thread, owner).unwrap();
         assert!(lease.enter(thread, owner).is_none(), "a thread has one writer");

@@ -70,7 +70,7 @@ impl PostgresStore {
         let uses_locks = database.uses_locks();
         database.wait(move |pool| async move { schema::migrate(&pool, uses_locks).await })?;
         let metadata = StoredMetadata::new(Rows { database: database.clone() });
-        let parts = Parts { database, lease: Lease::new(options.server_name.clone()) };
+        let parts = Parts { database, lease: Lease::new(options.server_name.clone(), options.command_deadline) };
         Ok(Self { shared: Arc::new(Shared { parts, metadata }) })
     }
 

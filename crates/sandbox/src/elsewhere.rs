@@ -36,6 +36,9 @@ pub fn landlock_level() -> SandboxLevel {
 /// Hardens the process on Linux; a no-op here.
 pub fn harden() {}
 
+/// Sets a deadline for all commands on Linux; there are none here.
+pub fn set_command_deadline(_after: Option<std::time::Duration>) {}
+
 /// Raises the descriptor limit on Linux; a no-op here.
 pub fn raise_descriptor_limit() {}
 

@@ -11,7 +11,6 @@
 
 #![allow(unsafe_code, reason = "clone, exec, mounts, Landlock and seccomp have no safe interface; see linux/sys.rs")]
 
-mod captured;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 mod error;
@@ -33,16 +32,16 @@ use elsewhere as platform;
 #[cfg(target_os = "linux")]
 use linux as platform;
 
-pub use captured::Captured;
 pub use codex_guard::findings::{Finding, Findings, Report};
 pub use codex_guard::names::{Names, ProtectedName, Protection, protected_names};
 pub use codex_guard::roots::ResolvedRoots;
+pub use codex_lines::Captured;
 pub use error::{SpawnError, Step};
 pub use explain::{Explanation, explain};
 pub use launch::{Confinement, Exit, Launch, SandboxLevel, Stdio};
 pub use platform::{
     Input, Output, Pty, Running, cleanup_done, force_level, harden, landlock_level, level, raise_descriptor_limit,
-    remove_left_placeholders, spawn, unenforced_memory_limit, with_first_descriptor_limit,
+    remove_left_placeholders, set_command_deadline, spawn, unenforced_memory_limit, with_first_descriptor_limit,
 };
 pub use profile::{Profile, SandboxContext};
 pub use run::{Chunk, Finished, Limits, Stream, run, why_ended};

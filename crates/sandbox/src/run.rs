@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::captured::{BoundedBuffer, Captured};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch};
 use crate::platform::{Running, clean_up_aside, spawn};
+use codex_lines::{BoundedBuffer, Captured};
 
 /// The size of the read buffer.
 const READ_SIZE: usize = 32 * 1024;

@@ -13,11 +13,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-use crate::captured::{BoundedBuffer, Captured};
 use crate::error::SpawnError;
 use crate::launch::{Exit, Launch, Stdio};
 use crate::platform::{Inspection, Pty, Running, spawn};
 use crate::run::why_ended;
+use codex_lines::{BoundedBuffer, Captured};
 
 /// The maximum number of terminals.
 pub const MAX_TERMINALS: usize = 64;

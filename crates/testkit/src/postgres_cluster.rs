@@ -1,6 +1,6 @@
 //! A private PostgreSQL cluster on a Unix socket in a temporary folder.
 
-#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test cannot continue without it")]
+#![expect(clippy::expect_used, reason = "a test cannot continue without its database")]
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -108,6 +108,9 @@ impl PostgresCluster {
     }
 
     /// Runs statements as somebody else who uses the database, and returns the first column of their rows.
+    ///
+    /// # Panics
+    /// When a statement fails.
     #[must_use]
     pub fn sql(&self, statements: &str) -> Vec<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");

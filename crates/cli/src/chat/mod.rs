@@ -31,10 +31,10 @@ use self::setup::{ChatEnvironment, Prepared};
 use crate::app_server::listen::{Purpose, token, with_path};
 use crate::args::Shared;
 use crate::console;
+use crate::console::wants_colour;
 use crate::exec::check_picture;
 use crate::proto::working_directory;
 use crate::signals;
-use crate::terminal::wants_colour;
 use crate::thread_store;
 use crate::transcript::Style;
 

@@ -7,13 +7,13 @@ use codex_config::Env;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::exec::{Projector, ThreadEvent, Usage};
 use codex_log::{Body, Event, Question, ThreadStarted};
+use codex_printer::Terminal;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::SandboxPolicy;
 
 use super::args::Color;
 use super::outlet::Outlet;
 use crate::console;
-use crate::terminal::Terminal;
 
 pub(crate) struct RunOutput {
     projector: Projector,
@@ -39,7 +39,7 @@ impl RunOutput {
         let colour = match wish {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => crate::terminal::colours(console::err_is_terminal(), env),
+            Color::Auto => console::colours(console::err_is_terminal(), env),
         };
         let is_dumb = env.text("TERM").is_none_or(|term| term == "dumb");
         let columns = console::err_columns().filter(|_| !is_dumb);

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use codex_testkit::{PostgresCluster, postgres_cluster};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::program::Place;
@@ -292,11 +293,43 @@ fn the_client_of_a_relay_continues_here_when_the_owner_dies() {
     let subscribed = at_b.ask("thread/subscribe", &again);
     assert!(subscribed["seq"].as_i64().expect("a number") >= seen, "{subscribed}");
     assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "2");
+    assert_eq!(subscribed["reset"], false, "the numbers go on: {subscribed}");
     // The turn that was running is over, and the next one runs here.
-    let read = at_b.ask("thread/read", &json!({"threadId": thread, "includeTurns": true}));
-    assert_eq!(read["thread"]["turns"][0]["status"], "interrupted", "{read}");
+    assert_eq!(at_b.next("turn/completed")["params"]["turn"]["status"], "interrupted");
+    at_b.next("thread/caughtUp");
     at_b.start_turn(&thread, "second");
     assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+}
+
+#[test]
+fn an_open_question_is_asked_again_by_the_next_owner() {
+    let script = r#"[{"items": [{"call": "shell", "args": {"command": ["touch", "made"]}}]}]"#;
+    let Some(shared) = Shared::new() else { return };
+    let settings = ["approval_policy=untrusted"];
+    let (a, b) = (shared.server("a", script, &settings), shared.server("b", TALK, &settings));
+    let mut at_a = a.client();
+    let thread = at_a.start_thread();
+    let subscribed = at_a.ask("thread/subscribe", &json!({"threadId": thread}));
+    at_a.start_turn(&thread, "first");
+    let mut seen = 0;
+    loop {
+        let message = at_a.message();
+        seen = message["seq"].as_i64().unwrap_or(seen);
+        if message["method"] == "item/commandExecution/requestApproval" {
+            break;
+        }
+    }
+    a.signal(Signal::KILL);
+    shared.sql("UPDATE @.servers SET expires = now() WHERE name = 'a'");
+    let mut at_b = b.client();
+    let again = json!({"threadId": thread, "after": seen, "logId": subscribed["logId"]});
+    let subscribed = at_b.ask("thread/subscribe", &again);
+    assert_eq!(subscribed["reset"], false, "{subscribed}");
+    let asked = at_b.next("item/commandExecution/requestApproval");
+    assert_eq!(asked["params"]["threadId"], thread);
+    at_b.send(&json!({"id": asked["id"], "result": {"decision": "accept"}}));
+    assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    assert!(shared.workspace.path("project/made").exists());
 }
 
 #[test]
@@ -334,4 +367,42 @@ fn turns_have_the_configured_time_to_finish() {
     std::fs::write(shared.workspace.path("project/go"), "").expect("a file can be written");
     assert_eq!(at_a.rest_of_turn().1, "completed");
     assert_eq!(at_a.next("server/moved")["params"], json!({"servers": []}));
+}
+
+#[test]
+fn the_commands_of_a_halted_server_end_before_its_lease_does() {
+    let script = r#"[
+        {"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo $$; sleep 1000; true"]}}]},
+        {"items": [{"text": "Done."}], "repeat": true}
+    ]"#;
+    let Some(shared) = Shared::new() else { return };
+    let (a, b) = (shared.server("a", script, &[]), shared.server("b", TALK, &[]));
+    let mut at_a = a.client();
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    let told = at_a.next("item/commandExecution/outputDelta");
+    let pid: i32 = told["params"]["delta"].as_str().and_then(|pid| pid.trim().parse().ok()).expect("its number");
+    let command = pidfd_open(Pid::from_raw(pid).expect("a number"), PidfdFlags::empty()).expect("it runs");
+    a.signal(Signal::STOP);
+    let patience = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+    let ended = poll(&mut [PollFd::new(&command, PollFlags::IN)], Some(&patience)).expect("it can be waited for");
+    assert_eq!(ended, 1, "the command ends by itself");
+    assert_eq!(shared.sql("SELECT expires > now() FROM @.servers WHERE name = 'a'"), "t", "nobody could take over yet");
+    shared.sql("UPDATE @.servers SET expires = now() WHERE name = 'a'");
+    let mut at_b = b.client();
+    at_b.ask("thread/resume", &json!({"threadId": thread}));
+    at_b.start_turn(&thread, "second");
+    assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    // The first server wakes up late: it finds that the thread is no longer its own, and asks its owner from now on.
+    a.signal(Signal::CONT);
+    let mut late = a.client();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let read = late.request("thread/read", &json!({"threadId": thread, "includeTurns": true}));
+        match read["result"]["thread"]["turns"].as_array() {
+            Some(turns) if turns.len() == 2 => break,
+            _ => assert!(Instant::now() < until, "{read}"),
+        }
+    }
+    assert_eq!(shared.sql("SELECT count(*) FROM @.lines WHERE epoch = 1 AND number > (SELECT min(number) FROM @.lines WHERE epoch = 2)"), "0");
 }

@@ -30,6 +30,7 @@ use rustix::process::{
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use super::cgroup::Handle;
+use super::deadline;
 use super::descriptors::restore_descriptor_limit;
 use super::messages::{End, Failure};
 use super::metadata;
@@ -177,7 +178,7 @@ fn hand_over(plan: &Plan, confined: &Confined) -> Result<(), Errno> {
     if answered == 1 { Ok(()) } else { Err(Errno::CANCELED) }
 }
 
-/// Waits until the command ends or the server drops its end, whichever comes first.
+/// Waits until the command ends, the server drops its end, or the deadline of all commands passes, whichever comes first.
 fn watch(
     plan: &Plan,
     placeholders: &Placeholders,
@@ -203,7 +204,7 @@ fn watch(
             asked(listener.as_ref().map_or(child.as_fd(), |listener| listener.as_fd())),
             asked(orphans.as_ref().map_or(child.as_fd(), |orphans| orphans.as_fd())),
         ];
-        if poll(&mut watched, None).is_err() {
+        if poll(&mut watched, deadline::left().filter(|_| wanted).as_ref()).is_err() {
             continue;
         }
         let waits = watched[2].revents().contains(PollFlags::IN);
@@ -220,7 +221,7 @@ fn watch(
             Some(_) if is_asked => listener = None,
             Some(_) | None => {}
         }
-        if abandoned {
+        if abandoned || (wanted && deadline::has_passed()) {
             wanted = false;
             let _ = pidfd_send_signal(child, Signal::KILL);
         }

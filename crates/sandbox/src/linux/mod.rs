@@ -6,6 +6,7 @@
 mod cgroup;
 mod child;
 mod cleanup;
+mod deadline;
 mod descriptors;
 mod filter;
 mod harden;
@@ -32,6 +33,7 @@ mod world;
 pub use cgroup::unenforced_memory_limit;
 pub use cleanup::cleanup_done;
 pub(crate) use cleanup::{Inspection, PendingCleanup, clean_up_aside};
+pub use deadline::set_command_deadline;
 pub use descriptors::{raise_descriptor_limit, with_first_descriptor_limit};
 pub use harden::harden;
 pub use levels::{force_level, landlock_level, level};

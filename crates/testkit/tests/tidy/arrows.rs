@@ -24,6 +24,7 @@ const LEVELS: &[&[&str]] = &[
         "dialogue",
         "model",
         "patch",
+        "printer",
         "relay",
         "sandbox",
         "shell",
@@ -70,6 +71,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("agents", &["engine", "model", "server", "store", "reqwest", "rusqlite"]),
     ("mcp", &["engine", "server", "store", "protocol", "dialects", "rusqlite"]),
     ("transport", &["protocol", "engine"]),
+    ("printer", &["config", "dialects", "tokio"]),
     ("relay", &["engine", "log", "server", "thread", "transport", "reqwest", "rusqlite"]),
 ];
 

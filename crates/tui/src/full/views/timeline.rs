@@ -104,7 +104,7 @@ fn label(kind: &str) -> String {
         ("dynamicToolCall", "tool"),
         ("collabAgentToolCall", "agent"),
         ("webSearch", "search"),
-        ("contextCompaction", "compacted"),
+        ("contextCompaction", "summary"),
         ("enteredReviewMode", "review"),
         ("exitedReviewMode", "review"),
         ("imageView", "picture"),

@@ -63,7 +63,7 @@ fn is_continuation(byte: u8) -> bool {
 
 /// A buffer that accepts any amount of output and keeps at most `limit` bytes of it.
 #[derive(Debug)]
-pub(crate) struct BoundedBuffer {
+pub struct BoundedBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -72,12 +72,13 @@ pub(crate) struct BoundedBuffer {
 }
 
 impl BoundedBuffer {
-    pub(crate) fn new(limit: usize) -> Self {
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
         let head_limit = limit / 2;
         Self { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, total: 0 }
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let (head, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(head);
@@ -87,12 +88,13 @@ impl BoundedBuffer {
         self.tail.extend(rest);
     }
 
-    pub(crate) fn finish(self) -> Captured {
+    #[must_use]
+    pub fn finish(self) -> Captured {
         Captured { head: self.head, tail: self.tail.into(), total_bytes: self.total }
     }
 
     /// Takes everything that was kept since the last call.
-    pub(crate) fn take(&mut self) -> Captured {
+    pub fn take(&mut self) -> Captured {
         let limit = self.head_limit + self.tail_limit;
         std::mem::replace(self, Self::new(limit)).finish()
     }

@@ -1,9 +1,12 @@
-//! Renders a thread's log as text for a terminal, as it grows.
+//! Renders a thread's log as text for a terminal, as it grows: the output of `exec` and `demo`.
+//!
+//! Invariant: a projection of the log. It writes to whatever it is given, and opens nothing.
+
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 use std::borrow::Cow;
 use std::io::Write;
 
-use codex_config::Env;
 use codex_log::agents::AgentEvent;
 use codex_log::{
     Abort, Body, CommandItem, Delta, Event, Failure, Item, Outcome, PatchItem, QuestionKind, Status, limit_words,
@@ -14,10 +17,10 @@ use codex_wire::change::FileChange;
 use codex_wire::input::UserInput;
 use codex_wire::plan::UpdatePlanArgs;
 
-use crate::transcript::{Change, Direct, Ended, Style, TextKind, Transcript};
+use codex_terminal::transcript::{Change, Direct, Ended, Style, TextKind, Transcript};
 
 /// Renders events for people.
-pub(crate) struct Terminal<W> {
+pub struct Terminal<W> {
     transcript: Transcript<Direct<W>>,
     /// Whether all causes of a failure are shown.
     is_verbose: bool,
@@ -27,18 +30,8 @@ pub(crate) struct Terminal<W> {
     is_passing: bool,
 }
 
-/// Whether to colour standard output.
-pub(crate) fn wants_colour(env: &Env) -> bool {
-    colours(crate::console::out_is_terminal(), env)
-}
-
-/// Whether to colour an output that may be a terminal.
-pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
-    is_terminal && env.get("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
-}
-
 impl<W: Write> Terminal<W> {
-    pub(crate) fn new(output: W, colour: bool) -> Self {
+    pub fn new(output: W, colour: bool) -> Self {
         Self {
             transcript: Transcript::new(Direct { output, colour }),
             is_verbose: false,
@@ -48,17 +41,19 @@ impl<W: Write> Terminal<W> {
     }
 
     /// Shows all causes of failures.
-    pub(crate) fn verbose(self, is_verbose: bool) -> Self {
+    #[must_use]
+    pub fn verbose(self, is_verbose: bool) -> Self {
         Self { is_verbose, ..self }
     }
 
     /// Replaces temporary lines, on a terminal with this many columns.
-    pub(crate) fn replacing(self, columns: Option<usize>) -> Self {
+    #[must_use]
+    pub fn replacing(self, columns: Option<usize>) -> Self {
         Self { columns, ..self }
     }
 
     /// Shows one event.
-    pub(crate) fn show(&mut self, event: &Event) -> std::io::Result<()> {
+    pub fn show(&mut self, event: &Event) -> std::io::Result<()> {
         self.take_back()?;
         let transcript = &mut self.transcript;
         match &event.body {
@@ -140,20 +135,20 @@ impl<W: Write> Terminal<W> {
     }
 
     /// Prints a line of this program.
-    pub(crate) fn line(&mut self, text: &str) -> std::io::Result<()> {
+    pub fn line(&mut self, text: &str) -> std::io::Result<()> {
         self.take_back()?;
         self.transcript.line(text)?;
         self.flush()
     }
 
     /// Prints an error.
-    pub(crate) fn error(&mut self, message: &str) -> std::io::Result<()> {
+    pub fn error(&mut self, message: &str) -> std::io::Result<()> {
         self.take_back()?;
         self.transcript.note(Style::Red, "error", message)?;
         self.flush()
     }
 
-    pub(crate) fn into_inner(self) -> W {
+    pub fn into_inner(self) -> W {
         self.transcript.ink.output
     }
 
