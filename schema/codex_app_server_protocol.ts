@@ -7053,7 +7053,7 @@ export namespace v2 {
     command: string;
   };
 
-  /** What would happen to a command now. */
+  /** The outcome of a command if it were to run now. */
   export type ThreadPermissionsCheckResponse = {
     outcome: v2.CommandOutcome;
     /** Whether it would run in the sandbox. */
@@ -7070,7 +7070,7 @@ export namespace v2 {
   export type ThreadPermissionsReadResponse = {
     /** When a person is asked. */
     approvalPolicy: AskForApproval;
-    /** What commands may access. */
+    /** The files and the network that commands may access. */
     sandbox: v2.SandboxPolicy;
     /** The user's rules, in the order of their files. */
     rules: Array<v2.CommandRule>;

@@ -5,6 +5,7 @@
 
 mod absent;
 mod names_thread;
+mod params;
 
 use codex_wire::permissions::CommandForecast;
 use serde::Serialize;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 pub use self::names_thread::{NamesThread, ThreadName};
+use self::params::read_params;
 use crate::rpc::ErrorObject;
 use crate::v1::auth::{
     CancelLoginChatGptParams, GetAuthStatusParams, GetAuthStatusResponse, LoginApiKeyParams, LoginChatGptResponse,
@@ -489,15 +491,6 @@ methods! { $
     FsWatch = "fs/watch" (FsWatchParams) -> FsWatchResponse, Connection, "0.166";
     /// Stops watching a path.
     FsUnwatch = "fs/unwatch" (FsUnwatchParams) -> Empty, Connection, "0.166";
-}
-
-fn read_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, ErrorObject> {
-    let text = params.map_or("{}", RawValue::get);
-    // The error would show the value, which may be a key in the wrong place.
-    if !text.starts_with(['{', '[']) {
-        return Err(ErrorObject::invalid("Invalid request: params must be an object"));
-    }
-    serde_json::from_str(text).map_err(|error| ErrorObject::invalid(format!("Invalid request: {error}")))
 }
 
 #[cfg(test)]

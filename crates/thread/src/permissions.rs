@@ -24,7 +24,7 @@ impl Thread {
         self.ask(|reply| ThreadRequest::Permissions(PermissionsRequest::List { reply })).await
     }
 
-    /// What would happen to a command line of the model now; an error if that depends on more than the line.
+    /// The outcome of a command line of the model if it were to run now; an error if that depends on more than the line.
     ///
     /// # Errors
     /// When the thread has ended.

@@ -264,7 +264,7 @@ impl Lifecycle {
         self.grants.listed()
     }
 
-    /// What would happen to a command line now.
+    /// The outcome of a command line if it were to run now.
     ///
     /// # Errors
     /// If it is a patch, which is judged by the files that it changes.

@@ -36,7 +36,7 @@ impl Entry {
     }
 }
 
-/// What an action needs before it is done.
+/// The input that an action needs before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     Nothing,
@@ -83,7 +83,7 @@ enum Typing {
 #[derive(Debug)]
 pub struct Board {
     title: String,
-    /// What Enter does.
+    /// The effect of Enter.
     enter: &'static str,
     actions: &'static [Action],
     entries: Vec<Entry>,

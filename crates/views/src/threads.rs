@@ -1,5 +1,5 @@
 //! The picker of threads: recent ones, or those that a search finds; of this folder or of all, archived ones and child
-//! agents if wanted. What a filter hides is counted.
+//! agents if wanted. Threads that a filter hides are counted.
 //!
 //! Invariant: pure. At most one request is on its way, and an answer to an earlier question changes nothing.
 
@@ -199,7 +199,7 @@ impl Threads {
         shown
     }
 
-    /// What the filters hide.
+    /// The threads that the filters hide.
     fn hidden(&self) -> String {
         let count = |is: &dyn Fn(&Found) -> bool| self.found.iter().filter(|thread| is(thread)).count();
         let mut parts = Vec::new();

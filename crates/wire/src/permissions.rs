@@ -1,4 +1,4 @@
-//! What the commands of a thread may do: the user's rules, the approvals of its session, and the outcome for a command.
+//! The permissions of a thread's commands: the user's rules, the approvals of its session, and the outcome for a command.
 
 use std::path::PathBuf;
 
@@ -83,7 +83,7 @@ pub struct Permissions {
     pub grants: Vec<SessionGrant>,
 }
 
-/// What would happen to a command now.
+/// The outcome of a command if it were to run now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "arbitrary", derive(proptest_derive::Arbitrary))]

@@ -15,7 +15,7 @@ use super::policy::Sandbox;
 pub struct ThreadPermissionsReadResponse {
     /// When a person is asked.
     pub approval_policy: AskForApproval,
-    /// What commands may access.
+    /// The files and the network that commands may access.
     pub sandbox: Sandbox,
     /// The user's rules, in the order of their files.
     pub rules: Vec<CommandRule>,

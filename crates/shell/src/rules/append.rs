@@ -158,7 +158,7 @@ pub fn remove_rule(folder: &Path, rule: &CommandRule) -> Result<(), RulesError> 
     let failed = |source| RulesError::Write { path: path.clone(), source };
     let (file, known) = locked(OpenOptions::new().read(true).write(true), path).map_err(failed)?;
     let rest = without(&known, rule).ok_or_else(gone)?;
-    // The new file takes the place of the old one while that is locked, so a rule that is added meanwhile is not lost.
+    // The new file replaces the old one while that is locked, so a rule that is added meanwhile is not lost.
     let copy = path.with_extension("rules.new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

@@ -292,7 +292,7 @@ fn judged(request: &mut CommandRequest, cx: &ToolContext, grants: &Grants) -> Ju
     judge(request, cx, grants, sandbox)
 }
 
-/// What would happen to a command line of the model now.
+/// The outcome of a command line of the model if it were to run now.
 pub(crate) fn forecast(line: &str, cx: &ToolContext, grants: &Grants) -> Result<CommandForecast, String> {
     let mut request = CommandRequest::of_line(line, &cx.shell, cx.cwd()).map_err(|error| error.to_string())?;
     if PatchRequest::find(&request).is_some() {

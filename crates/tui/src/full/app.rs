@@ -168,7 +168,7 @@ pub(super) struct Calls {
     pub(super) family: Vec<String>,
     /// Whether the thread that is being opened is one of these, or an agent of the open one.
     pub(super) is_kin: bool,
-    /// What a page covers.
+    /// The screen below a page.
     pub(super) under: Option<Box<Overlay>>,
     /// The tokens of turns.
     pub(super) ledger: Ledger,

@@ -3244,7 +3244,7 @@ class ThreadPermissionsCheckParams(TypedDict):
 
 
 class ThreadPermissionsCheckResponse(TypedDict):
-    """What would happen to a command now."""
+    """The outcome of a command if it were to run now."""
 
     outcome: CommandOutcome
     # Whether it would run in the sandbox.
@@ -3260,7 +3260,7 @@ class ThreadPermissionsReadResponse(TypedDict):
 
     # When a person is asked.
     approvalPolicy: base.AskForApproval
-    # What commands may access.
+    # The files and the network that commands may access.
     sandbox: SandboxPolicy
     # The user's rules, in the order of their files.
     rules: list[CommandRule]

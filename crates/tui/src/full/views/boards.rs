@@ -1,4 +1,4 @@
-//! What the boards show, and what their keys do.
+//! The contents of boards, and the effects of their keys.
 
 use codex_client::Event;
 use serde_json::{Value, json};
