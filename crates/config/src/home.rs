@@ -135,6 +135,12 @@ impl Home {
         self.root.join("history.jsonl")
     }
 
+    /// The folder of texts that were typed and not sent.
+    #[must_use]
+    pub fn drafts(&self) -> PathBuf {
+        self.root.join("drafts")
+    }
+
     #[must_use]
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")

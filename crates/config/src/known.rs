@@ -209,6 +209,8 @@ pub(crate) const KEYS: &[Known] = &[
     own("tui.screen"),
     own("tui.theme"),
     own("tui.mouse"),
+    own("tui.vim"),
+    own("tui.keys.*"),
     own("store.url"),
     own("store.password_file"),
     own("store.password_env_var"),

@@ -210,6 +210,37 @@ pub struct ChatConfig {
     pub theme: Option<String>,
     /// Whether the mouse scrolls and selects.
     pub mouse: bool,
+    /// `vim`: whether the prompt has the keys of vi.
+    pub has_vim: bool,
+    /// `[tui.keys]`: the keys of actions. The chat knows what they mean.
+    pub keys: Vec<KeyBinding>,
+}
+
+/// The keys of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyBinding {
+    pub action: String,
+    pub keys: Vec<String>,
+    /// The place where they are written.
+    pub at: String,
+}
+
+impl KeyBinding {
+    /// One key or a list of them for each action.
+    fn read(tui: &Reader<'_>) -> Result<Vec<Self>, ValueError> {
+        let table = tui.section("keys")?;
+        let mut all = Vec::new();
+        for action in table.keys() {
+            let one = table.str(action).ok().flatten();
+            let keys = match one {
+                Some(key) => vec![key],
+                None => table.strings(action)?.unwrap_or_default(),
+            };
+            let at = table.node(action).map(|node| node.origin.to_string()).unwrap_or_default();
+            all.push(Self { action: action.to_owned(), keys, at });
+        }
+        Ok(all)
+    }
 }
 
 impl ChatConfig {
@@ -220,6 +251,8 @@ impl ChatConfig {
             screen: tui.word("screen")?,
             theme: tui.str("theme")?,
             mouse: tui.bool("mouse")?.unwrap_or(true),
+            has_vim: tui.bool("vim")?.unwrap_or(false),
+            keys: KeyBinding::read(&tui)?,
         })
     }
 }

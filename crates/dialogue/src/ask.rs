@@ -72,7 +72,7 @@ pub async fn ask<W: Write, D: Dialogue>(
                         break answer;
                     }
                 }
-                Input::Key(..) | Input::Mouse(_) | Input::Focus(_) | Input::Background(..) => {}
+                Input::Key(..) | Input::Mouse(_) | Input::Focus(_) | Input::Background(..) | Input::Paused => {}
             },
         }
     };

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::input::{Mouse, Parser, Typed, UNMARKED_PASTE};
+use crate::input::{Burst, Mouse, Parser, Typed};
 pub use crate::key::Key;
 
 /// The number of bytes read at once, and the most of a paste that is not marked.
@@ -25,6 +25,14 @@ const PASTE_BYTES: usize = 2 * 1024 * 1024;
 
 /// The time limit for the rest of a split sequence.
 const ESCAPE: Duration = Duration::from_millis(50);
+
+/// The wishes of the chat.
+const DISCARD: &[u8; 1] = b"!";
+const PAUSE: &[u8; 1] = b"p";
+const CONTINUE: &[u8; 1] = b"c";
+
+/// The time limit for the reader to pause.
+const PAUSED: Duration = Duration::from_secs(2);
 
 /// The capacity of the key queue; a terminal that sends more is not read for a while.
 const WAITING: usize = 1024;
@@ -44,6 +52,8 @@ pub enum Input {
     Continued,
     /// Everything typed before the discard request with this number precedes this.
     Discarded(u64),
+    /// The terminal is not read any more until that is wanted again.
+    Paused,
     /// The terminal is gone.
     Gone,
 }
@@ -52,7 +62,7 @@ pub struct Keys {
     inputs: mpsc::Receiver<Input>,
     continued: tokio::signal::unix::Signal,
     resized: tokio::signal::unix::Signal,
-    /// Each byte is a discard request. The reader ends when this is dropped.
+    /// Each byte is a wish: to discard, to pause, to continue. The reader ends when this is dropped.
     wishes: PipeWriter,
     wished: u64,
     mode: TerminalMode,
@@ -65,7 +75,7 @@ impl Keys {
         let resized = signal(SignalKind::window_change())?;
         let (sender, inputs) = mpsc::channel(WAITING);
         let (asked, wishes) = io::pipe()?;
-        let reader = Reader { sender, asked, parser: Parser::default(), granted: 0 };
+        let reader = Reader { sender, asked, parser: Parser::default(), burst: Burst::default(), granted: 0 };
         std::thread::Builder::new().name("keys".to_owned()).spawn(move || reader.run())?;
         Ok(Self { inputs, continued, resized, wishes, wished: 0, mode: raw.mode.clone() })
     }
@@ -82,8 +92,32 @@ impl Keys {
     pub fn discard(&mut self) -> u64 {
         self.wished += 1;
         // If nobody reads it, the terminal is gone, which is told as an input.
-        let _: io::Result<()> = self.wishes.write_all(b"!");
+        let _: io::Result<()> = self.wishes.write_all(DISCARD);
         self.wished
+    }
+
+    /// Leaves the terminal to another program. Keys typed before that are forgotten.
+    ///
+    /// # Errors
+    /// If the reader does not stop reading.
+    pub async fn pause(&mut self) -> io::Result<()> {
+        self.wishes.write_all(PAUSE)?;
+        let paused = async {
+            loop {
+                match self.inputs.recv().await {
+                    Some(Input::Paused) => return Ok(()),
+                    Some(_) => {}
+                    None => return Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+        };
+        tokio::time::timeout(PAUSED, paused).await?
+    }
+
+    /// Reads the terminal again.
+    pub fn unpause(&mut self) {
+        // If nobody reads it, the terminal is gone, which is told as an input.
+        let _: io::Result<()> = self.wishes.write_all(CONTINUE);
     }
 
     /// Restores the terminal and stops the process group until somebody continues it. Called from the main thread,
@@ -123,6 +157,7 @@ struct Reader {
     sender: mpsc::Sender<Input>,
     asked: PipeReader,
     parser: Parser,
+    burst: Burst,
     /// The last discard request that was completed.
     granted: u64,
 }
@@ -185,16 +220,25 @@ impl Reader {
     }
 
     fn discard(&mut self) -> io::Result<()> {
-        let count = self.asked.read(&mut [0; 64])?;
+        let mut wish = [0];
+        self.asked.read_exact(&mut wish)?;
+        if wish == *PAUSE {
+            self.parser.clear();
+            self.tell(Input::Paused)?;
+            while wish != *CONTINUE {
+                self.asked.read_exact(&mut wish)?;
+            }
+            return Ok(());
+        }
         tcflush(io::stdin(), QueueSelector::IFlush)?;
         self.parser.clear();
-        self.granted += count as u64;
-        self.sender.blocking_send(Input::Discarded(self.granted)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.granted += 1;
+        self.tell(Input::Discarded(self.granted))
     }
 
     fn read_keys(&mut self) -> io::Result<()> {
         let bytes = read_some()?;
-        let is_paste = bytes.len() > UNMARKED_PASTE && !bytes.contains(&0x1b);
+        let is_paste = self.burst.is_paste(&bytes, std::time::Instant::now());
         if is_paste && !self.parser.is_waiting() && !self.parser.is_within_paste() {
             let pasted = self.rest_of_paste(bytes)?;
             return self.send(Parser::unmarked_paste(&pasted));
@@ -212,6 +256,10 @@ impl Reader {
         Ok(bytes)
     }
 
+    fn tell(&self, input: Input) -> io::Result<()> {
+        self.sender.blocking_send(input).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
     fn send(&self, typed: Typed) -> io::Result<()> {
         let input = match typed {
             Typed::Key(key) => Input::Key(key, Instant::now()),
@@ -219,7 +267,7 @@ impl Reader {
             Typed::Focus(is_here) => Input::Focus(is_here),
             Typed::Background(red, green, blue) => Input::Background(red, green, blue),
         };
-        self.sender.blocking_send(input).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.tell(input)
     }
 }
 

@@ -7,6 +7,8 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod ask;
+pub mod first_run;
+pub mod form;
 mod history;
 pub mod keys;
 pub mod question;
@@ -15,5 +17,5 @@ pub mod screen;
 pub use ask::{ChatEnd, Dialogue, StopSignal, ask};
 pub use history::{History, SavedPrompts};
 
-pub(crate) use codex_terminal::{Ink, Row, Span, Style, visible};
+pub(crate) use codex_terminal::{Ink, Row, Span, Style, one_line, printable, visible};
 pub(crate) use codex_terminal::{input, key, pager, transcript, wrap};

@@ -4,28 +4,25 @@
 //! choices are not shown while the user is typing. Text that does not fit the screen is paged, and nothing can be
 //! approved before its last page was shown.
 
+mod subject;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use codex_wire::ids::RequestId;
-use serde::Deserialize;
 use serde_json::Value;
 
+use self::subject::Subject;
+use crate::form::Form;
 use crate::key::Key;
 use crate::pager::Pager;
-use crate::{Ink, Row, Span, Style, visible};
+use crate::{Row, Span, Style};
 
 /// The time for which the keyboard must be idle before the choices are shown.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// The longest command that a person can be expected to read. A longer one can only be declined.
-const MOST_BYTES: usize = 64 * 1024;
-
 /// The number of rows that a page leaves free, for the keys and earlier output.
 const BESIDE_PAGE: usize = 3;
-
-/// The prefix of each row of the request, so that none of it looks like a line of ours.
-const GUTTER: &str = "  | ";
 
 /// The progress of a prompt towards accepting an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,180 +211,80 @@ impl Decision {
     }
 }
 
-/// A request for approval.
+/// A request for approval, or a question with fields.
 #[derive(Debug)]
 pub struct Question {
     pub id: RequestId,
     subject: Subject,
-    /// Whether it can be approved: one that cannot be shown in full cannot.
+    /// Whether it can be approved with a key: one that cannot be shown in full cannot, and one with fields wants values.
     may_be_allowed: bool,
 }
 
-#[derive(Debug)]
-enum Subject {
-    Command(CommandAsked),
-    Changes(ChangesAsked),
-    Server(Box<ServerAsked>),
-}
-
-#[derive(Debug, Deserialize)]
-struct CommandAsked {
-    command: String,
-    cwd: String,
-    reason: Option<String>,
-    /// The start of commands that a rule could allow.
-    #[serde(default, rename = "proposedExecpolicyAmendment")]
-    rule: Option<Vec<String>>,
-}
-
-/// A question of an MCP server.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ServerAsked {
-    server_name: String,
-    message: String,
-    #[serde(default)]
-    requested_schema: Value,
-    url: Option<String>,
-    #[serde(default, rename = "_meta")]
-    meta: Value,
-}
-
-impl ServerAsked {
-    /// The names of the values that it wants.
-    fn fields(&self) -> Vec<&str> {
-        let fields = self.requested_schema.get("properties").and_then(Value::as_object);
-        fields.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// The arguments of the tool that it is about.
-    fn arguments(&self) -> Option<&Value> {
-        self.meta.get("tool_params").filter(|arguments| !arguments.is_null())
-    }
-
-    /// The size of everything that is shown.
-    fn bytes(&self) -> usize {
-        self.message.len() + self.arguments().map_or(0, |arguments| arguments.to_string().len())
-    }
-
-    fn describe(&self, write: &mut impl FnMut(Style, &str)) {
-        write(Style::Yellow, "Question of the MCP server ");
-        write(Style::Yellow, &format!("{}\n", on_one_line(&self.server_name)));
-        let arguments = self.arguments().map(|arguments| format!("\n{arguments}")).unwrap_or_default();
-        let address = self.url.as_ref().map(|url| format!("\nopen {url}")).unwrap_or_default();
-        let text = format!("{}{arguments}{address}", self.message);
-        let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-        for line in visible(&text[..end.unwrap_or(0)]).lines() {
-            write(Style::Gutter, GUTTER);
-            write(Style::Plain, line);
-            write(Style::Plain, "\n");
-        }
-        let fields = self.fields();
-        if !fields.is_empty() {
-            let names = on_one_line(&fields.join(", "));
-            write(
-                Style::Red,
-                &format!("  it wants values ({names}), which cannot be entered here, so it can only be declined\n"),
-            );
-        }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ChangesAsked {
-    item_id: String,
-    reason: Option<String>,
-    grant_root: Option<String>,
-}
-
 impl Question {
-    /// Parses a server request; `None` for an unknown kind. `is_whole` tells whether an item was shown in full.
+    /// Parses a server request; an unknown kind is an error. `is_whole` tells whether an item was shown in full.
     pub fn read(
         id: RequestId,
         method: &str,
         params: &Value,
         is_whole: impl FnOnce(&str) -> bool,
     ) -> Result<Self, RequestId> {
-        let subject = match method {
-            "item/commandExecution/requestApproval" => CommandAsked::deserialize(params).map(Subject::Command),
-            "item/fileChange/requestApproval" => ChangesAsked::deserialize(params).map(Subject::Changes),
-            "mcpServer/elicitation/request" => {
-                ServerAsked::deserialize(params).map(|asked| Subject::Server(Box::new(asked)))
-            }
-            _ => return Err(id),
-        };
-        let Ok(subject) = subject else { return Err(id) };
-        let may_be_allowed = match &subject {
-            Subject::Command(asked) => asked.command.len() <= MOST_BYTES,
-            Subject::Changes(asked) => is_whole(&asked.item_id),
-            Subject::Server(asked) => asked.bytes() <= MOST_BYTES && asked.fields().is_empty(),
-        };
+        let Some(subject) = Subject::read(method, params) else { return Err(id) };
+        let may_be_allowed = subject.may_be_allowed(is_whole);
         Ok(Self { id, subject, may_be_allowed })
     }
 
     /// The start of the commands that a rule would allow.
     #[must_use]
     pub fn rule(&self) -> Option<&[String]> {
-        match &self.subject {
-            Subject::Command(asked) => asked.rule.as_deref().filter(|words| !words.is_empty()),
-            Subject::Changes(_) | Subject::Server(_) => None,
-        }
+        self.subject.rule()
     }
 
     /// The patch in question.
     #[must_use]
     pub fn patch(&self) -> Option<&str> {
-        match &self.subject {
-            Subject::Command(_) | Subject::Server(_) => None,
-            Subject::Changes(asked) => Some(&asked.item_id),
-        }
+        self.subject.patch()
+    }
+
+    /// The form to fill in, if it has fields.
+    #[must_use]
+    pub fn form(&self) -> Option<Form> {
+        self.subject.form()
+    }
+
+    /// The address that a server wants to be opened.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.subject.address()
+    }
+
+    /// The permissions that are asked for.
+    #[must_use]
+    pub fn permissions(&self) -> Option<&Value> {
+        self.subject.permissions()
+    }
+
+    /// Whether the model asks, and wants answers rather than consent.
+    #[must_use]
+    pub fn is_of_model(&self) -> bool {
+        matches!(self.subject, Subject::Model(_))
+    }
+
+    /// The time after which the server continues without an answer.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        self.subject.patience()
+    }
+
+    /// Its subject, on one line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        self.subject.title()
     }
 
     /// The request in full.
     #[must_use]
     pub fn describe(&self) -> Vec<Span> {
-        let mut shown = Vec::new();
-        let mut write = |style, text: &str| {
-            let _: std::io::Result<()> = shown.write(style, text);
-        };
-        let reason = |reason: &Option<String>| reason.as_deref().map(|reason| format!(" {}", why(reason)));
-        match &self.subject {
-            Subject::Command(CommandAsked { command, cwd, reason: why, .. }) => {
-                write(Style::Yellow, "Approve this command?");
-                write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
-                let end = (0..=MOST_BYTES.min(command.len())).rev().find(|at| command.is_char_boundary(*at));
-                for line in visible(&command[..end.unwrap_or(0)]).lines() {
-                    write(Style::Gutter, GUTTER);
-                    write(Style::Bold, line);
-                    write(Style::Plain, "\n");
-                }
-                if !self.may_be_allowed {
-                    write(Style::Red, "  the command is too long to be shown in full, so it can only be declined\n");
-                }
-                write(Style::Dim, &format!("  in {}\n", on_one_line(cwd)));
-                if let Some(rule) = self.rule() {
-                    let start = on_one_line(&codex_wire::command_line::join(rule));
-                    write(
-                        Style::Dim,
-                        &format!("  always: a rule that allows every command that begins with {start}\n"),
-                    );
-                }
-            }
-            Subject::Server(asked) => asked.describe(&mut write),
-            Subject::Changes(ChangesAsked { reason: why, grant_root, .. }) => {
-                write(Style::Yellow, "Approve these changes?");
-                write(Style::Plain, &format!("{}\n", reason(why).unwrap_or_default()));
-                if let Some(root) = grant_root {
-                    let root = on_one_line(root);
-                    write(Style::Dim, &format!("  for this session: all changes below {root}\n"));
-                }
-                if !self.may_be_allowed {
-                    write(Style::Red, "  the changes are too long to be shown in full, so they can only be declined\n");
-                }
-            }
-        }
-        shown
+        self.subject.describe(self.may_be_allowed)
     }
 
     /// The available keys, as text.
@@ -395,8 +292,10 @@ impl Question {
     pub fn choices(&self) -> Row {
         let mut row = Vec::new();
         if self.may_be_allowed {
-            row.extend(choice("y", "yes  "));
-            row.extend(choice("a", "yes, for this session  "));
+            row.extend(choice("y", if self.permissions().is_some() { "yes, for this turn  " } else { "yes  " }));
+            if self.address().is_none() {
+                row.extend(choice("a", "yes, for this session  "));
+            }
         }
         row.extend(refusals());
         if self.may_be_allowed && self.rule().is_some() {
@@ -410,7 +309,7 @@ impl Question {
     pub fn decide(&self, key: &Key) -> Option<Decision> {
         match key {
             Key::Char('y' | 'Y') if self.may_be_allowed => Some(Decision::Accept),
-            Key::Char('a' | 'A') if self.may_be_allowed => Some(Decision::AcceptForSession),
+            Key::Char('a' | 'A') if self.may_be_allowed && self.address().is_none() => Some(Decision::AcceptForSession),
             Key::Char('p' | 'P') if self.may_be_allowed && self.rule().is_some() => Some(Decision::AcceptAlways),
             Key::Char('n' | 'N') => Some(Decision::Decline),
             Key::Char('q' | 'Q') | Key::Esc | Key::Ctrl('c' | 'd') => Some(Decision::Cancel),
@@ -421,22 +320,6 @@ impl Question {
 
 fn refusals() -> impl Iterator<Item = Span> {
     choice("n", "no  ").into_iter().chain(choice("esc", "no, and stop"))
-}
-
-/// The reason for the request, on one line.
-fn why(reason: &str) -> String {
-    // Protocol texts, rephrased for people.
-    match reason {
-        "the patch writes outside of what the sandbox lets it write" => {
-            "The sandbox does not allow writing here".into()
-        }
-        reason => on_one_line(reason),
-    }
-}
-
-/// Text that cannot be mistaken for a line of ours.
-fn on_one_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
 }
 
 /// A key and its meaning.
@@ -531,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_question_that_cannot_be_shown_completely_can_only_be_refused() {
-        let question = command(&"x".repeat(MOST_BYTES + 1));
+        let question = command(&"x".repeat(subject::MOST_BYTES + 1));
         assert_eq!(question.decide(&Key::Char('y')), None);
         assert_eq!(question.decide(&Key::Char('a')), None);
         assert_eq!(question.decide(&Key::Char('n')), Some(Decision::Decline));
@@ -587,12 +470,57 @@ mod tests {
         let form = read(json!({"properties": {"token": {"type": "string"}}}));
         assert_eq!(form.decide(&Key::Char('y')), None);
         assert_eq!(form.decide(&Key::Char('n')), Some(Decision::Decline));
+        assert!(form.form().is_some() && plain.form().is_none());
+        let odd = read(json!({"properties": {"token": {"type": "object"}}}));
+        assert!(odd.form().is_none());
+        assert!(text(&odd.describe()).contains("it can only be declined"), "{}", text(&odd.describe()));
+    }
+
+    #[test]
+    fn an_address_is_shown_in_full_and_for_once() {
+        let params = json!({"serverName": "docs", "message": "Log in", "mode": "url",
+            "url": "https://ex\u{430}mple.org/\u{202e}x"});
+        let question =
+            Question::read(RequestId::Integer(1), "mcpServer/elicitation/request", &params, |_| true).unwrap();
+        let shown = text(&question.describe());
+        assert!(shown.contains("open https://ex\u{430}mple.org/\\u{202e}x"), "{shown}");
+        assert_eq!(question.decide(&Key::Char('a')), None);
+        assert_eq!(question.decide(&Key::Char('y')), Some(Decision::Accept));
+    }
+
+    #[test]
+    fn permissions_are_listed_one_by_one() {
+        let params = json!({"cwd": "/w", "reason": "to\nbuild", "permissions": {
+            "fileSystem": {"read": ["/etc"], "write": ["/srv/\u{202e}data"], "globScanMaxDepth": 3},
+            "network": {"enabled": true}}});
+        let question =
+            Question::read(RequestId::Integer(1), "item/permissions/requestApproval", &params, |_| true).unwrap();
+        expect![[r#"
+            Grant these permissions? to\nbuild
+              | read /etc
+              | write /srv/\u{202e}data
+              | fileSystem {"globScanMaxDepth":3}
+              | network access
+              in /w
+        "#]]
+        .assert_eq(&text(&question.describe()));
+        assert!(text(&question.choices()).starts_with("[y] yes, for this turn  [a] yes, for this session"));
+    }
+
+    #[test]
+    fn a_model_asks_for_answers() {
+        let params = json!({"autoResolutionMs": 60000, "questions": [{"id": "q", "header": "", "question": "Why?"}]});
+        let question = Question::read(RequestId::Integer(1), "item/tool/requestUserInput", &params, |_| true).unwrap();
+        assert!(question.is_of_model() && question.form().is_some());
+        assert_eq!(question.patience(), Some(Duration::from_secs(60)));
+        assert_eq!(question.decide(&Key::Char('y')), None);
     }
 
     #[test]
     fn a_question_that_is_not_understood_is_none() {
         let read = |method, params| Question::read(RequestId::Integer(1), method, &params, |_| true);
         assert!(read("item/tool/requestUserInput", json!({})).is_err());
+        assert!(read("item/tool/call", json!({})).is_err());
         assert!(read("item/commandExecution/requestApproval", json!({"command": 1})).is_err());
     }
 }

@@ -7,6 +7,7 @@
 //! the index and the paths of threads.
 
 mod claim;
+mod drafts;
 mod errors;
 mod export;
 mod file_store;
@@ -22,6 +23,7 @@ mod rollout_file;
 mod thread_metadata;
 mod threads;
 
+pub use drafts::{Drafts, Scratch};
 pub use export::{BundleReader, BundleWriter, ExportError, ImportError, export_bundle};
 pub use file_store::FileStore;
 pub use holder::Holder;

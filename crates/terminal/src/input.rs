@@ -3,6 +3,8 @@
 //! Invariant: pure and total. Nothing that a terminal sends is an error, and an incomplete sequence keeps a bounded number
 //! of bytes. The end of a lone Esc is a matter of time, so the reader says when it is over ([`Parser::flush`]).
 
+use std::time::{Duration, Instant};
+
 use crate::key::Key;
 
 /// The longest control sequence that is kept; more is no sequence of a terminal.
@@ -13,7 +15,12 @@ const PASTE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A read of more bytes than this without any sequence is a paste of a terminal that does not mark pastes. Nobody types
 /// that much between two reads.
-pub const UNMARKED_PASTE: usize = 256;
+const UNMARKED_PASTE: usize = 256;
+/// With a line break among them, fewer are one: pasted lines must not be sent one by one.
+const UNMARKED_LINES: usize = 16;
+/// The same for bytes that follow each other closer than anybody types.
+const BURST_BYTES: usize = 64;
+const BURST: Duration = Duration::from_millis(10);
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
@@ -43,6 +50,33 @@ pub enum MouseKind {
     Release,
     WheelUp,
     WheelDown,
+}
+
+/// Tells pastes of a terminal that does not mark them from keys, by their speed.
+#[derive(Debug, Default)]
+pub struct Burst {
+    last: Option<Instant>,
+    /// The bytes that came without a pause.
+    bytes: usize,
+}
+
+impl Burst {
+    /// Whether bytes that were read at a time are part of a paste.
+    pub fn is_paste(&mut self, bytes: &[u8], now: Instant) -> bool {
+        let goes_on = self.last.replace(now).is_some_and(|last| now.saturating_duration_since(last) < BURST);
+        let before = if goes_on { self.bytes } else { 0 };
+        self.bytes = before + bytes.len();
+        let is_text = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\r' | b'\n' | b'\t');
+        if !bytes.iter().all(is_text) {
+            self.bytes = 0;
+            return false;
+        }
+        let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let has_lines = bytes.iter().rev().skip_while(|byte| is_break(byte)).any(is_break);
+        bytes.len() > UNMARKED_PASTE
+            || (has_lines && bytes.len() >= UNMARKED_LINES)
+            || (before > 0 && self.bytes >= BURST_BYTES && bytes.iter().any(is_break))
+    }
 }
 
 /// Reads what a terminal sends, however it is cut.
@@ -255,12 +289,16 @@ fn named(last: u8, numbers: &[u32]) -> Option<Key> {
         b'F' => Key::End,
         b'Z' => Key::BackTab,
         b'M' => Key::Enter,
+        last @ b'P'..=b'S' => Key::F(last - b'P' + 1),
         b'~' => match numbers.first()? {
             1 | 7 => Key::Home,
             4 | 8 => Key::End,
             3 => Key::Delete,
             5 => Key::PageUp,
             6 => Key::PageDown,
+            number @ 11..=15 => Key::F(u8::try_from(number - 10).ok()?),
+            number @ 17..=21 => Key::F(u8::try_from(number - 11).ok()?),
+            number @ 23..=24 => Key::F(u8::try_from(number - 12).ok()?),
             _ => return None,
         },
         b'u' => match char::from_u32(*numbers.first()?)? {
@@ -351,7 +389,8 @@ mod tests {
         keys(b"\x1b[13;2u\x1b[99;5u\x1b[Z", &[Key::NewLine, Key::Ctrl('c'), Key::BackTab]);
         keys(b"\x1b", &[Key::Esc]);
         keys(b"\x1b\x1b", &[Key::Esc, Key::Esc]);
-        keys(b"\x1b[24~\x1b[?1;2c\x1bP1$r0m\x1b\\\x1b]52;c;eA==\x07x", &[Key::Char('x')]);
+        keys(b"\x1bOP\x1b[15~\x1b[24~", &[Key::F(1), Key::F(5), Key::F(12)]);
+        keys(b"\x1b[25~\x1b[?1;2c\x1bP1$r0m\x1b\\\x1b]52;c;eA==\x07x", &[Key::Char('x')]);
         keys(b"\xff\xc3(x", &[Key::Char('('), Key::Char('x')]);
     }
 
@@ -389,6 +428,25 @@ mod tests {
             read(&[b"\x1b[I\x1b[O\x1b]11;rgb:ffff/8080/0000\x1b\\\x1b]11;rgb:f/0\x07"]),
             [Typed::Focus(true), Typed::Focus(false), Typed::Background(255, 128, 0),]
         );
+    }
+
+    #[test]
+    fn a_paste_without_marks_is_known_by_its_speed() {
+        let start = Instant::now();
+        let after = |millis: u64| start + Duration::from_millis(millis);
+        let is_paste = |reads: &[(&str, u64)]| {
+            let mut burst = Burst::default();
+            let last = reads.iter().map(|(text, millis)| burst.is_paste(text.as_bytes(), after(*millis))).last();
+            last.unwrap_or_default()
+        };
+        assert!(is_paste(&[(&"x".repeat(300), 0)]));
+        assert!(is_paste(&[("first line\rsecond line", 0)]));
+        assert!(!is_paste(&[("a whole line that a program types\r", 0)]), "its end sends it");
+        assert!(!is_paste(&[("yes\rno\r", 0)]), "short lines may be typed ahead");
+        let piece = "a piece of a paste that is not long, of forty letters";
+        assert!(is_paste(&[(piece, 0), ("and its end\r", 3)]));
+        assert!(!is_paste(&[(piece, 0), ("and its end\r", 300)]));
+        assert!(!is_paste(&[("\u{1b}[A one\rtwo three four five", 0)]), "keys with sequences are keys");
     }
 
     #[test]

@@ -8,21 +8,25 @@
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
 mod brief;
+pub mod cluster;
 pub mod diff;
 pub mod editor;
 pub mod highlight;
 pub mod input;
 pub mod key;
+pub mod keymap;
 pub mod laid;
 pub mod markdown;
 pub mod pager;
 pub mod picker;
+pub mod prompt_text;
 pub mod rich_text;
 pub mod slash;
 mod style;
 mod text;
 pub mod theme;
 pub mod transcript;
+pub mod vim;
 pub mod wrap;
 
 pub use brief::in_brief;

@@ -1,5 +1,7 @@
 //! Wraps text into rows of a given width: pure, so that terminal output can be tested without a terminal.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthChar;
 
 use crate::{Row, Span, Style};
@@ -99,38 +101,59 @@ const PROMPT: (&str, &str) = ("> ", "  ");
 /// Up to `most` rows of the text being typed, and the row and column of the cursor among them.
 #[must_use]
 pub fn typed_rows(text: &str, cursor: usize, width: usize, most: usize) -> (Vec<Row>, (usize, usize)) {
+    typed_rows_with(PROMPT.0, text, cursor, 0..0, (width, most))
+}
+
+/// The same with another mark before the first row, and with a range of the text that is selected.
+#[must_use]
+pub fn typed_rows_with(
+    first_mark: &'static str,
+    text: &str,
+    cursor: usize,
+    selected: Range<usize>,
+    (width, most): (usize, usize),
+) -> (Vec<Row>, (usize, usize)) {
     let room = width.saturating_sub(PROMPT.1.len()).max(2);
-    let mut rows = vec![String::new()];
+    let mut rows: Vec<Row> = vec![Row::new()];
     let (mut column, mut place) = (0, None);
     for (at, c) in text.char_indices() {
         let wide = if c == '\t' { TAB - column % TAB } else { columns(c) };
         if c != '\n' && column + wide > room {
-            rows.push(String::new());
+            rows.push(Row::new());
             column = 0;
         }
         if at == cursor {
             place = Some((rows.len() - 1, column.min(room - 1)));
         }
+        let style = if selected.contains(&at) { Style::Selected } else { Style::Plain };
         if c == '\n' {
-            rows.push(String::new());
+            rows.push(Row::new());
             column = 0;
             continue;
         }
         if let Some(row) = rows.last_mut() {
-            if c == '\t' { row.extend(std::iter::repeat_n(' ', wide)) } else { row.push(c) }
+            if row.last().is_none_or(|span| span.style != style) {
+                row.push(Span::new(style, ""));
+            }
+            if let Some(span) = row.last_mut() {
+                let count = if c == '\t' { wide } else { 1 };
+                span.text.extend(std::iter::repeat_n(if c == '\t' { ' ' } else { c }, count));
+            }
         }
         column += wide;
     }
     if place.is_none() && column >= room {
-        rows.push(String::new());
+        rows.push(Row::new());
         column = 0;
     }
     let (row, column) = place.unwrap_or((rows.len() - 1, column));
     // The rows around the cursor, if not all fit.
     let first = if rows.len() > most { row.saturating_sub(most / 2).min(rows.len() - most) } else { 0 };
-    let mark = |at: usize| if at == 0 { PROMPT.0 } else { PROMPT.1 };
-    let shown = rows.into_iter().enumerate().skip(first).take(most);
-    let shown = shown.map(|(at, text)| vec![Span::new(Style::Bold, mark(at)), Span::new(Style::Plain, text)]);
+    let mark = |at: usize| if at == 0 { first_mark } else { PROMPT.1 };
+    let shown = rows.into_iter().enumerate().skip(first).take(most).map(|(at, text)| {
+        let text = if text.is_empty() { vec![Span::new(Style::Plain, "")] } else { text };
+        std::iter::once(Span::new(Style::Bold, mark(at))).chain(text).collect()
+    });
     (shown.collect(), (row - first, column + PROMPT.1.len()))
 }
 

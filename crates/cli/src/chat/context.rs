@@ -1,12 +1,13 @@
 //! The answers to the questions of the chat: from the configuration, the stored threads and the prompt history.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
-use codex_config::{Config, Home, TrustLevel};
+use codex_config::{Config, Env, Home, TrustLevel};
 use codex_dialogue::SavedPrompts;
 use codex_log::store::{PromptHistoryState, ThreadStore};
-use codex_store::{PromptFile, locate};
+use codex_store::{Drafts, PromptFile, locate};
 use codex_tui::chat::ChatContext;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
@@ -21,6 +22,8 @@ pub(crate) struct HomeContext {
     pub(crate) cwd: PathBuf,
     /// Whether the server is elsewhere, and with it all threads.
     pub(crate) is_elsewhere: bool,
+    pub(crate) drafts: Drafts,
+    pub(crate) env: Env,
 }
 
 impl ChatContext for HomeContext {
@@ -50,6 +53,29 @@ impl ChatContext for HomeContext {
 
     fn server_socket(&self) -> Option<PathBuf> {
         (!self.is_elsewhere).then(|| self.home.server_socket())
+    }
+
+    fn draft(&self, name: &str) -> Option<String> {
+        self.drafts.read(name)
+    }
+
+    fn keep_draft(&self, name: &str, draft: Option<&str>) -> Result<(), String> {
+        self.drafts.keep(name, draft).map_err(|error| format!("could not save the draft: {error}"))
+    }
+
+    fn write(&self, text: &str) -> Result<String, String> {
+        let program = ["VISUAL", "EDITOR"].iter().find_map(|name| self.env.text(name)).filter(|name| !name.is_empty());
+        let program = program.ok_or("set VISUAL or EDITOR to the program that you want to write in")?;
+        let error = |error: std::io::Error| format!("could not write in `{program}`: {error}");
+        let scratch = self.drafts.scratch(text).map_err(error)?;
+        // The shell splits the words of the variable, as it does for other programs.
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("{program} \"$1\"")).arg("sh").arg(scratch.path()).current_dir(&self.cwd);
+        let status = command.status().map_err(error)?;
+        if !status.success() {
+            return Err(format!("`{program}` has failed ({status}); the text is as it was"));
+        }
+        scratch.read().map_err(error)
     }
 }
 

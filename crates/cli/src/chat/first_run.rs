@@ -1,145 +1,23 @@
 //! The first run: there is no key and no configured provider, so the user chooses how to start.
 //!
-//! Invariant: a key is never shown. It is stored by the same code as in `codex login`, and other choices are written by
-//! the code with which clients change the configuration.
+//! Invariant: a key is stored by the same code as in `codex login`, and other choices are written by the code with which
+//! clients change the configuration.
 
 use std::time::Duration;
 
 use codex_config::{Config, ConfigEdit, Overrides, UserConfig, WriteRequest, default_model};
-use codex_dialogue::keys::Key;
-use codex_dialogue::question::choice;
-use codex_dialogue::screen::Footer;
-use codex_dialogue::{ChatEnd, Dialogue};
+use codex_dialogue::first_run::{Choice, Server};
 use codex_login::LoginStore;
-use codex_terminal::{Row, Span};
 
 use super::setup::ChatEnvironment;
 use crate::local;
-use crate::transcript::Style;
 
 /// The time limit for a local server to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-const LONGEST_KEY: usize = 4096;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Key(String),
-    Local(Server),
-    /// Look for local servers again.
-    SearchAgain,
-    Offline,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Server {
-    id: String,
-    name: String,
-    model: String,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct FirstRun {
-    servers: Vec<Server>,
-    key: Option<String>,
-}
-
 /// Whether no model was configured yet.
 pub(crate) fn is_first(config: &Config) -> bool {
     config.tree.get(&["model_provider"]).is_none()
-}
-
-impl FirstRun {
-    pub(crate) fn new(servers: Vec<Server>) -> Self {
-        Self { servers, key: None }
-    }
-
-    pub(crate) fn question(&self) -> Vec<Span> {
-        let mut shown =
-            vec![Span::new(Style::Yellow, "Welcome to Codex. There is no API key yet. How do you want to start?\n")];
-        let mut offer = |key: &str, what: &str| {
-            shown.push(Span::new(Style::Gutter, "  "));
-            shown.extend(choice(key, what));
-            shown.push(Span::new(Style::Plain, "\n"));
-        };
-        offer("k", "enter an OpenAI API key");
-        for (key, server) in LETTERS.iter().zip(&self.servers) {
-            offer(key, &format!("use {}", server.describe()));
-        }
-        if self.servers.is_empty() {
-            offer("l", "use a local server (none answers now: start Ollama or LM Studio, then press l)");
-        }
-        offer("o", "try it offline with a built-in model, for this run only");
-        shown.push(Span::new(Style::Dim, "Later: `codex login --with-api-key`, or set OPENAI_API_KEY.\n"));
-        shown
-    }
-}
-
-/// The keys that choose a server: one for each that the program knows.
-const LETTERS: [&str; 4] = ["l", "m", "n", "p"];
-
-impl Dialogue for FirstRun {
-    type Answer = Choice;
-
-    fn footer(&self) -> Footer {
-        let status = match &self.key {
-            Some(key) => {
-                let length = key.chars().count();
-                let text = format!("API key (not shown, {length} characters), Enter to store it, Esc to go back: ");
-                vec![Span::new(Style::Bold, text)]
-            }
-            None => self.choices(),
-        };
-        Footer { status, is_question: self.key.as_ref().is_none_or(String::is_empty), ..Footer::default() }
-    }
-
-    fn press(&mut self, key: &Key) -> Option<Result<Choice, ChatEnd>> {
-        if self.key.is_some() {
-            return self.type_key(key).map(Ok);
-        }
-        match key {
-            Key::Char('k' | 'K') => self.key = Some(String::new()),
-            Key::Char('l' | 'L') if self.servers.is_empty() => return Some(Ok(Choice::SearchAgain)),
-            Key::Char('o' | 'O') => return Some(Ok(Choice::Offline)),
-            Key::Esc | Key::Char('q' | 'Q') | Key::Ctrl('c' | 'd') => return Some(Err(ChatEnd::ByChoice)),
-            Key::Char(letter) => {
-                let letter = letter.to_ascii_lowercase().to_string();
-                let place = LETTERS.iter().position(|known| *known == letter)?;
-                return self.servers.get(place).cloned().map(|server| Ok(Choice::Local(server)));
-            }
-            _ => {}
-        }
-        None
-    }
-}
-
-impl FirstRun {
-    fn choices(&self) -> Row {
-        let mut row = Vec::from(choice("k", "key  "));
-        match self.servers.as_slice() {
-            [_, _, ..] => row.extend(
-                LETTERS.iter().zip(&self.servers).flat_map(|(key, server)| choice(key, &format!("{}  ", server.name))),
-            ),
-            _ => row.extend(choice("l", "local server  ")),
-        }
-        row.extend(choice("o", "offline  "));
-        row.extend(choice("esc", "leave"));
-        row
-    }
-
-    fn type_key(&mut self, pressed: &Key) -> Option<Choice> {
-        let key = self.key.get_or_insert_default();
-        match pressed {
-            Key::Enter if !key.trim().is_empty() => return self.key.take().map(Choice::Key),
-            Key::Char(c) if key.len() < LONGEST_KEY => key.push(*c),
-            Key::Paste(text) if key.len() + text.len() <= LONGEST_KEY => key.push_str(text.trim()),
-            Key::Backspace => key.truncate(key.char_indices().next_back().map_or(0, |(at, _)| at)),
-            Key::Ctrl('u') => key.clear(),
-            Key::Esc | Key::Ctrl('c' | 'd') => self.key = None,
-            _ => {}
-        }
-        None
-    }
 }
 
 /// Saves the choice, and reports it.
@@ -152,7 +30,7 @@ pub(crate) fn keep(choice: Choice, place: &mut ChatEnvironment) -> anyhow::Resul
             format!("The key is stored in {}.\n", store.place())
         }
         Choice::Local(server) => {
-            server.keep(place)?;
+            keep_server(&server, place)?;
             format!("Using {} from now on: {}.\n", server.describe(), place.home.config_file().display())
         }
         Choice::Offline => {
@@ -162,17 +40,11 @@ pub(crate) fn keep(choice: Choice, place: &mut ChatEnvironment) -> anyhow::Resul
     })
 }
 
-impl Server {
-    fn describe(&self) -> String {
-        format!("{} on this machine (model {})", self.name, self.model)
-    }
-
-    fn keep(&self, place: &ChatEnvironment) -> anyhow::Result<()> {
-        place.home.ensure()?;
-        let edits = [ConfigEdit::set("model_provider", &*self.id), ConfigEdit::set("model", &*self.model)];
-        UserConfig::new(&place.home, &place.env, &Overrides::default()).write(&WriteRequest::of(edits))?;
-        Ok(())
-    }
+fn keep_server(server: &Server, place: &ChatEnvironment) -> anyhow::Result<()> {
+    place.home.ensure()?;
+    let edits = [ConfigEdit::set("model_provider", &*server.id), ConfigEdit::set("model", &*server.model)];
+    UserConfig::new(&place.home, &place.env, &Overrides::default()).write(&WriteRequest::of(edits))?;
+    Ok(())
 }
 
 /// The local servers that answer, with the model that each would be used with.
@@ -180,65 +52,20 @@ pub(crate) async fn find_servers(place: &ChatEnvironment) -> anyhow::Result<Vec<
     let config = place.config()?;
     let search = local::Place { home: &place.home, env: &place.env, overrides: &place.overrides };
     let found = search.servers(&config, PATIENCE).await?;
-    Ok(found.into_iter().map(Server::from).collect())
+    Ok(found.into_iter().map(server).collect())
 }
 
-impl From<local::Server> for Server {
-    fn from(local::Server { provider, models }: local::Server) -> Self {
-        let usual = default_model(&provider.id).to_owned();
-        let model = models.first().filter(|_| !models.contains(&usual)).cloned().unwrap_or(usual);
-        Self { id: provider.id, name: provider.name, model }
-    }
+fn server(local::Server { provider, models }: local::Server) -> Server {
+    let usual = default_model(&provider.id).to_owned();
+    let model = models.first().filter(|_| !models.contains(&usual)).cloned().unwrap_or(usual);
+    Server { id: provider.id, name: provider.name, model }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn server(name: &str) -> Server {
-        Server { id: "ollama".to_owned(), name: name.to_owned(), model: "m".to_owned() }
-    }
-
-    fn text(spans: &[Span]) -> String {
-        spans.iter().map(|span| span.text.as_str()).collect()
-    }
-
-    #[test]
-    fn a_key_is_typed_and_not_shown() {
-        let mut asked = FirstRun::default();
-        assert_eq!(asked.press(&Key::Char('x')), None);
-        assert_eq!(text(&asked.footer().status), "[k] key  [l] local server  [o] offline  [esc] leave");
-        asked.press(&Key::Char('k'));
-        assert_eq!(asked.press(&Key::Enter), None, "there is no key yet");
-        for key in [Key::Paste(" sk-secret\r".to_owned()), Key::Char('1'), Key::Char('2'), Key::Backspace] {
-            assert_eq!(asked.press(&key), None);
-            assert!(!text(&asked.footer().status).contains("secret"), "{:?}", asked.footer());
-        }
-        assert_eq!(asked.press(&Key::Enter), Some(Ok(Choice::Key("sk-secret1".to_owned()))));
-        asked.press(&Key::Char('k'));
-        assert_eq!(asked.press(&Key::Esc), None, "back to the choices");
-        assert_eq!(asked.press(&Key::Esc), Some(Err(ChatEnd::ByChoice)));
-    }
-
     #[test]
     fn there_is_a_key_for_every_known_server() {
         let env = codex_config::Env::from_iter::<[(&str, &str); 0]>([]);
-        assert_eq!(codex_config::local_providers(&env).len(), LETTERS.len());
-    }
-
-    #[test]
-    fn servers_are_offered_as_they_answer() {
-        let mut asked = FirstRun::default();
-        assert_eq!(asked.press(&Key::Char('l')), Some(Ok(Choice::SearchAgain)));
-        assert_eq!(asked.press(&Key::Char('m')), None);
-        asked.servers = vec![server("Ollama"), server("LM Studio")];
-        assert_eq!(text(&asked.footer().status), "[k] key  [l] Ollama  [m] LM Studio  [o] offline  [esc] leave");
-        assert!(text(&asked.question()).contains("[m] use LM Studio on this machine (model m)\n"));
-        assert_eq!(asked.press(&Key::Char('m')), Some(Ok(Choice::Local(server("LM Studio")))));
-        assert_eq!(asked.press(&Key::Char('n')), None);
-        asked.servers.extend([server("llama.cpp"), server("vLLM")]);
-        assert!(text(&asked.footer().status).contains("[l] Ollama  [m] LM Studio  [n] llama.cpp  [p] vLLM  [o]"));
-        assert_eq!(asked.press(&Key::Char('P')), Some(Ok(Choice::Local(server("vLLM")))));
-        assert_eq!(asked.press(&Key::Char('o')), Some(Ok(Choice::Offline)));
+        assert_eq!(codex_config::local_providers(&env).len(), codex_dialogue::first_run::LETTERS.len());
     }
 }

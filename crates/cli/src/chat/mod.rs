@@ -14,19 +14,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, TrustLevel};
+use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, KeyBinding, TrustLevel};
+use codex_dialogue::first_run::{Choice, FirstRun};
 use codex_dialogue::keys::{Keys, Raw};
 use codex_dialogue::screen::{Capabilities, Footer, Screen};
 use codex_dialogue::{ChatEnd, History, SavedPrompts, StopSignal, ask};
 use codex_server::app::AppServer;
-use codex_store::{PromptFile, locate};
+use codex_store::{Drafts, PromptFile, locate};
 use codex_terminal::Span;
+use codex_terminal::keymap::{Binding, Keymap};
 use codex_tui::chat::{Chat, ChatParts, Connection, Ended, ThreadToOpen};
 use codex_tui::full::{FullChat, FullParts, Theme};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::context::{HomeContext, PromptHistory};
-use self::first_run::{Choice, FirstRun};
 use self::setup::{ChatEnvironment, Prepared};
 use crate::app_server::listen::{Purpose, token, with_path};
 use crate::args::Shared;
@@ -194,7 +195,15 @@ async fn begin<W: Write>(
         named,
         pictures: wish.options.images.iter().map(|path| cwd.join(path)).collect(),
         cwd: cwd.clone(),
-        context: Arc::new(HomeContext { home, store, config, cwd, is_elsewhere }),
+        context: Arc::new(HomeContext {
+            drafts: Drafts::new(home.drafts()),
+            home,
+            store,
+            config,
+            cwd,
+            is_elsewhere,
+            env,
+        }),
         first: wish.first,
         is_verbose: wish.is_verbose,
     };
@@ -203,7 +212,8 @@ async fn begin<W: Write>(
     };
     keys.show_full_screen(full.has_mouse).context("could not take over the terminal")?;
     let out = console::painted_out;
-    let parts = FullParts { parts: made_of, theme: full.theme, out, is_in_tmux: full.is_in_tmux };
+    let FullScreen { theme, is_in_tmux, keymap, has_vim, .. } = full;
+    let parts = FullParts { parts: made_of, theme, out, is_in_tmux, keymap, has_vim };
     Ok(FullChat::new(connection, (keys, stop), parts)?.converse(wish.wanted).await?)
 }
 
@@ -212,6 +222,8 @@ struct FullScreen {
     theme: Theme,
     has_mouse: bool,
     is_in_tmux: bool,
+    keymap: Keymap,
+    has_vim: bool,
 }
 
 impl FullScreen {
@@ -227,8 +239,15 @@ impl FullScreen {
             theme: Theme::new(name, capabilities.colour, has_rgb),
             has_mouse: config.chat.mouse && !options.no_mouse,
             is_in_tmux: env.text("TMUX").is_some(),
+            keymap: Keymap::new(&config.chat.keys.iter().map(binding).collect::<Vec<_>>()),
+            has_vim: config.chat.has_vim,
         })
     }
+}
+
+/// Keys of an action as the chat reads them.
+fn binding(keys: &KeyBinding) -> Binding {
+    Binding { action: keys.action.clone(), keys: keys.keys.clone(), at: keys.at.clone() }
 }
 
 /// Asks for a key and about the project if necessary. Returns how the chat was left, if it was.

@@ -117,3 +117,104 @@ fn nothing_of_a_model_reaches_the_terminal_as_a_sequence() {
     let raw = String::from_utf8_lossy(&chat.wait().raw).into_owned();
     assert!(!raw.contains("\u{1b}]0;title") && !raw.contains("\u{1b}]52;") && !raw.contains('\u{9b}'), "{raw:?}");
 }
+
+#[test]
+fn a_draft_outlives_a_crash_and_is_gone_when_it_is_sent() {
+    let place = place("", &json!([said("Hello.")]));
+    let mut chat = start(&place, &[]);
+    chat.until("workspace-write/on-request");
+    chat.send("half a thought");
+    chat.until("> half a thought");
+    let drafts = place.path("home/drafts");
+    let has_draft = || {
+        std::fs::read_dir(&drafts).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("half a thought"))
+                })
+            })
+        })
+    };
+    until(has_draft);
+    chat.signal(Signal::KILL);
+    chat.wait();
+    let mut chat = start(&place, &[]);
+    chat.until("> half a thought");
+    chat.send(" more\r");
+    chat.until("Hello.");
+    chat.send("\x04");
+    assert_eq!(chat.wait().code, Some(0));
+    assert_eq!(std::fs::read_dir(&drafts).expect("it is there").count(), 0);
+}
+
+/// Waits until something is so.
+#[track_caller]
+fn until(is_so: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "waited in vain");
+        std::thread::park_timeout(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_text_is_written_in_the_program_of_the_user() {
+    let place = place("", &json!([said("Hello.")]));
+    let script = "#!/bin/sh\ncat \"$2\" > seen\nprintf 'written %s' \"$1\" > \"$2\"\n";
+    let place = place.file("project/editor.sh", script).variable("VISUAL", "sh editor.sh elsewhere");
+    let mut chat = start(&place, &[]);
+    chat.until("workspace-write/on-request");
+    chat.send("a start");
+    chat.until("> a start");
+    chat.send("\x07");
+    chat.until("> written elsewhere");
+    assert_eq!(std::fs::read_to_string(place.path("project/seen")).expect("it ran"), "a start");
+    chat.send("\r");
+    chat.until("Hello.");
+    chat.send("\x04");
+    let ended = chat.wait();
+    let screens = String::from_utf8_lossy(&ended.raw).matches(LEAVE).count();
+    assert_eq!((ended.code, screens), (Some(0), 2), "the screen was given back for the program");
+}
+
+#[test]
+fn lines_that_are_pasted_without_marks_are_not_sent() {
+    let place = place("", &json!([said("Hello.")]));
+    let mut chat = start(&place, &[]);
+    chat.until("workspace-write/on-request");
+    chat.send(&"rm -rf somewhere\r".repeat(2000));
+    chat.until("[Pasted 34,000 characters]");
+    chat.send("\x15");
+    chat.send("hi\r");
+    chat.until("Hello.");
+    chat.send("\x04");
+    let ended = chat.wait();
+    assert_eq!(ended.code, Some(0));
+    let history = std::fs::read_to_string(place.path("home/history.jsonl")).expect("prompts are kept");
+    assert!(!history.contains("rm -rf"), "{history}");
+}
+
+#[test]
+fn mistakes_in_keys_are_told_with_their_line() {
+    let place = place("", &json!([]));
+    let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    let line = config.lines().count() + 3;
+    let place = place.file("home/config.toml", &format!("{config}[tui.keys]\nsearch = 'f2'\nserch = 'f3'\n"));
+    let mut chat = start(&place, &[]);
+    chat.until("there is no action `serch`");
+    chat.send("\x04");
+    let shown = chat.wait();
+    assert!(shown.text.contains(&format!("config.toml:{line}")), "{}", shown.text);
+}
+
+#[test]
+fn a_closed_terminal_and_a_signal_approve_nothing() {
+    for signal in [Signal::HUP, Signal::TERM] {
+        let place = place("approval_policy = 'untrusted'", &json!([asked_about("touch canary"), said("As you like.")]));
+        let mut chat = start(&place, &["do it"]);
+        chat.until("[y] yes");
+        chat.signal(signal);
+        assert_eq!(chat.wait().code, Some(130));
+        assert!(!place.path("project/canary").exists());
+    }
+}

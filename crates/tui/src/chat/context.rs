@@ -25,6 +25,22 @@ pub trait ChatContext: Send + Sync {
     /// The socket of the background server, which may not run; none if the chat is with a server elsewhere.
     fn server_socket(&self) -> Option<PathBuf>;
 
+    /// The draft with a name, if one was kept. It may read a file.
+    fn draft(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Keeps a draft by its name, or removes it. The error is for people.
+    fn keep_draft(&self, _name: &str, _draft: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Lets the person write a text in a program of theirs, which has the terminal until it ends. The error is for
+    /// people.
+    fn write(&self, _text: &str) -> Result<String, String> {
+        Err("there is no program to write in".to_owned())
+    }
+
     /// Whether the server is elsewhere, where the folders of this machine mean nothing.
     fn is_elsewhere(&self) -> bool {
         self.server_socket().is_none()

@@ -198,7 +198,7 @@ impl<W: Write> Chat<W> {
                 ChatEvent::Time => self.asking.arming.wake(Instant::now().into_std(), || self.keys.discard()),
                 ChatEvent::Stop => return Ok(ChatEnd::ByForce),
                 ChatEvent::Input(Input::Gone) => return Ok(ChatEnd::ByForce),
-                ChatEvent::Input(Input::Mouse(_) | Input::Focus(_) | Input::Background(..)) => {}
+                ChatEvent::Input(Input::Mouse(_) | Input::Focus(_) | Input::Background(..) | Input::Paused) => {}
                 ChatEvent::Input(Input::Resized) => self.resize(),
                 ChatEvent::Input(Input::Continued) => self.continued(),
                 ChatEvent::Input(Input::Discarded(number)) => self.asking.arming.discarded(number),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: pure. Everything that has to be done outside is an [`Effect`].
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,16 +16,20 @@ use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
 
 use super::approval::{Asked, Panel};
+use super::back::Left;
 use super::calls::Pending;
+use super::completion::Names;
 use super::composer::Composer;
 use super::layout;
 use super::mouse::Selection;
 use super::page::Page;
+use super::queue::Queue;
 use super::transcript::Transcript;
 use super::views::{BoardKind, Ledger, List};
 use crate::chat::{Agents, ChatContext, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
+use crate::keymap::Keymap;
 use crate::question::Question;
 use crate::theme::{Rgb, Theme};
 use crate::{Row, Span, Style, printable};
@@ -53,6 +57,12 @@ pub(super) enum Input {
     /// The choices are on the screen since this time.
     Drawn(Instant),
     Time(Instant),
+    /// A draft of before.
+    Draft(String),
+    /// The chat is being left.
+    Leaving,
+    /// The text that was written in another program.
+    Written(Result<String, String>),
     /// The server is gone.
     Lost(String),
 }
@@ -70,6 +80,12 @@ pub(super) enum Effect {
     Refuse(RequestId),
     /// Discard keys typed before now.
     Discard,
+    /// Let the person write the text in a program of theirs.
+    Write(String),
+    /// Read the draft with a name.
+    ReadDraft(String),
+    /// Keep a draft by its name, or remove it.
+    KeepDraft(String, Option<String>),
     /// Put a text on the clipboard.
     Copy(String),
     /// Tell the person that somebody waits for them.
@@ -121,6 +137,9 @@ pub(super) struct Settings {
     pub(super) named: Map<String, Value>,
     pub(super) cwd: PathBuf,
     pub(super) is_verbose: bool,
+    pub(super) keymap: Keymap,
+    /// A name for this run, which no other has.
+    pub(super) run: String,
 }
 
 /// The state.
@@ -133,9 +152,8 @@ pub(super) struct App {
     pub(super) history: History,
     pub(super) panel: Panel,
     pub(super) overlay: Option<Overlay>,
-    pub(super) queue: VecDeque<String>,
-    /// The queued message that keys act on.
-    pub(super) queue_at: Option<usize>,
+    pub(super) queue: Queue,
+    pub(super) names: Names,
     pub(super) running: Option<Running>,
     pub(super) size: (usize, usize),
     pub(super) theme: Theme,
@@ -172,6 +190,9 @@ pub(super) struct Calls {
     pub(super) under: Option<Box<Overlay>>,
     /// The tokens of turns.
     pub(super) ledger: Ledger,
+    /// The threads that were left by going back, the last one at the end; and those that stay so after a return.
+    pub(super) left: Vec<Left>,
+    pub(super) returning: Option<Vec<Left>>,
 }
 
 impl App {
@@ -185,8 +206,8 @@ impl App {
             history,
             panel: Panel::default(),
             overlay: None,
-            queue: VecDeque::new(),
-            queue_at: None,
+            queue: Queue::default(),
+            names: Names::default(),
             running: None,
             size,
             theme,
@@ -211,7 +232,9 @@ impl App {
             let gone = self.now.saturating_duration_since(running.since);
             running.since + TICK * u32::try_from(gone.as_secs() + 1).unwrap_or(u32::MAX)
         });
-        if self.panel.is_empty() { tick } else { self.panel.readiness.deadline().or(tick) }
+        let panel = if self.panel.is_empty() { None } else { self.panel.readiness.deadline() };
+        let all = [tick, panel, self.panel.deadline(self.now), self.composer.deadline()];
+        all.into_iter().flatten().min()
     }
 
     /// Takes an input; returns the effects.
@@ -239,6 +262,14 @@ impl App {
                 }
             }
             Input::Time(now) => self.time(now),
+            Input::Draft(draft) if self.composer.editor.is_empty() => {
+                self.composer.restore(&draft);
+                self.hint = Some("The text that you did not send is back".to_owned());
+            }
+            Input::Draft(_) => {}
+            Input::Leaving => self.composer.hurry(self.now),
+            Input::Written(Ok(text)) => self.composer.replace(text.trim_end_matches('\n')),
+            Input::Written(Err(why)) => self.say(Style::Red, "error", &why),
             Input::Lost(why) => {
                 self.running = None;
                 self.lost = Some(why.clone());
@@ -246,6 +277,8 @@ impl App {
             }
         }
         self.panel.settle(self.size);
+        self.composer.settle(self.now);
+        self.keep_draft();
         std::mem::take(&mut self.calls.effects)
     }
 
@@ -272,6 +305,31 @@ impl App {
             // The number is told by whoever discards, before anything else happens.
             self.effect(Effect::Discard);
         }
+    }
+
+    /// Saves the draft if that is due.
+    fn keep_draft(&mut self) {
+        if let Some(draft) = self.composer.take_draft(self.now)
+            && let Some(name) = self.draft_name()
+        {
+            self.effect(Effect::KeepDraft(name, Some(draft).filter(|draft| !draft.is_empty())));
+        }
+    }
+
+    /// Asks for the draft of the thread that was opened.
+    pub(super) fn restore_draft(&mut self) {
+        if let Some(name) = self.draft_name() {
+            self.effect(Effect::ReadDraft(name));
+        }
+    }
+
+    /// The name under which the draft is kept: that of the thread, or that of the folder until something was said.
+    pub(super) fn draft_name(&self) -> Option<String> {
+        let thread = self.thread.as_ref()?;
+        if thread.has_turns || self.settings.context.is_elsewhere() {
+            return Some(thread.id.clone());
+        }
+        Some(format!("new in {}", self.transcript.cwd.display()))
     }
 
     fn is_about_this(&self, thread: &str) -> bool {
@@ -348,6 +406,10 @@ impl App {
                 let text = |name: &str| params.get(name).and_then(Value::as_str).unwrap_or_default();
                 self.say(Style::Yellow, "warning", &format!("{}{}", text("message"), text("summary")));
             }
+            Event::Other { method, params } if method == "fuzzyFileSearch/sessionUpdated" => self.take_found(params),
+            Event::Other { method, .. } | Event::Unknown { method, .. } if method == "thread/queue/changed" => {
+                self.queue_changed();
+            }
             Event::Other { method, .. } if method == "thread/compacted" => {
                 self.remark(Style::Dim, "Compacted: continuing from a summary");
             }
@@ -380,13 +442,7 @@ impl App {
             self.effect(Effect::Notify("the turn has ended".to_owned()));
         }
         self.ask_branch();
-        // After a stop the queue waits, so that nothing is sent unexpectedly.
-        if status == "completed"
-            && let Some(text) = self.queue.pop_front()
-        {
-            self.queue_at = None;
-            self.send(text);
-        }
+        self.send_next(status == "completed");
     }
 
     fn asked(&mut self, thread: &str, id: RequestId, method: &str, params: &Value) {
@@ -400,17 +456,15 @@ impl App {
                 return;
             }
         };
-        let is_known = self.calls.agents.knows(thread) || self.calls.family.iter().any(|known| known == thread);
-        if is_child && !is_known {
-            return self.effect(Effect::Refuse(question.id));
-        }
+        // A server asks only about threads that this chat follows, and about their children.
         if is_child {
             self.calls.agents.asked(&question.id);
         }
         let mut lines = question.patch().and(changes).unwrap_or_default();
         lines.extend(layout::split_lines(&question.describe()));
         let from = is_child.then(|| crate::one_line(&printable(thread)));
-        self.panel.add(Asked { question, from, lines }, self.now);
+        let (form, until) = (question.form(), question.patience().map(|patience| self.now + patience));
+        self.panel.add(Asked { question, from, lines, form, until }, self.now);
         if self.calls.is_away {
             self.effect(Effect::Notify("an approval is needed".to_owned()));
         }

@@ -1,17 +1,23 @@
-//! Approval requests in a panel above the status line.
+//! Requests in a panel above the status line: approvals, and forms of MCP servers and models.
 //!
 //! Invariant: that of [`crate::question`]: a key counts only if it was pressed after the choices were drawn, and nothing
 //! can be approved before its last row was in view.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use codex_client::approvals;
+use codex_dialogue::form::{Form, FormKey};
 use codex_wire::ids::RequestId;
 
 use crate::key::Key;
 use crate::laid::wrapped;
 use crate::question::{Decision, Question, Readiness, choice};
+use crate::reply::{filled_in, reply};
 use crate::{Row, Span, Style};
+
+/// The most open requests that are listed.
+const MOST_LISTED: usize = 4;
 
 /// A request that waits.
 #[derive(Debug)]
@@ -21,6 +27,21 @@ pub(super) struct Asked {
     pub(super) from: Option<String>,
     /// The request in full.
     pub(super) lines: Vec<Row>,
+    /// The form to fill in.
+    pub(super) form: Option<Form>,
+    /// The time at which the server continues without an answer.
+    pub(super) until: Option<Instant>,
+}
+
+/// A request that was answered.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) question: Question,
+    pub(super) reply: approvals::Decision,
+    /// The line that stays in the transcript.
+    pub(super) past: &'static str,
+    pub(super) is_cancelled: bool,
+    pub(super) is_accepted: bool,
 }
 
 #[derive(Debug)]
@@ -79,19 +100,39 @@ impl Panel {
         matches!(self.readiness, Readiness::Open { .. })
     }
 
+    /// Whether keys go into fields, so that letters are no answers.
+    pub(super) fn has_form(&self) -> bool {
+        self.waiting.front().is_some_and(|asked| asked.form.is_some())
+    }
+
+    /// The time at which something shown changes.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        let left = self.waiting.front()?.until?.checked_duration_since(now)?;
+        // The seconds that are left are shown.
+        Some(now + Duration::from_nanos(u64::from(left.subsec_nanos()).max(1_000_000)))
+    }
+
     /// Handles a key with the time of its press.
-    pub(super) fn press(&mut self, key: &Key, at: Instant, size: (usize, usize)) -> Option<(Question, Decision)> {
+    pub(super) fn press(&mut self, key: &Key, at: Instant, size: (usize, usize)) -> Option<Answered> {
         if !self.readiness.pressed(at) {
             return None;
         }
-        let (count, room) = (self.rows(size.0).len(), room(size.1));
+        if self.has_form() {
+            return self.press_form(key, at, size);
+        }
+        let (count, room) = (self.rows(size.0).0.len(), self.room(size.1));
         let last = count.saturating_sub(room);
         let before = self.first_row;
         match key {
+            Key::Char('\t') if self.waiting.len() > 1 => {
+                self.waiting.rotate_left(1);
+                self.begin(at);
+                return None;
+            }
             Key::Up => self.first_row = self.first_row.saturating_sub(1),
             Key::Down => self.first_row = (self.first_row + 1).min(last),
             Key::PageUp => self.first_row = self.first_row.saturating_sub(room),
-            Key::PageDown | Key::Char(' ') => self.first_row = (self.first_row + room).min(last),
+            Key::Char(' ') => self.first_row = (self.first_row + room).min(last),
             _ => {}
         }
         if self.first_row != before {
@@ -105,47 +146,144 @@ impl Panel {
         let decision = self.waiting.front().and_then(|asked| asked.question.decide(key));
         let is_refusal = matches!(decision, Some(Decision::Decline | Decision::Cancel));
         let decision = decision.filter(|_| self.is_seen || is_refusal)?;
-        let asked = self.waiting.pop_front()?;
+        self.answered(decision, at)
+    }
+
+    /// Keys of a form. Esc cancels, and everything else is for its fields.
+    fn press_form(&mut self, key: &Key, at: Instant, size: (usize, usize)) -> Option<Answered> {
+        if matches!(key, Key::Esc | Key::Ctrl('c')) {
+            return self.answered(Decision::Cancel, at);
+        }
+        let form = self.waiting.front_mut()?.form.as_mut()?;
+        match form.press(key) {
+            FormKey::Send => {
+                let values = form.answer();
+                let Asked { question, .. } = self.waiting.pop_front()?;
+                self.begin(at);
+                let reply = filled_in(&question, values);
+                Some(Answered { question, reply, past: "answered", is_cancelled: false, is_accepted: true })
+            }
+            FormKey::Decline => self.answered(Decision::Decline, at),
+            FormKey::Changed => {
+                self.follow_focus(size);
+                None
+            }
+            FormKey::Ignored => {
+                let page = self.room(size.1);
+                match key {
+                    Key::PageUp => self.first_row = self.first_row.saturating_sub(page),
+                    Key::PageDown => self.first_row += page,
+                    _ => {}
+                }
+                None
+            }
+        }
+    }
+
+    /// Scrolls to the field with the focus.
+    fn follow_focus(&mut self, (width, height): (usize, usize)) {
+        let (_, focus) = self.rows(width);
+        let room = self.room(height);
+        if focus < self.first_row {
+            self.first_row = focus;
+        } else if focus >= self.first_row + room {
+            self.first_row = focus + 1 - room;
+        }
+    }
+
+    fn answered(&mut self, decision: Decision, at: Instant) -> Option<Answered> {
+        let Asked { question, .. } = self.waiting.pop_front()?;
         self.begin(at);
-        Some((asked.question, decision))
+        Some(Answered {
+            reply: reply(&question, decision),
+            question,
+            past: decision.past(),
+            is_cancelled: decision == Decision::Cancel,
+            is_accepted: matches!(decision, Decision::Accept),
+        })
     }
 
     /// Notes whether the last row is in view.
     pub(super) fn settle(&mut self, (width, height): (usize, usize)) {
-        self.is_seen |= !self.is_empty() && self.first_row + room(height) >= self.rows(width).len();
+        if !self.is_empty() {
+            let (count, room) = (self.rows(width).0.len(), self.room(height));
+            self.first_row = self.first_row.min(count.saturating_sub(room));
+            self.is_seen |= self.first_row + room >= count;
+        }
     }
 
-    fn rows(&self, width: usize) -> Vec<Row> {
-        let lines = self.waiting.front().map_or(&[][..], |asked| &asked.lines);
-        wrapped(lines, width).into_iter().map(|laid| laid.row).collect()
+    /// The rows of the request, and the one with the focus.
+    fn rows(&self, width: usize) -> (Vec<Row>, usize) {
+        let Some(asked) = self.waiting.front() else { return (Vec::new(), 0) };
+        let row = |lines: &[Row]| wrapped(lines, width).into_iter().map(|laid| laid.row).collect::<Vec<Row>>();
+        let mut rows = row(&asked.lines);
+        let Some(form) = &asked.form else { return (rows, 0) };
+        let (lines, focus) = form.lines();
+        let focus = rows.len() + row(lines.get(..focus).unwrap_or_default()).len();
+        rows.extend(row(&lines));
+        (rows, focus)
+    }
+
+    /// The open requests, if there are several.
+    fn list(&self) -> Vec<Row> {
+        let count = self.waiting.len();
+        if count < 2 {
+            return Vec::new();
+        }
+        let row = |(at, asked): (usize, &Asked)| {
+            let mark = if at == 0 { "» " } else { "  " };
+            let from = asked.from.as_ref().map(|from| format!(" · asked by {from}")).unwrap_or_default();
+            vec![Span::new(Style::Hang, mark), Span::new(Style::Dim, format!("{}{from}", asked.question.title()))]
+        };
+        let mut rows: Vec<Row> = self.waiting.iter().enumerate().take(MOST_LISTED).map(row).collect();
+        if count > MOST_LISTED {
+            rows.push(vec![Span::new(Style::Dim, format!("  {} more", count - MOST_LISTED))]);
+        }
+        rows
     }
 
     /// The panel: the request and the choices.
-    pub(super) fn shown(&self, (width, height): (usize, usize)) -> Vec<Row> {
+    pub(super) fn shown(&self, (width, height): (usize, usize), now: Instant, next: &str) -> Vec<Row> {
         let Some(asked) = self.waiting.front() else { return Vec::new() };
-        let rows = self.rows(width);
-        let (count, room) = (rows.len(), room(height));
-        let others = if self.waiting.len() > 1 { format!("· 1 of {} ", self.waiting.len()) } else { String::new() };
+        let (rows, _) = self.rows(width);
+        let (count, room) = (rows.len(), self.room(height));
+        let others = match self.waiting.len() {
+            1 => String::new(),
+            waiting => format!("· 1 of {waiting}, {next} shows the next "),
+        };
         let from = asked.from.as_ref().map(|from| format!("· asked by {from} ")).unwrap_or_default();
-        let title = format!(" Approval needed {others}{from}");
-        let mut shown = vec![vec![Span::new(Style::Bar, title)]];
+        let left = asked.until.map(|until| until.saturating_duration_since(now).as_secs());
+        let left = left.map(|left| format!("· {left} s left ")).unwrap_or_default();
+        let what = if asked.form.is_some() { "Question" } else { "Approval needed" };
+        let mut shown = vec![vec![Span::new(Style::Bar, format!(" {what} {others}{from}{left}"))]];
+        shown.extend(self.list_in(height));
         shown.extend(rows.into_iter().skip(self.first_row).take(room));
+        let mut row = Row::new();
         if !self.readiness.has_choices() {
-            shown.push(vec![Span::new(Style::Dim, "…")]);
+            row.push(Span::new(Style::Dim, "…"));
+        } else if asked.form.is_some() {
+            row.extend(choice("tab", "next field  "));
+            row.extend(choice("enter", "go on or send  "));
+            row.extend(choice("esc", "no, and stop"));
         } else if self.is_seen {
-            shown.extend(crate::wrap::rows(&asked.question.choices(), width.max(1)));
+            row = asked.question.choices();
         } else {
             let left = count.saturating_sub(self.first_row + room);
-            let mut row = Row::from(choice("space", &format!("more ({left} rows)  ")));
+            row.extend(choice("space", &format!("more ({left} rows)  ")));
             row.extend(choice("n", "no  "));
             row.extend(choice("esc", "no, and stop"));
-            shown.extend(crate::wrap::rows(&row, width.max(1)));
         }
+        shown.extend(crate::wrap::rows(&row, width.max(1)));
         shown
     }
-}
 
-/// The number of rows for the request on a screen of a height: one each is for the title, the choices and the status.
-fn room(height: usize) -> usize {
-    height.saturating_sub(4).max(1)
+    /// The list of open requests, if there is room for it.
+    fn list_in(&self, height: usize) -> Vec<Row> {
+        Some(self.list()).filter(|list| height >= list.len() * 3 + 6).unwrap_or_default()
+    }
+
+    /// The number of rows for the request on a screen of a height: one each is for the title, the choices and the status.
+    fn room(&self, height: usize) -> usize {
+        height.saturating_sub(4 + self.list_in(height).len()).max(1)
+    }
 }

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::app::{App, Effect, Opened, Overlay};
 use super::changes;
 use super::layout;
+use super::message::Message;
 use super::page::Page;
-use super::views::{self, List, Wanted};
+use super::queue::QueueStep;
+use super::views::{self, Wanted};
 use crate::chat::sandbox_name;
-use crate::picker::Entry;
 use crate::{Row, Span, Style, one_line, printable};
 
 /// The git command for listing changes: nothing that a repository configures is run.
@@ -24,8 +25,8 @@ pub(super) enum Pending {
     Nothing,
     /// A refusal is shown.
     Tell,
-    Start(String),
-    Steer(String),
+    Start(Message),
+    Steer(Message),
     Turns,
     /// A call of a view.
     View(Wanted),
@@ -44,7 +45,15 @@ pub(super) enum Pending {
         name: String,
         tried: usize,
     },
-    Back(String),
+    /// A copy to go back to, with so many turns.
+    Back {
+        message: Message,
+        turns: usize,
+    },
+    Prompts,
+    Skills,
+    SearchOpened,
+    Queue(QueueStep),
 }
 
 impl App {
@@ -80,6 +89,8 @@ impl App {
         }
         self.calls.ledger.clear();
         self.calls.under = None;
+        self.calls.left = self.calls.returning.take().unwrap_or_default();
+        self.forget_names();
         self.transcript.cwd = text("/cwd").into();
         (self.running, self.branch, self.overlay, self.selection) = (None, None, None, None);
         self.thread = Some(Opened {
@@ -104,8 +115,14 @@ impl App {
             self.say(Style::Dim, "joined", "this thread runs in the background server and stays there when you quit");
         }
         self.ask_branch();
+        self.ask_queue();
+        let pictures = std::mem::take(&mut self.calls.pictures);
         if let Some(first) = self.calls.first.take() {
-            self.send(first);
+            return self.send(Message::with_pictures(first, pictures));
+        }
+        self.restore_draft();
+        for picture in pictures {
+            self.composer.editor.attach(&picture);
         }
     }
 
@@ -120,6 +137,9 @@ impl App {
             views::field("help", "/help"),
         ];
         self.transcript.note(lines);
+        for problem in self.settings.keymap.problems().to_vec() {
+            self.say(Style::Yellow, "warning", &problem.to_string());
+        }
     }
 
     /// An answer has come.
@@ -131,11 +151,9 @@ impl App {
                 let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
                 self.begin_turn(turn);
             }
-            (Pending::Start(text), Err(why)) => {
+            (Pending::Start(message), Err(why)) => {
                 self.say(Style::Red, "error", &why);
-                if self.composer.editor.text().is_empty() {
-                    self.composer.replace(&text);
-                }
+                self.give_back(&message);
             }
             (Pending::Steer(_), Ok(_)) => {
                 if let Some(running) = &mut self.running {
@@ -143,7 +161,7 @@ impl App {
                 }
             }
             // The turn has ended while this was typed.
-            (Pending::Steer(text), Err(_)) => self.start(text),
+            (Pending::Steer(message), Err(_)) => self.start(message),
             (Pending::Turns, Ok(answer)) => self.take_turns(answer),
             (Pending::View(wanted), answer) => self.view_answer(wanted, answer),
             (Pending::Branch, answer) => {
@@ -168,12 +186,12 @@ impl App {
             (Pending::Files(word), Ok(answer)) => self.take_files(&word, &answer),
             (Pending::Files(_), Err(_)) => {}
             (Pending::Review { name, tried }, answer) => self.review_next(name, tried, answer.ok().as_ref()),
-            (Pending::Back(text), Ok(answer)) => {
-                if let Some(event) = codex_client::router::response(&answer) {
-                    self.update_thread(event);
-                }
-                self.composer.replace(&text);
-            }
+            (Pending::Back { message, turns }, answer) => self.went_back(&message, turns, answer),
+            (Pending::Prompts, Ok(answer)) => self.take_prompts(&answer),
+            (Pending::Skills, Ok(answer)) => self.take_skills(&answer),
+            (Pending::Prompts | Pending::Skills, Err(_)) => {}
+            (Pending::SearchOpened, answer) => self.search_opened(answer.is_ok()),
+            (Pending::Queue(step), answer) => self.queue_answer(step, answer.as_ref().map_err(String::as_str)),
             (_, Err(why)) => self.say(Style::Red, "error", &why),
         }
     }
@@ -198,32 +216,27 @@ impl App {
     }
 
     /// Sends a message: to the running turn, or in a new one.
-    pub(super) fn send(&mut self, text: String) {
+    pub(super) fn send(&mut self, message: Message) {
         let Some(thread) = self.thread_id() else { return };
+        self.stop_editing();
         let id = thread.parse::<codex_wire::ids::ThreadId>().ok();
-        if let Some(problem) = self.history.add(id, &text) {
+        if let Some(problem) = self.history.add(id, &message.text) {
             self.say(Style::Yellow, "warning", &problem);
         }
         self.transcript.top = None;
         match self.running.as_ref().map(|running| running.turn.clone()) {
             Some(turn) => {
-                let params = json!({"threadId": thread, "expectedTurnId": turn, "input": self.input(&text)});
-                self.call("turn/steer", params, Pending::Steer(text));
+                let params = json!({"threadId": thread, "expectedTurnId": turn, "input": message.input()});
+                self.call("turn/steer", params, Pending::Steer(message));
             }
-            None => self.start(text),
+            None => self.start(message),
         }
     }
 
-    fn start(&mut self, text: String) {
+    fn start(&mut self, message: Message) {
         let Some(thread) = self.thread_id() else { return };
-        let params = json!({"threadId": thread, "input": self.input(&text)});
-        self.call("turn/start", params, Pending::Start(text));
-    }
-
-    fn input(&mut self, text: &str) -> Vec<Value> {
-        let mut input = vec![json!({"type": "text", "text": text})];
-        input.extend(self.calls.pictures.drain(..).map(|path| json!({"type": "localImage", "path": path})));
-        input
+        let params = json!({"threadId": thread, "input": message.input()});
+        self.call("turn/start", params, Pending::Start(message));
     }
 
     pub(super) fn git(&mut self, words: &[&str], pending: Pending) {
@@ -261,41 +274,6 @@ impl App {
             ]);
         }
         self.transcript.note(lines);
-    }
-
-    /// Offers earlier messages to go back to.
-    pub(super) fn offer_earlier(&mut self) {
-        let Some(thread) = self.open_thread() else { return };
-        let mut entries = Vec::new();
-        for (back, turn) in thread.turns().iter().rev().enumerate() {
-            let Some(item) = turn.items().iter().find(|item| item.kind() == "userMessage") else { continue };
-            let parts = item.members().get("content").and_then(Value::as_array).into_iter().flatten();
-            let text: String = parts.filter_map(|part| part.get("text")?.as_str()).collect();
-            let value = json!({"turns": back + 1, "text": text}).to_string();
-            entries.push((value, Entry { note: format!("{} back", back + 1), title: text }));
-        }
-        if entries.is_empty() {
-            self.hint = Some("There is no earlier message".to_owned());
-            return;
-        }
-        self.overlay = Some(Overlay::Earlier(List::new("Go back to before a message", entries)));
-    }
-
-    /// Takes the conversation back to before a message, whose text can be changed and sent again.
-    pub(super) fn go_back(&mut self, value: Option<&str>) {
-        let (Some(value), Some(thread)) = (value, self.thread_id()) else { return };
-        let chosen: Value = serde_json::from_str(value).unwrap_or_default();
-        let text = chosen["text"].as_str().unwrap_or_default().to_owned();
-        self.call("thread/rollback", json!({"threadId": thread, "numTurns": chosen["turns"]}), Pending::Back(text));
-    }
-
-    fn take_files(&mut self, word: &str, answer: &Value) {
-        if self.composer.wanted().as_deref() != Some(word) {
-            return;
-        }
-        let files = answer["files"].as_array().into_iter().flatten();
-        let path = |file: &Value| Some((format!("@{} ", file["path"].as_str()?), String::new()));
-        self.composer.offer(files.filter_map(path).take(50).collect());
     }
 }
 

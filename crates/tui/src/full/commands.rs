@@ -5,16 +5,18 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
 use super::calls::{Pending, help};
+use super::message::Message;
 use super::views::{BoardKind, Only};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
 use crate::picker::Picked;
 use crate::slash::{HELP, Slash};
 use crate::theme;
-use crate::{Style, slash};
+use crate::vim::Vim;
+use crate::{Row, Span, Style, printable, slash};
 
 /// The commands of the full screen besides those of the line chat.
-const MORE: &[(&str, &str)] = &[
+pub(super) const MORE: &[(&str, &str)] = &[
     ("/fork", "continue in a copy of this thread"),
     ("/rename NAME", "name this thread"),
     ("/usage", "show tokens, cost and limits"),
@@ -26,28 +28,8 @@ const MORE: &[(&str, &str)] = &[
     ("/fold", "show commands only, a preview, or all output"),
     ("/theme [NAME]", "auto, dark, light, ansi, contrast or plain"),
     ("/keys", "list the keys"),
-];
-
-const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while the model works, what you send joins its turn"),
-    ("Tab", "while the model works: queue the message for the next turn"),
-    ("Shift-Tab", "choose a queued message: edit, drop, send now, move"),
-    ("Ctrl-J, Alt-Enter", "new line"),
-    ("@", "complete the name of a file"),
-    ("Up, Down, Ctrl-R", "earlier prompts; search them"),
-    ("Ctrl-A E U K W Y", "start, end of line; cut before, after, word; paste it back"),
-    ("Ctrl-/, Alt-Z", "undo, redo"),
-    ("PageUp, PageDown, wheel", "scroll"),
-    ("Alt-Up, Alt-Down", "previous, next message of yours"),
-    ("Alt-<, Alt->", "start, end of the conversation"),
-    ("Ctrl-S, Alt-N", "search, search again"),
-    ("Ctrl-O", "show commands only, a preview, or all output"),
-    ("click, Alt-O", "show more or less of one item"),
-    ("drag, Alt-C", "copy a selection, the last answer"),
-    ("Esc", "stop the turn; twice, go back to an earlier message"),
-    ("Ctrl-C", "stop the turn; again, quit"),
-    ("Ctrl-Z", "suspend; `fg` continues"),
-    ("Ctrl-L", "draw the screen again"),
+    ("/vim", "switch the keys of vi on or off"),
+    ("/forward", "after going back, return to the newer conversation"),
 ];
 
 /// Other names of commands, as other releases have them.
@@ -56,7 +38,8 @@ const SAME: &[(&str, &str)] =
 
 impl App {
     pub(super) fn submit(&mut self) {
-        let text = self.composer.take();
+        let message = self.composer.take_message(&self.names.skill_files);
+        let text = message.text.clone();
         if let Some(words) = self.calls.unconfirmed.take() {
             return if matches!(text.trim(), "y" | "yes") {
                 self.approvals(&words, true);
@@ -64,8 +47,13 @@ impl App {
                 self.say(Style::Dim, "approvals", "nothing was changed");
             };
         }
-        if text.trim().is_empty() {
+        if message.is_empty() {
             return;
+        }
+        match self.saved_prompt(&text) {
+            Some(Ok(prompt)) => return self.send(Message { text: prompt, ..message }),
+            Some(Err(())) => return self.composer.replace(&text),
+            None => {}
         }
         if let Some(command) = text.trim().strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
             self.history.add(None, &text);
@@ -81,7 +69,7 @@ impl App {
                 self.history.add(None, &text);
                 self.command(command, &line);
             }
-            None => self.send(text),
+            None => self.send(message),
         }
     }
 
@@ -91,7 +79,7 @@ impl App {
                 let mut lines = help(HELP);
                 lines.extend(help(MORE));
                 lines.push(Vec::new());
-                lines.extend(help(KEYS));
+                lines.extend(self.key_lines());
                 self.page("Help", lines);
             }
             Slash::Agents => self.open_board(BoardKind::Agents),
@@ -155,8 +143,8 @@ impl App {
             "mcp" => self.open_board(BoardKind::Servers),
             "ps" => self.open_board(BoardKind::Terminals),
             "copy" => self.copy_last(),
-            "queue" if self.queue.is_empty() => self.remark(Style::Dim, "Nothing is queued."),
-            "queue" => self.queue_at = Some(0),
+            "queue" if !self.choose_queued(false) => self.remark(Style::Dim, "Nothing is queued."),
+            "queue" => {}
             "stop" if self.running.is_some() => {
                 let turn = self.running.as_ref().map(|running| running.turn.clone());
                 let params = json!({"threadId": self.thread_id(), "turnId": turn});
@@ -164,6 +152,12 @@ impl App {
             }
             "stop" => self.remark(Style::Dim, "No turn is running."),
             "back" => self.offer_earlier(),
+            "forward" => self.go_forward(),
+            "vim" => {
+                let is_on = self.composer.vim.take().is_none();
+                self.composer.vim = is_on.then(Vim::default);
+                self.hint = Some(format!("The keys of vi are {}", if is_on { "on" } else { "off" }));
+            }
             "fold" => {
                 let fold = self.transcript.cycle();
                 self.hint = Some(format!("Showing: {}", fold.name()));
@@ -172,7 +166,10 @@ impl App {
                 Ok(name) => self.theme.choose(name),
                 Err(why) => self.remark(Style::Yellow, &why),
             },
-            "keys" => self.page("Keys", help(KEYS)),
+            "keys" => {
+                let lines = self.key_lines();
+                self.page("Keys", lines);
+            }
             name => self.remark(Style::Yellow, &format!("Unknown command /{name}. Type /help for a list")),
         }
     }
@@ -184,7 +181,7 @@ impl App {
             let text = format!("{} exists already. Delete it first, or ask for the changes you want", file.display());
             return self.remark(Style::Yellow, &text);
         }
-        self.send(INIT.to_owned());
+        self.send(INIT.to_owned().into());
     }
 
     /// Starts a review: of uncommitted changes, of a branch, of a commit, or of whatever the words describe.
@@ -221,7 +218,7 @@ impl App {
 
     fn start_review(&mut self, target: Value) {
         let params = json!({"threadId": self.thread_id(), "target": target, "delivery": "inline"});
-        self.call("review/start", params, Pending::Start(String::new()));
+        self.call("review/start", params, Pending::Start(Message::default()));
     }
 
     fn configure(&mut self, mut change: Value, pending: Pending) {
@@ -319,72 +316,24 @@ impl App {
         }
     }
 
-    /// Keys for queued messages.
-    pub(super) fn queue_key(&mut self, key: &Key) {
-        let Some(at) = self.queue_at.filter(|at| *at < self.queue.len()) else {
-            self.queue_at = None;
-            return;
-        };
-        let last = self.queue.len() - 1;
-        match key {
-            Key::Up | Key::BackTab => self.queue_at = Some(at.saturating_sub(1)),
-            Key::Down => self.queue_at = Some((at + 1).min(last)),
-            Key::AltUp if at > 0 => {
-                self.queue.swap(at, at - 1);
-                self.queue_at = Some(at - 1);
-            }
-            Key::AltDown if at < last => {
-                self.queue.swap(at, at + 1);
-                self.queue_at = Some(at + 1);
-            }
-            Key::Enter => {
-                let text = self.queue.remove(at).unwrap_or_default();
-                self.composer.replace(&text);
-                self.queue_at = None;
-            }
-            Key::Char('d') | Key::Delete => {
-                self.queue.remove(at);
-                self.queue_at = (!self.queue.is_empty()).then(|| at.min(self.queue.len() - 1));
-            }
-            Key::Char('s') => {
-                let text = self.queue.remove(at).unwrap_or_default();
-                self.queue_at = None;
-                self.send(text);
-            }
-            Key::Esc | Key::Ctrl('c') => self.queue_at = None,
-            _ => {}
+    /// Every action with its keys, and mistakes in the configuration of them.
+    fn key_lines(&self) -> Vec<Row> {
+        let mut lines: Vec<Row> = Vec::new();
+        for problem in self.settings.keymap.problems() {
+            lines.push(vec![Span::new(Style::Yellow, printable(&problem.to_string()))]);
         }
-    }
-
-    /// The word before the cursor has changed: offers completions, or queues the message if the key was Tab.
-    pub(super) fn complete(&mut self) {
-        let word = self.composer.wanted();
-        let Some(word) = word else { return self.composer.offer(Vec::new()) };
-        if self.composer.editor.text().starts_with('/') && self.composer.editor.text() == word {
-            let all = HELP.iter().chain(MORE);
-            let fits = all.filter(|(usage, _)| usage.starts_with(&word));
-            let name = |usage: &str| usage.split(' ').next().unwrap_or_default().to_owned();
-            let entries = fits.map(|(usage, what)| (name(usage), (*what).to_owned())).collect();
-            return self.composer.offer(entries);
-        }
-        match word.strip_prefix('@').filter(|name| !name.is_empty()) {
-            Some(name) => {
-                let root = self.transcript.cwd.to_string_lossy().into_owned();
-                let params = json!({"query": name, "roots": [root], "cancellationToken": "codex-chat"});
-                self.call("fuzzyFileSearch", params, Pending::Files(word.clone()));
+        let mut context = None;
+        for (action, keys) in self.settings.keymap.lines() {
+            if context.replace(action.context) != Some(action.context) {
+                lines.push(vec![Span::new(Style::Bold, action.context.title())]);
             }
-            None => self.composer.offer(Vec::new()),
+            lines.push(vec![
+                Span::new(Style::Hang, format!("  {keys:<22} ")),
+                Span::new(Style::Plain, format!("{} ", action.help)),
+                Span::new(Style::Dim, format!("({})", action.name)),
+            ]);
         }
-    }
-
-    /// Queues what is typed for the next turn; `false` if there is nothing to queue it behind.
-    pub(super) fn enqueue(&mut self) -> bool {
-        if self.running.is_none() || self.composer.editor.text().trim().is_empty() {
-            return false;
-        }
-        let text = self.composer.take();
-        self.queue.push_back(text);
-        true
+        lines
     }
 }
 

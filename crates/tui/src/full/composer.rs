@@ -1,15 +1,20 @@
-//! The text being typed, with undo and lists of completions.
+//! The text being typed, with lists of completions, the keys of vi, and a draft that outlives a crash.
 
-use crate::editor::{Edit, Editor};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::message::Message;
+use crate::editor::{Edit, Editor, Part};
 use crate::key::Key;
+use crate::vim::{Mode, Vim};
 use crate::{Row, Span, Style};
 
-/// The most steps that can be undone.
-const MOST_UNDO: usize = 200;
-/// The most bytes of text that are kept for undo.
-const UNDO_BYTES: usize = 4 * 1024 * 1024;
 /// The number of completions in view.
 const LIST_ROWS: usize = 8;
+/// The time after a change at which the draft is saved.
+const DRAFT: Duration = Duration::from_millis(500);
 
 /// A list of completions for the word before the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +26,13 @@ pub(super) struct Completions {
 #[derive(Debug, Default)]
 pub(super) struct Composer {
     pub(super) editor: Editor,
-    undo: Vec<Editor>,
-    redo: Vec<Editor>,
+    pub(super) vim: Option<Vim>,
     pub(super) list: Option<Completions>,
     /// The word for which no list is wanted.
     refused: String,
+    /// The change that the saved draft has, and the time at which the next one is due.
+    saved: u64,
+    due: Option<Instant>,
 }
 
 /// The effect of a key on the composer.
@@ -42,41 +49,11 @@ impl Composer {
         if let Some(done) = self.press_list(key) {
             return done;
         }
-        match key {
-            // Ctrl-_ and Ctrl-/ send the same byte.
-            Key::Ctrl('7' | '_' | '/') => return self.step(true),
-            Key::Alt('_' | 'z') => return self.step(false),
-            _ => {}
-        }
-        let before = self.editor.clone();
-        let edit = self.editor.press(key);
-        if self.editor.text() != before.text() {
-            self.remember(before);
-        }
-        match edit {
+        let by_vim = self.vim.as_mut().and_then(|vim| vim.press(&mut self.editor, key));
+        match by_vim.unwrap_or_else(|| self.editor.press(key)) {
             Edit::Changed => Composed::Word,
             edit => Composed::Edit(edit),
         }
-    }
-
-    fn remember(&mut self, before: Editor) {
-        self.redo.clear();
-        self.undo.push(before);
-        let mut bytes = 0;
-        let kept = self.undo.iter().rev().take(MOST_UNDO).take_while(|editor| {
-            bytes += editor.text().len();
-            bytes <= UNDO_BYTES
-        });
-        let kept = kept.count();
-        self.undo.drain(..self.undo.len() - kept);
-    }
-
-    fn step(&mut self, is_back: bool) -> Composed {
-        let (from, to) = if is_back { (&mut self.undo, &mut self.redo) } else { (&mut self.redo, &mut self.undo) };
-        if let Some(editor) = from.pop() {
-            to.push(std::mem::replace(&mut self.editor, editor));
-        }
-        Composed::Word
     }
 
     fn press_list(&mut self, key: &Key) -> Option<Composed> {
@@ -97,10 +74,8 @@ impl Composer {
                     // It is complete already, so Enter sends it.
                     return None;
                 }
-                let before = self.editor.clone();
                 self.editor.put_word(&word);
                 self.editor.word().clone_into(&mut self.refused);
-                self.remember(before);
             }
             _ => return None,
         }
@@ -113,7 +88,8 @@ impl Composer {
         if word != self.refused {
             self.refused.clear();
         }
-        (!word.is_empty() && word != self.refused).then_some(word)
+        let is_typing = self.vim.as_ref().is_none_or(|vim| vim.mode() == Mode::Insert);
+        (is_typing && !word.is_empty() && word != self.refused).then_some(word)
     }
 
     pub(super) fn offer(&mut self, entries: Vec<(String, String)>) {
@@ -123,15 +99,83 @@ impl Composer {
 
     /// Takes the text.
     pub(super) fn take(&mut self) -> String {
-        (self.undo, self.redo, self.list) = Default::default();
+        self.list = None;
+        if let Some(vim) = &mut self.vim {
+            vim.reset();
+        }
         self.editor.take()
+    }
+
+    /// Takes the message, with those skills that its text names.
+    pub(super) fn take_message(&mut self, skills: &[(String, PathBuf)]) -> Message {
+        let pictures = self.editor.pictures();
+        let mut message = Message::with_pictures(self.take(), pictures);
+        let is_named = |name: &str| {
+            let mention = format!("${name}");
+            message.text.split_whitespace().any(|word| word.trim_end_matches([',', '.', ';', ':', ')']) == mention)
+        };
+        let named: Vec<Value> = skills
+            .iter()
+            .filter(|(name, _)| is_named(name))
+            .map(|(name, path)| json!({"type": "skill", "name": name, "path": path}))
+            .collect();
+        message.more.extend(named);
+        message
     }
 
     /// Replaces the text.
     pub(super) fn replace(&mut self, text: &str) {
-        let before = self.editor.clone();
-        self.remember(before);
         self.editor.replace(text);
+    }
+
+    /// The mark before the text. It tells the mode of vi, if that is used.
+    pub(super) fn mark(&self) -> &'static str {
+        match self.vim.as_ref().map(Vim::mode) {
+            None | Some(Mode::Insert) => "> ",
+            Some(Mode::Normal) => ": ",
+            Some(Mode::Visual { .. }) => "v ",
+        }
+    }
+
+    /// The selected part of the displayed text.
+    pub(super) fn selection(&self) -> Option<std::ops::Range<usize>> {
+        let range = self.vim.as_ref()?.selection(&self.editor)?;
+        Some(self.editor.shown_range(range))
+    }
+
+    /// The time at which the draft has to be saved.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Notes that the text may have changed.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if self.editor.changes() == self.saved {
+            self.due = None;
+        } else if self.due.is_none() {
+            // A draft that was sent is removed at once.
+            self.due = Some(if self.editor.is_empty() { now } else { now + DRAFT });
+        }
+    }
+
+    /// Lets a change be saved at once.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        if self.editor.changes() != self.saved {
+            self.due = Some(now);
+        }
+    }
+
+    /// The draft to save, if it is due; an empty one is to be removed.
+    pub(super) fn take_draft(&mut self, now: Instant) -> Option<String> {
+        self.due.filter(|due| *due <= now)?;
+        (self.due, self.saved) = (None, self.editor.changes());
+        Some(if self.editor.is_empty() { String::new() } else { encode(&self.editor.parts()) })
+    }
+
+    /// Brings a saved draft back.
+    pub(super) fn restore(&mut self, draft: &str) {
+        self.editor.restore(&decode(draft));
+        (self.due, self.saved) = (None, self.editor.changes());
     }
 
     /// The rows of the list.
@@ -140,11 +184,33 @@ impl Composer {
         let first = list.at.saturating_sub(LIST_ROWS / 2).min(list.entries.len().saturating_sub(LIST_ROWS));
         let row = |(at, (word, help)): (usize, &(String, String))| {
             let style = if at == list.at { Style::Selected } else { Style::Plain };
+            let (word, help) = (crate::printable(word), crate::printable(help));
             vec![
-                Span::new(style, format!(" {} ", crate::one_line(word))),
-                Span::new(Style::Dim, format!(" {}", crate::one_line(help))),
+                Span::new(style, format!(" {} ", crate::one_line(&word))),
+                Span::new(Style::Dim, format!(" {}", crate::one_line(&help))),
             ]
         };
         list.entries.iter().enumerate().skip(first).take(LIST_ROWS).map(row).collect()
     }
+}
+
+/// A draft as text.
+fn encode(parts: &[Part]) -> String {
+    let part = |part: &Part| match part {
+        Part::Typed(text) => json!({"text": text}),
+        Part::Pasted(text) => json!({"paste": text}),
+        Part::Picture(path) => json!({"picture": path}),
+    };
+    Value::from(parts.iter().map(part).collect::<Vec<_>>()).to_string()
+}
+
+/// A text as a draft. Parts that are not understood are left out.
+fn decode(draft: &str) -> Vec<Part> {
+    let parts: Vec<Value> = serde_json::from_str(draft).unwrap_or_default();
+    let text = |part: &Value, name: &str| part.get(name)?.as_str().map(str::to_owned);
+    let part = |part: &Value| {
+        let typed = text(part, "text").map(Part::Typed).or_else(|| text(part, "paste").map(Part::Pasted));
+        typed.or_else(|| text(part, "picture").map(|path| Part::Picture(path.into())))
+    };
+    parts.iter().filter_map(part).collect()
 }

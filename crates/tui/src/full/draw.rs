@@ -5,7 +5,7 @@
 use super::app::{App, Overlay};
 use super::paint::Frame;
 use crate::laid::fitted;
-use crate::wrap::{row_columns, typed_rows};
+use crate::wrap::{row_columns, typed_rows_with};
 use crate::{Row, Span, Style};
 
 /// The parts of the screen below the transcript.
@@ -53,23 +53,20 @@ impl App {
         let mut rows = Vec::new();
         let mut cursor = None;
         if !self.panel.is_empty() {
-            rows.extend(self.panel.shown(self.size));
+            rows.extend(self.panel.shown(self.size, self.now, &self.settings.keymap.key_of("next-request")));
         } else if self.overlay.as_ref().is_none_or(|overlay| matches!(overlay, Overlay::Search(_))) {
             rows.extend(self.working_row());
             rows.extend(self.queue_rows());
-            rows.extend(self.pictures_row());
             rows.extend(self.composer.list_rows());
             let (text, at) = match &self.overlay {
                 Some(Overlay::Search(text)) => (text.clone(), text.len()),
                 _ => self.composer.editor.shown(),
             };
             let most = height.saturating_sub(rows.len() + 2).clamp(1, (height / 2).max(1));
-            let (mut typed, (row, column)) = typed_rows(&text, at, width.max(3), most);
-            if matches!(self.overlay, Some(Overlay::Search(_)))
-                && let Some(mark) = typed.first_mut().and_then(|row| row.first_mut())
-            {
-                "/ ".clone_into(&mut mark.text);
-            }
+            let is_search = matches!(self.overlay, Some(Overlay::Search(_)));
+            let selected = self.composer.selection().filter(|_| !is_search).unwrap_or_default();
+            let mark = if is_search { "/ " } else { self.composer.mark() };
+            let (typed, (row, column)) = typed_rows_with(mark, &text, at, selected, (width.max(3), most));
             cursor = Some((rows.len() + row, column));
             rows.extend(typed);
         }
@@ -94,34 +91,6 @@ impl App {
             None => self.hint.clone()?,
         };
         Some(vec![Span::new(Style::Dim, text)])
-    }
-
-    /// The pictures that go with the next message.
-    fn pictures_row(&self) -> Option<Row> {
-        let name = |path: &std::path::PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let names: Vec<String> = self.calls.pictures.iter().map(name).collect();
-        let text = crate::one_line(&crate::printable(&names.join(", ")));
-        (!names.is_empty())
-            .then(|| vec![Span::new(Style::Dim, format!("attached: {text} · Backspace removes the last"))])
-    }
-
-    fn queue_rows(&self) -> Vec<Row> {
-        let most = (self.size.1 / 4).max(1);
-        let row = |(at, text): (usize, &String)| {
-            let mark = if Some(at) == self.queue_at { "» " } else { "· " };
-            vec![
-                Span::new(Style::Hang, mark),
-                Span::new(Style::Dim, format!("queued: {}", crate::one_line(&crate::printable(text)))),
-            ]
-        };
-        let mut rows: Vec<Row> = self.queue.iter().enumerate().take(most).map(row).collect();
-        if self.queue.len() > most {
-            rows.push(vec![Span::new(Style::Dim, format!("· {} more queued", self.queue.len() - most))]);
-        }
-        if self.queue_at.is_some() {
-            rows.push(vec![Span::new(Style::Dim, "Enter edit · d drop · s send now · Alt-Up/Down move · Esc done")]);
-        }
-        rows
     }
 
     /// The last row: the model, the policies, the context, the folder, the branch, the cost, and open requests.

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::app::{App, Effect, Overlay};
+use super::approval::Answered;
 use super::calls::Pending;
 use super::composer::Composed;
 use super::views::List;
 use crate::Style;
 use crate::editor::Edit;
 use crate::key::Key;
+use crate::keymap::Context;
 use crate::picker::Entry;
-use crate::reply::reply;
 
 /// The most earlier prompts to pick from.
 const MOST_PROMPTS: usize = 500;
@@ -23,24 +24,20 @@ const TWICE: Duration = Duration::from_millis(600);
 
 impl App {
     pub(super) fn key(&mut self, key: &Key, at: Instant) {
-        if *key == Key::Ctrl('z') {
+        let Some(chat_key) = self.settings.keymap.translate(Context::Chat, key) else { return };
+        if chat_key == Key::Ctrl('z') {
             return self.effect(Effect::Suspend);
         }
         if !self.panel.is_empty() {
-            if let Some((question, decision)) = self.panel.press(key, at, self.size) {
-                self.remark(Style::Dim, decision.past());
-                let reply = reply(&question, decision);
-                self.effect(Effect::Decide(question.id, reply));
-                self.is_warned = *key == Key::Ctrl('c');
-            }
-            return;
+            return self.request_key(key, at);
         }
         if self.overlay.is_some() {
             return self.overlay_key(key);
         }
-        if self.queue_at.is_some() {
+        if self.queue.at.is_some() {
             return self.queue_key(key);
         }
+        let key = &chat_key;
         if *key == Key::Ctrl('c') {
             return self.interrupt();
         }
@@ -61,18 +58,37 @@ impl App {
         }
     }
 
-    /// The path of a picture that is pasted or dropped is attached, and Backspace on an empty line takes it back; whether
-    /// it was one of these.
-    fn picture_key(&mut self, key: &Key) -> bool {
-        match key {
-            Key::Paste(text) if !self.settings.context.is_elsewhere() => match picture(text) {
-                Some(path) => self.calls.pictures.push(path),
-                None => return false,
-            },
-            Key::Backspace if self.composer.editor.text().is_empty() => return self.calls.pictures.pop().is_some(),
-            _ => return false,
+    /// Keys of the request that is shown.
+    fn request_key(&mut self, key: &Key, at: Instant) {
+        // Letters go into the fields of a form.
+        let key = if self.panel.has_form() {
+            Some(key.clone())
+        } else {
+            self.settings.keymap.translate(Context::Request, key)
+        };
+        let Some(Answered { question, reply, past, is_cancelled, is_accepted }) =
+            key.as_ref().and_then(|key| self.panel.press(key, at, self.size))
+        else {
+            return;
+        };
+        self.remark(Style::Dim, past);
+        if let Some(address) = question.address().filter(|_| is_accepted) {
+            self.effect(Effect::Copy(address.to_owned()));
+            self.hint = Some("The address is on the clipboard of the terminal".to_owned());
         }
-        true
+        let has_no_stop = question.is_of_model() || question.permissions().is_some();
+        self.effect(Effect::Decide(question.id, reply));
+        if is_cancelled && has_no_stop {
+            self.stop_turn();
+        }
+        self.is_warned = key == Some(Key::Ctrl('c'));
+    }
+
+    /// The path of a picture that is pasted or dropped is attached; whether it was one.
+    fn picture_key(&mut self, key: &Key) -> bool {
+        let Key::Paste(text) = key else { return false };
+        let found = picture(text).filter(|_| !self.settings.context.is_elsewhere());
+        found.is_some_and(|path| self.composer.editor.attach(&path) == Edit::Changed)
     }
 
     /// Keys of the transcript; whether it was one.
@@ -96,12 +112,18 @@ impl App {
                     self.transcript.toggle(place.entry);
                 }
             }
-            Key::Ctrl('r') => self.offer_prompts(),
+            // In the normal mode of vi it is for redo.
+            Key::Ctrl('r') if self.composer.mark() == "> " => self.offer_prompts(),
+            Key::Ctrl('g') => {
+                let text = self.composer.editor.text();
+                self.effect(Effect::Write(text));
+            }
+            Key::Alt('r') => self.go_forward(),
             Key::Ctrl('s') => self.overlay = Some(Overlay::Search(String::new())),
             Key::Alt('n') => self.search_again(true),
             Key::Alt('c') => self.copy_last(),
             Key::Ctrl('l') => self.effect(Effect::Redraw),
-            Key::BackTab if !self.queue.is_empty() => self.queue_at = Some(self.queue.len() - 1),
+            Key::BackTab => return self.choose_queued(true),
             _ => return false,
         }
         true

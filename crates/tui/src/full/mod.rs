@@ -15,16 +15,20 @@
 
 mod app;
 mod approval;
+mod back;
 mod calls;
 mod changes;
 mod commands;
+mod completion;
 mod composer;
 mod draw;
 mod keys;
 mod layout;
+mod message;
 mod mouse;
 mod page;
 mod paint;
+mod queue;
 mod run;
 mod transcript;
 mod views;

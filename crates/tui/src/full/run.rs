@@ -19,7 +19,9 @@ use super::app::{App, Effect, Input, Settings};
 use super::paint::{self, FrameNumber, Painter};
 use crate::Row;
 use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
+use crate::keymap::Keymap;
 use crate::theme::{Rgb, Theme};
+use crate::vim::Vim;
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -37,6 +39,9 @@ pub struct FullParts {
     /// Opens the terminal.
     pub out: fn() -> io::Stdout,
     pub is_in_tmux: bool,
+    pub keymap: Keymap,
+    /// Whether the keys of vi are used.
+    pub has_vim: bool,
 }
 
 /// A full-screen chat.
@@ -53,6 +58,8 @@ pub struct FullChat {
     choices: Option<FrameNumber>,
     is_lost: bool,
     is_back: bool,
+    /// The first failure to keep a draft, which is told.
+    draft_failure: Option<String>,
 }
 
 /// The answer to a call, by its number.
@@ -73,12 +80,14 @@ impl FullChat {
     /// # Errors
     /// If the system has no room for a thread.
     pub fn new(connection: Connection, (keys, stop): (Keys, StopSignal), parts: FullParts) -> io::Result<Self> {
-        let FullParts { parts, theme, out, is_in_tmux } = parts;
+        let FullParts { parts, theme, out, is_in_tmux, keymap, has_vim } = parts;
         let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = parts;
-        let settings = Settings { context, named, cwd, is_verbose };
+        let run = codex_wire::ids::ThreadId::fresh().to_string();
+        let settings = Settings { context, named, cwd, is_verbose, keymap, run };
         let mut app = App::new(settings, history, theme, size(), std::time::Instant::now());
         app.calls.first = first;
         app.calls.pictures = pictures;
+        app.composer.vim = has_vim.then(Vim::default);
         let painter = Painter::start(out())?;
         let answers = mpsc::channel(256);
         Ok(Self {
@@ -93,6 +102,7 @@ impl FullChat {
             choices: None,
             is_lost: false,
             is_back: false,
+            draft_failure: None,
         })
     }
 
@@ -104,6 +114,11 @@ impl FullChat {
         // The answer comes as an input, or not at all.
         self.painter.send(b"\x1b]11;?\x1b\\");
         let left = self.run(wanted).await;
+        for effect in self.update(Input::Leaving) {
+            if let Effect::KeepDraft(name, draft) = effect {
+                self.keep_draft(&name, draft.as_deref());
+            }
+        }
         self.print(true);
         let thread = self.app.thread.take().filter(|thread| thread.has_turns).map(|thread| thread.id);
         let closed = if self.is_lost { Ok(()) } else { self.connection.close().await };
@@ -173,6 +188,7 @@ impl FullChat {
                 keys::Input::Focus(is_here) => Input::Focus(is_here),
                 keys::Input::Background(red, green, blue) => Input::Background(Rgb(red, green, blue)),
                 keys::Input::Discarded(number) => Input::Discarded(number),
+                keys::Input::Paused => return Next::Frame,
             },
             Some((number, at)) = self.painter.written() => match self.choices.take_if(|first| *first <= number) {
                 Some(_) => Input::Drawn(at),
@@ -259,6 +275,17 @@ impl FullChat {
                     let keys = &mut self.keys;
                     self.app.panel.readiness.wake(now, || keys.discard());
                 }
+                Effect::Write(text) => {
+                    let input = self.write(text).await;
+                    waiting.extend(self.update(input));
+                    waiting.push_back(Effect::Redraw);
+                }
+                Effect::KeepDraft(name, draft) => self.keep_draft(&name, draft.as_deref()),
+                Effect::ReadDraft(name) => {
+                    if let Some(draft) = self.app.settings.context.draft(&name) {
+                        waiting.extend(self.update(Input::Draft(draft)));
+                    }
+                }
                 Effect::Copy(text) => self.copy(&text),
                 Effect::Notify(text) => self.notify(&text),
                 Effect::Redraw => self.redraw(),
@@ -273,6 +300,31 @@ impl FullChat {
             }
         }
         Ok(None)
+    }
+
+    /// Keeps a draft. A failure is told once.
+    fn keep_draft(&mut self, name: &str, draft: Option<&str>) {
+        let kept = self.app.settings.context.keep_draft(name, draft);
+        if let (Err(why), None) = (kept, &self.draft_failure) {
+            self.app.say(crate::Style::Yellow, "warning", &why);
+            self.draft_failure = Some(why);
+        }
+    }
+
+    /// Gives the terminal to a program in which the text is written.
+    async fn write(&mut self, text: String) -> Input {
+        self.painter.finish();
+        if let Err(error) = self.keys.pause().await {
+            return Input::Written(Err(format!("the terminal is busy: {error}")));
+        }
+        self.keys.restore();
+        let context = Arc::clone(&self.app.settings.context);
+        let written = tokio::task::spawn_blocking(move || context.write(&text)).await;
+        // If this fails, the terminal is gone, which is told as an input.
+        let _: io::Result<()> = self.keys.retake();
+        self.keys.unpause();
+        (self.app.size, self.app.selection) = (size(), None);
+        Input::Written(written.unwrap_or_else(|error| Err(error.to_string())))
     }
 
     /// Calls a method beside everything else.

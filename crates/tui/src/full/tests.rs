@@ -1,6 +1,10 @@
 //! Screens as a terminal shows them, drawn from inputs.
 
+mod back;
+mod composer;
 mod keys;
+mod queue;
+mod requests;
 mod resizes;
 mod views;
 
@@ -17,6 +21,7 @@ use super::app::{App, Effect, Input, Settings};
 use super::paint::Shown;
 use crate::chat::ChatContext;
 use crate::key::Key;
+use crate::keymap::Keymap;
 use crate::theme::{Theme, ThemeName};
 
 struct Nothing;
@@ -58,7 +63,14 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new(width: u16, height: u16) -> Self {
-        let settings = Settings { context: Arc::new(Nothing), named: Map::new(), cwd: "/w".into(), is_verbose: false };
+        let settings = Settings {
+            context: Arc::new(Nothing),
+            named: Map::new(),
+            cwd: "/w".into(),
+            is_verbose: false,
+            keymap: Keymap::default(),
+            run: "run".to_owned(),
+        };
         let (size, now) = ((usize::from(width), usize::from(height)), Instant::now());
         let theme = Theme::new(ThemeName::Ansi, true, false);
         let app = App::new(settings, History::default(), theme, size, now);
