@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from pathlib import Path
 
 from codex_embed import (
     ApprovalMode,
@@ -14,9 +15,11 @@ from codex_embed import (
     Codex,
     CodexError,
     Launch,
+    Listening,
     Sandbox,
     StartError,
     State,
+    Supervisor,
     TurnError,
     approvals,
     dial,
@@ -211,13 +214,17 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             *args,
             "--listen",
             f"unix://{socket}",
+            "--listen",
+            "tcp://127.0.0.1:0",
             env={**os.environ, **config.env},
             cwd=config.cwd,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            while not (await asyncio.wait_for(server.stderr.readline(), 20)).startswith(b"listening on"):
-                pass
+            urls = []
+            while len(urls) < 2:
+                line = await asyncio.wait_for(server.stderr.readline(), 20)
+                urls += [line.decode().split()[-1]] if line.startswith(b"listening on") else []
             client = await dial(f"unix://{socket}")
             opened = await client.methods.thread_start({})
             text = {"type": "text", "text": "Hello."}
@@ -226,6 +233,15 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             self.assertEqual((await asyncio.wait_for(ended, 20)).status, "completed")
             client.close()
             await client.wait_closed(20)
+            tcp = next(url for url in urls if url.startswith("tcp:"))
+            token = (Path(config.env["CODEX_HOME"]) / "run" / "app-server.token").read_text().strip()
+            supervisor = Supervisor(Listening(tcp, token))
+            client = await supervisor.connection()
+            self.assertTrue((await client.methods.thread_list({}))["data"])
+            await supervisor.stop()
+            self.assertTrue(client.is_closed)
+            with self.assertRaisesRegex(StartError, "right token"):
+                await dial(tcp, token="wrong")
         finally:
             server.terminate()
             await server.communicate()

@@ -145,6 +145,25 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await self.server.read(), {"id": "q", "result": {"decision": "accept"}})
         self.assertIsInstance(await client.events.next(), events.Resolved)
 
+    async def test_a_question_has_one_answer_and_none_if_somebody_else_has_answered_it(self):
+        decided = asyncio.Event()
+
+        async def decide(question):
+            if question.id != 9:
+                await decided.wait()
+            return allow()
+
+        client = await self.connected(approvals=decide)
+        for id in (7, 7, 8):
+            self.server.write({"id": id, "method": COMMAND, "params": {"threadId": "t"}})
+        self.server.write({"method": "serverRequest/resolved", "params": {"threadId": "t", "requestId": 8}})
+        kinds = [type(await client.events.next()).__name__ for _ in range(3)]
+        self.assertEqual(kinds, ["Asked", "Asked", "Resolved"])
+        decided.set()
+        self.assertEqual((await self.server.read())["id"], 7)
+        self.server.write({"id": 9, "method": COMMAND, "params": {"threadId": "t"}})
+        self.assertEqual((await self.server.read())["id"], 9)
+
     async def test_a_plain_function_waits_in_a_thread(self):
         decided = threading.Event()
 

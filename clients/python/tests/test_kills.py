@@ -1,21 +1,28 @@
-"""Servers that are killed at random moments of a turn.
+"""Servers and clients that are killed at random moments of a turn, in turns.
 
-Opt-in: CODEX_TEST_KILLS is the number of kills.
+CODEX_TEST_KILLS is the number of kills.
 """
 
 import asyncio
 import collections
+import dataclasses
+import json
 import os
 import random
 import signal
+import sys
+import time
 import unittest
+import uuid
 from pathlib import Path
 
-from codex_embed import AsyncCodex, events
-from server import ScriptedTest, needs_program, says
+from codex_embed import AsyncCodex, CodexError, events
+from server import ScriptedTest, is_alive, needs_program, says
 
-KILLS = int(os.environ.get("CODEX_TEST_KILLS", "0"))
+KILLS = int(os.environ.get("CODEX_TEST_KILLS", "4"))
 AT_ONCE = 8
+WITHIN = 0.5
+PATIENCE = 60
 DELTAS = {"text": "one two three", "deltas": ["one ", {"pause_ms": 20}, "two ", {"pause_ms": 20}, "three"]}
 CALL = {"call": "shell", "args": {"command": ["bash", "-lc", "echo out; sleep 0.02; echo put"]}}
 ANSWERS = [
@@ -25,27 +32,28 @@ ANSWERS = [
 ]
 
 
-def children():
-    """The processes of this program that have not ended."""
-    found = set()
-    for status in Path("/proc").glob("[0-9]*/stat"):
+def processes(folder):
+    """The processes that work in a folder, or have it in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            state, parent = status.read_text().rpartition(")")[2].split()[:2]
+            environment = (process / "environ").read_bytes()
+            is_there = str(folder).encode() in environment or os.readlink(process / "cwd").startswith(str(folder))
         except OSError:
             continue
-        if parent == str(os.getpid()) and state != "Z":
-            found.add(status.parent.name)
+        if is_there and is_alive(process.name):
+            found.append(process.name)
     return found
 
 
 @needs_program
-@unittest.skipUnless(KILLS, "set CODEX_TEST_KILLS to a number of kills")
+@unittest.skipUnless(sys.platform == "linux", "it reads /proc")
 class KillTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
-    async def one(self, chance):
+    async def kill_server(self, chance):
         """Runs a turn, kills its server at some moment, and runs another one; the end of the first."""
         async with AsyncCodex(self.settings) as codex:
             thread = await codex.thread_start(sandbox="read-only")
-            killing = asyncio.get_running_loop().call_later(chance.uniform(0, 0.5), os.kill, codex.pid, signal.SIGKILL)
+            killing = asyncio.get_running_loop().call_later(chance.uniform(0, WITHIN), os.kill, codex.pid, signal.SIGKILL)
             turn = await thread.turn("Begin.")
             seen = [event async for event in turn.stream()]
             if killing.when() > asyncio.get_running_loop().time():
@@ -64,15 +72,62 @@ class KillTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             if ends[0].status == "completed":
                 whole = [item["id"] for item in stored[0]["items"]]
                 self.assertEqual(sorted(completed), sorted(whole), "no item of a complete turn is missing")
-            return ends[0].status
+            return f"server killed, {ends[0].status}"
 
-    async def test_every_turn_has_one_end_and_no_child_is_left(self):
+    async def kill_client(self, chance):
+        """Kills a client in a process of its own; another one sends its turn again, and goes on."""
+        name = str(uuid.uuid4())
+        config = {key: value for key, value in dataclasses.asdict(self.settings).items() if value is not None}
+        wish = json.dumps({"config": config, "name": name})
+        child = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("killed_client.py")),
+            wish,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        thread_id = (await asyncio.wait_for(child.stdout.readline(), PATIENCE)).decode().strip()
+        # A random moment is the subject of this test.
+        await asyncio.sleep(chance.uniform(0, WITHIN))
+        child.kill()
+        await child.wait()
+        async with AsyncCodex(self.settings) as codex:
+            thread = await self.resumed(codex, thread_id)
+            ended = asyncio.Event()
+            codex.subscribe(lambda event: ended.set() if isinstance(event, events.TurnEnded) else None)
+            params = {"threadId": thread_id, "input": [{"type": "text", "text": "Begin."}], "clientUserMessageId": name}
+            answer = await (await codex.client()).call("turn/start", params)
+            if answer["turn"]["status"] == "inProgress":
+                await asyncio.wait_for(ended.wait(), PATIENCE)
+            turns = (await thread.read(include_turns=True))["thread"]["turns"]
+            self.assertEqual(len(turns), 1, "no turn is lost or doubled")
+            self.assertIn(turns[0]["status"], ("completed", "interrupted"))
+            items = [item["id"] for item in turns[0]["items"]]
+            self.assertEqual(len(items), len(set(items)), "no item is doubled")
+            self.assertEqual((await thread.run("Once more.")).final_response, "Again.")
+            return f"client killed, {'cut' if turns[0]['completedAt'] is None else turns[0]['status']}"
+
+    async def resumed(self, codex, thread_id):
+        """The thread, once the server of the killed client has noticed the end of its input."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await codex.thread_resume(thread_id)
+            except CodexError:
+                if time.monotonic() > until:
+                    raise
+
+    async def test_nothing_is_lost_or_doubled_and_no_process_is_left(self):
         self.settings = self.config(ANSWERS)
-        before, chance, ends = children(), random.Random(7), collections.Counter()
+        chance, ends = random.Random(), collections.Counter()
         for start in range(0, KILLS, AT_ONCE):
-            ends.update(await asyncio.gather(*(self.one(chance) for _ in range(min(AT_ONCE, KILLS - start)))))
+            count = min(AT_ONCE, KILLS - start)
+            kills = [self.kill_client(chance) if at % 2 else self.kill_server(chance) for at in range(count)]
+            ends.update(await asyncio.gather(*kills))
         print(f"{KILLS} kills: {dict(ends)}")
-        self.assertEqual(children() - before, set())
+        until = time.monotonic() + PATIENCE
+        while left := processes(self.folder):
+            self.assertLess(time.monotonic(), until, f"these are left: {left}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import { delimiter, join } from "node:path";
 import { Events } from "./connection.js";
 import { TurnEvents, configArgs, defined, inputOf, threadParams } from "./conventions.js";
 import { Registry } from "./registry.js";
+import { endOf } from "./state.js";
 import { Supervisor } from "./supervisor.js";
 
 /** The waits before the attempts to interrupt a turn; some releases refuse the first moments of one. */
@@ -120,7 +121,8 @@ export class Codex {
       onStderr,
     };
     const saw = (thread, seq) => this.#registry.saw(thread, seq);
-    this.#supervisor = new Supervisor(launch, defined({ approvals, name: clientName, saw }));
+    const subscribed = (thread, answer) => this.#registry.subscribed(thread, answer);
+    this.#supervisor = new Supervisor(launch, defined({ approvals, name: clientName, saw, subscribed }));
     this.#pump(this.#supervisor);
   }
 
@@ -239,12 +241,6 @@ export class Codex {
   async close() {
     await this.#supervisor?.stop();
   }
-}
-
-/** The end of a stored turn. One that began and has no end was interrupted by the end of its server. */
-function endOf({ status, startedAt, completedAt }) {
-  const isCut = status === "completed" && Number.isInteger(startedAt) && completedAt === null;
-  return isCut ? "interrupted" : status;
 }
 
 /** A turn that runs, with the events that it has not handed out yet. */

@@ -132,10 +132,14 @@ export class Client {
   #pending = new Map();
   #nextId = 1;
   #noise = 0;
-  #questions = 0;
+  /** The questions that have no answer yet. */
+  #questions = new Set();
   #closed = false;
   #transcript = new Transcript();
   #close;
+  #tellClosed;
+  /** Resolves when the connection is closed, by either side. */
+  closed = new Promise((resolve) => (this.#tellClosed = resolve));
   events = new Events();
   /** What the server said about itself. */
   server = null;
@@ -204,22 +208,35 @@ export class Client {
 
   /** Takes bytes of the server. */
   receive(bytes) {
-    for (const message of this.#transcript.push(bytes)) this.#take(message);
+    for (const message of this.#transcript.push(bytes)) {
+      if (this.#closed) return;
+      this.#take(message);
+    }
   }
 
   /** Takes the end of the server: all calls that wait fail. */
   ended() {
     if (this.#closed) return;
     for (const message of this.#transcript.finish()) this.#take(message);
+    this.#shut();
+  }
+
+  #shut() {
+    if (this.#closed) return;
     this.#closed = true;
     for (const { closed } of [...this.#pending.values()]) closed();
     this.events.close();
+    this.#tellClosed();
   }
 
   #take(message) {
     if (message.type === "response") {
       const event = message.error === null ? response(message.result) : undefined;
       if (event) this.events.push(event);
+      // Numbered events may follow in the same piece of bytes, before the caller has its answer.
+      if (typeof message.result?.logId === "string" && event?.type === "thread") {
+        this.#options.subscribed?.(event.id, message.result);
+      }
       const waiting = this.#pending.get(message.id);
       if (waiting) waiting.answer(message);
       else this.events.push({ type: "note", text: `an answer to nobody: ${JSON.stringify(message.id)}` });
@@ -228,9 +245,16 @@ export class Client {
     } else {
       // A line that is too long is one note; many lines that are no messages come from no server.
       if (message.type === "noise" && message.bytes <= NOISE_BYTES) this.#noise += message.bytes;
+      if (message.event?.type === "resolved") this.#questions.delete(JSON.stringify(message.event.id));
       this.events.push(this.#isRepeated(message) ? repeated(message) : eventOf(message));
-      if (this.#noise > NOISE_BYTES) this.close();
+      if (this.#noise > NOISE_BYTES) this.#giveUp();
     }
+  }
+
+  /** Whatever is at the other end is no server: nothing of it is read any more. */
+  #giveUp() {
+    this.close();
+    this.#shut();
   }
 
   #isRepeated({ event, seq }) {
@@ -241,14 +265,17 @@ export class Client {
   }
 
   async #ask({ id, method, params }) {
+    const key = JSON.stringify(id);
+    // One that is open already and asked again has one answer.
+    if (this.#questions.has(key)) return;
     const asked = request(id, method, params);
     this.events.push(asked);
-    this.#questions += 1;
-    const handler = this.#questions > MOST_QUESTIONS ? undefined : this.#options.approvals;
+    this.#questions.add(key);
+    const handler = this.#questions.size > MOST_QUESTIONS ? undefined : this.#options.approvals;
     const { answer: told, note } = await answer({ id, method, params }, handler, this.#options.approvalDeadlineMs);
-    this.#questions -= 1;
     if (note) this.events.push({ type: "note", text: note });
-    if (this.#closed) return;
+    // Somebody else may have answered it.
+    if (!this.#questions.delete(key) || this.#closed) return;
     this.#reply(id, method, told);
     this.events.push({ type: "resolved", thread: asked.thread, id });
   }

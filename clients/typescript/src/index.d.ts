@@ -42,6 +42,8 @@ export interface ConnectOptions {
   approvalDeadlineMs?: number;
   /** Takes the number of an event; one that is refused was reported already, and is left out. */
   saw?: (thread: string, seq: number) => boolean;
+  /** Takes the answer to `thread/subscribe`, before any event that follows it. */
+  subscribed?: (thread: string, answer: unknown) => void;
 }
 
 export class CallError extends Error {
@@ -68,6 +70,8 @@ export class Client {
   /** The server's answer to `initialize`. */
   readonly server: any;
   readonly isClosed: boolean;
+  /** Resolves when the connection is closed, by either side. */
+  readonly closed: Promise<void>;
   call<Name extends keyof ClientRequestMethods>(
     method: Name,
     params?: ClientRequestMethods[Name]["params"],
@@ -247,13 +251,18 @@ export interface Launch {
   cwd?: string;
   onStderr?: (line: string) => void;
 }
+/** A server that runs already, at an address that it listens on. */
+export interface Listening {
+  address: string;
+  token?: string;
+}
 export type ServerState =
   | { state: "stopped" | "starting" | "running" }
   | { state: "restarting"; attempt: number; delayMs: number }
   | { state: "failed"; error: string; restartInMs?: number };
 /** Emits `state` with a `ServerState`, and `connection` with a `Client`. */
 export class Supervisor extends EventEmitter {
-  constructor(launch?: Launch, options?: ConnectOptions);
+  constructor(launch?: Launch | Listening, options?: ConnectOptions);
   readonly state: ServerState;
   readonly pid: number | undefined;
   start(): Promise<Client>;

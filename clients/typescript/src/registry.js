@@ -30,7 +30,7 @@ export class Registry {
     let followed = this.#threads.get(thread);
     if (followed === undefined) {
       // `log` and `after` are the last number that was seen; `current` and `last` count in this connection.
-      followed = { life: "created", log: null, after: null, current: null, last: -1, unanswered: new Map() };
+      followed = { life: "created", log: null, after: null, current: null, last: -1, isSubscribed: false, unanswered: new Map() };
       this.#threads.set(thread, followed);
     }
     return followed;
@@ -62,6 +62,7 @@ export class Registry {
   subscribed(thread, answer) {
     const followed = this.follow(thread);
     if (typeof answer?.logId !== "string") return;
+    followed.isSubscribed = true;
     const isReset = answer.reset === true;
     if (answer.logId !== followed.current || isReset) [followed.current, followed.last] = [answer.logId, -1];
     if (isReset) [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
@@ -121,13 +122,15 @@ export class Registry {
   }
 
   async #subscribe(client, thread, followed) {
+    followed.isSubscribed = false;
     try {
       const answer = await client.call("thread/subscribe", {
         threadId: thread,
         after: followed.after,
         logId: followed.log,
       });
-      this.subscribed(thread, answer);
+      // The connection has told it already, if this registry is in its options.
+      if (!followed.isSubscribed) this.subscribed(thread, answer);
       return answer;
     } catch (error) {
       if (error.code !== INVALID_REQUEST && error.code !== NO_METHOD) throw error;

@@ -192,10 +192,17 @@ function storedItem(members) {
   return item;
 }
 
+/** The status of a stored turn. One that began and has no end was interrupted by the end of its server. */
+export function endOf(turn) {
+  const status = textOf(turn, "status");
+  const isCut = status === "completed" && Number.isInteger(get(turn, "startedAt")) && get(turn, "completedAt") === null;
+  return isCut ? "interrupted" : status;
+}
+
 function storedTurn(turn) {
   const told = get(turn, "items");
   const items = (Array.isArray(told) ? told : []).filter(isObject).map(storedItem);
-  return new Turn(textOf(turn, "id"), textOf(turn, "status"), get(turn, "error") ?? null, items);
+  return new Turn(textOf(turn, "id"), endOf(turn), get(turn, "error") ?? null, items);
 }
 
 /** Everything that is known. */

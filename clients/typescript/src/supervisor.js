@@ -1,11 +1,12 @@
-// Runs a server as a child process (Node), and restarts it when it ends by itself. No child outlives it: a child that
-// does not end with its input is killed with all that it has started.
+// Keeps a connection to a server (Node): runs it as a child process or dials its address, again when it ends by itself.
+// No child outlives it: a child that does not end with its input is killed with all that it has started.
 
 import { spawn } from "node:child_process";
 import { EventEmitter } from "node:events";
 
 import { Backoff } from "./backoff.js";
 import { connect } from "./connection.js";
+import { dial } from "./dial.js";
 
 /** The time limit for a server to end after its input has ended, in milliseconds. */
 const GRACE_MS = 5000;
@@ -62,8 +63,9 @@ export class Supervisor extends EventEmitter {
   state = { state: "stopped" };
 
   /**
-   * @param {{program?: string, args?: string[], env?: Record<string, string>, cwd?: string, onStderr?: (line: string) => void}} [launch]
-   *   `env` is the whole environment; that of this program if it is left out
+   * @param {{program?: string, args?: string[], env?: Record<string, string>, cwd?: string, onStderr?: (line: string) => void}
+   *   | {address: string, token?: string}} [launch] a program, or the address of a server that runs already; `env` is the
+   *   whole environment, that of this program if it is left out
    * @param {object} [options] those of `connect`
    */
   constructor(launch = {}, options = {}) {
@@ -161,8 +163,24 @@ export class Supervisor extends EventEmitter {
     }
   }
 
-  /** Runs the server once, to its end; returns the reason if it could not be started. */
+  /** Runs or dials the server once, to its end; returns the reason if that failed. */
   async #once() {
+    const { address, token } = this.#launch;
+    if (address === undefined) return this.#runOnce();
+    let client;
+    try {
+      client = await dial(address, { ...this.#options, token });
+    } catch (error) {
+      return error.message;
+    }
+    this.#give(client);
+    await first([client.closed, this.#stopped]);
+    this.#client = undefined;
+    client.close();
+    await first([client.closed], GRACE_MS);
+  }
+
+  async #runOnce() {
     const { program = "codex", args = ["app-server"], env, cwd, onStderr = () => {} } = this.#launch;
     let child;
     try {
@@ -200,14 +218,20 @@ export class Supervisor extends EventEmitter {
     const stopped = this.#stopped.then(() => ({}));
     const { client, error } = await Promise.race([missing, outcome, stopped]);
     if (client) {
-      this.#client = client;
-      this.#set({ state: "running" });
-      this.#tell("connection", client);
-      await first([exited, this.#stopped]);
+      this.#give(client);
+      // A connection that was given up, because of noise, ends its server too.
+      await first([exited, this.#stopped, client.closed]);
     }
     child.stdin.end();
-    if (this.#isStopping) await first([exited, failed], GRACE_MS);
+    if (this.#isStopping || client?.isClosed) await first([exited, failed], GRACE_MS);
     return error;
+  }
+
+  /** Hands out a connection. */
+  #give(client) {
+    this.#client = client;
+    this.#set({ state: "running" });
+    this.#tell("connection", client);
   }
 }
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import test from "node:test";
 
-import { Codex, TurnError, approvals, dial, markdown, replayed } from "../src/index.js";
+import { Codex, Supervisor, TurnError, approvals, dial, markdown, replayed } from "../src/index.js";
 import { TurnEvents, configArgs, threadParams } from "../src/conventions.js";
 import { isGone, needsProgram, runs, says, scripted } from "./server.js";
 
@@ -159,11 +159,14 @@ test("a program that forgets to close ends, and leaves no server", needsProgram,
 test("a server that runs already is reached", needsProgram, async (context) => {
   const { options, folder, work } = scripted(context, [says("Reached.")]);
   const address = `unix://${join(folder, "socket")}`;
-  const args = [...configArgs(options.config), "app-server", "--listen", address];
+  const args = [...configArgs(options.config), "app-server", "--listen", address, "--listen", "tcp://127.0.0.1:0"];
   const stdio = ["ignore", "ignore", "pipe"];
   const server = spawn(options.codexPathOverride, args, { env: options.env, cwd: work, stdio });
   try {
-    for await (const line of createInterface({ input: server.stderr })) if (line.startsWith("listening on")) break;
+    const urls = [];
+    for await (const line of createInterface({ input: server.stderr })) {
+      if (line.startsWith("listening on") && urls.push(line.split(" ").at(-1)) === 2) break;
+    }
     const client = await dial(address);
     const { thread } = await client.call("thread/start", {});
     await client.call("turn/start", { threadId: thread.id, input: [{ type: "text", text: "Hello." }] });
@@ -173,6 +176,14 @@ test("a server that runs already is reached", needsProgram, async (context) => {
       break;
     }
     client.close();
+    const tcp = urls.find((url) => url.startsWith("tcp:"));
+    const token = readFileSync(join(options.env.CODEX_HOME, "run", "app-server.token"), "utf8").trim();
+    const supervisor = new Supervisor({ address: tcp, token });
+    const other = await supervisor.connection();
+    assert.equal((await other.call("thread/list", {})).data.length, 1);
+    await supervisor.stop();
+    assert.ok(other.isClosed);
+    await assert.rejects(dial(tcp, { token: "wrong" }), /right token/);
   } finally {
     server.kill();
     await once(server, "exit");

@@ -101,6 +101,21 @@ test("questions wait without blocking the reader", async () => {
   assert.equal((await next(client)).type, "resolved");
 });
 
+test("a question that is asked again has one answer, and none if somebody else has answered it", async () => {
+  let decide;
+  const decision = new Promise((resolve) => (decide = resolve));
+  const server = new Server();
+  await server.connected({ approvals: ({ id }) => (id === 9 ? allow() : decision) });
+  const ask = (id) => server.write({ id, method: COMMAND, params: { threadId: "t" } });
+  [7, 7, 8].forEach(ask);
+  server.write({ method: "serverRequest/resolved", params: { threadId: "t", requestId: 8 } });
+  decide(allow());
+  assert.equal((await server.read()).id, 7);
+  ask(9);
+  assert.equal((await server.read()).id, 9);
+  assert.deepEqual(server.lines, []);
+});
+
 test("nobody, a mistake and a late answer mean no", async () => {
   const handlers = [
     undefined,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
 
 /// The default time limit of a handler.
 pub const DEADLINE: Duration = Duration::from_secs(10 * 60);
@@ -49,6 +50,21 @@ impl Decision {
     }
 }
 
+/// A question on its way to the part of a program that decides. Dropped without an answer, it is denied.
+#[derive(Debug)]
+pub struct Question {
+    pub ask: Ask,
+    answer: oneshot::Sender<Decision>,
+}
+
+impl Question {
+    /// Answers it.
+    pub fn answer(self, decision: Decision) {
+        // The client may have given up at this moment.
+        let _: Result<(), Decision> = self.answer.send(decision);
+    }
+}
+
 type Deciding = Pin<Box<dyn Future<Output = Decision> + Send>>;
 
 /// Who answers questions. There is no default: a program chooses a handler or names a policy.
@@ -72,6 +88,24 @@ impl Approvals {
         F: Future<Output = Decision> + Send + 'static,
     {
         Self { decide: Arc::new(move |ask| Box::pin(handler(ask))), deadline: DEADLINE }
+    }
+
+    /// Passes questions on to another part of the program, up to `most` at once. A question that is dropped, or that
+    /// nobody receives, is denied.
+    #[must_use]
+    pub fn channel(most: usize) -> (Self, mpsc::Receiver<Question>) {
+        let (sender, questions) = mpsc::channel(most.max(1));
+        let approvals = Self::handler(move |ask| {
+            let sender = sender.clone();
+            async move {
+                let (answer, decision) = oneshot::channel();
+                if sender.send(Question { ask, answer }).await.is_err() {
+                    return Decision::deny("nobody receives questions");
+                }
+                decision.await.unwrap_or_else(|_| Decision::deny("the question was dropped"))
+            }
+        });
+        (approvals, questions)
     }
 
     /// Denies everything.
@@ -225,6 +259,28 @@ mod tests {
         let (answer, note) = approvals.answer(ask("execCommandApproval")).await;
         assert_eq!(answer, Ok(json!({"decision": "denied"})));
         assert!(note.is_some_and(|note| note.contains("3s")));
+    }
+
+    #[tokio::test]
+    async fn a_question_that_is_dropped_or_received_by_nobody_is_denied() {
+        let (approvals, mut questions) = Approvals::channel(1);
+        let deciding = async {
+            if let Some(question) = questions.recv().await {
+                question.answer(Decision::AllowForSession);
+            }
+            drop(questions.recv().await);
+            drop(questions);
+        };
+        let asking = async {
+            let mut answers = Vec::new();
+            for _ in 0..3 {
+                answers.push(approvals.answer(ask(COMMAND)).await);
+            }
+            answers
+        };
+        let ((), answers) = tokio::join!(deciding, asking);
+        let expected = ["acceptForSession", "decline", "decline"].map(|word| (Ok(json!({"decision": word})), None));
+        assert_eq!(answers, expected);
     }
 
     #[tokio::test]

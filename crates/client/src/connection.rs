@@ -4,7 +4,7 @@
 //! deadline; dropping its future cancels it. Each question of the server is answered exactly once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -75,7 +75,8 @@ struct Shared {
     lines: mpsc::Sender<Vec<u8>>,
     feed: Feed,
     approvals: Approvals,
-    questions: AtomicUsize,
+    /// The questions that have no answer yet.
+    questions: Mutex<Vec<RequestId>>,
     deadline: Duration,
     server: OnceLock<Value>,
     closing: watch::Sender<bool>,
@@ -109,7 +110,7 @@ where
         lines,
         feed: Feed::default(),
         approvals,
-        questions: AtomicUsize::new(0),
+        questions: Mutex::default(),
         deadline: options.deadline,
         server: OnceLock::new(),
         closing,
@@ -233,6 +234,8 @@ impl Shared {
                 if let Ok(result) = &result
                     && let Some(event) = router::response(result)
                 {
+                    // Numbered events may follow before the caller has its answer.
+                    self.numbers.subscribed(event.thread().unwrap_or_default(), result);
                     self.feed.push(event);
                 }
                 let waiting = match &id {
@@ -247,11 +250,20 @@ impl Shared {
             }
             Message::Question { id, method, params } => self.ask(Ask { id, method, params }),
             Message::Noise { bytes, .. } => {
-                *noise += bytes;
+                // A line that is too long is one note; many lines that are no messages come from no server.
+                if bytes <= NOISE_BYTES {
+                    *noise += bytes;
+                }
                 self.feed.push_message(message);
-                return *noise <= NOISE_BYTES || bytes > NOISE_BYTES;
+                return *noise <= NOISE_BYTES;
             }
-            Message::Event { event, seq } => self.feed.push(self.unless_repeated(event, seq)),
+            Message::Event { event, seq } => {
+                if let Event::Resolved { id, .. } = &event {
+                    // Somebody else has answered it.
+                    self.close_question(id);
+                }
+                self.feed.push(self.unless_repeated(event, seq));
+            }
         }
         true
     }
@@ -266,11 +278,29 @@ impl Shared {
         }
     }
 
-    /// Has a question answered, beside everything else.
+    fn questions(&self) -> MutexGuard<'_, Vec<RequestId>> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a question out of the open ones; `false` if it was not among them.
+    fn close_question(&self, id: &RequestId) -> bool {
+        let mut questions = self.questions();
+        let place = questions.iter().position(|open| open == id);
+        place.map(|place| questions.swap_remove(place)).is_some()
+    }
+
+    /// Has a question answered, beside everything else. One that is open already and asked again has one answer.
     fn ask(self: &Arc<Self>, ask: Ask) {
+        let is_too_much = {
+            let mut questions = self.questions();
+            if questions.contains(&ask.id) {
+                return;
+            }
+            questions.push(ask.id.clone());
+            questions.len() > MOST_QUESTIONS
+        };
         let shared = Arc::clone(self);
         self.feed.push(router::request(ask.id.clone(), &ask.method, ask.params.clone()));
-        let is_too_much = self.questions.fetch_add(1, Ordering::Relaxed) >= MOST_QUESTIONS;
         tokio::spawn(async move {
             let (id, method) = (ask.id.clone(), ask.method.clone());
             let thread = match router::request(ask.id.clone(), &method, ask.params.clone()) {
@@ -282,9 +312,11 @@ impl Shared {
             } else {
                 shared.approvals.answer(ask).await
             };
-            shared.questions.fetch_sub(1, Ordering::Relaxed);
             if let Some(text) = note {
                 shared.feed.push(Event::Note { text });
+            }
+            if !shared.close_question(&id) {
+                return;
             }
             let response = match answer {
                 Ok(result) => json!({"id": id, "result": result}),

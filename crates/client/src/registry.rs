@@ -13,6 +13,9 @@ use crate::connection::Client;
 use crate::error::CallError;
 use crate::numbers::Numbers;
 
+/// JSON-RPC: there is no such method.
+const NO_METHOD: i64 = -32601;
+
 /// The life of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
@@ -113,23 +116,22 @@ impl Registry {
     }
 
     /// After a break: subscribes to each thread from its last number, and sends again what was not answered. Events and
-    /// open questions arrive as the server tells them again; a response with `reset` replaces what was known.
+    /// open questions arrive as the server tells them again; a response with `reset` replaces what was known. Threads
+    /// that the server refuses are returned with its reasons; they do not keep the others from recovering.
     ///
     /// # Errors
     /// If the connection breaks again; then it is to be called anew.
-    pub async fn recover(&mut self, client: &Client) -> Result<(), CallError> {
+    pub async fn recover(&mut self, client: &Client) -> Result<BTreeMap<String, String>, CallError> {
+        let mut refused = BTreeMap::new();
         for (thread, followed) in &mut self.threads {
             if followed.life == Life::Archived {
                 continue;
             }
-            let (log_id, after) = self.numbers.last(thread);
-            let params = json!({"threadId": thread, "after": after, "logId": log_id});
-            match client.raw("thread/subscribe", params).await {
-                Ok(answer) => self.numbers.subscribed(thread, &answer),
-                // A server of another release has no numbers; it tells the whole thread.
-                Err(CallError::Refused { code: INVALID_REQUEST | -32601, .. }) => {
-                    self.numbers.unnumbered(thread);
-                    client.raw("thread/resume", json!({"threadId": thread})).await?;
+            match subscribe(client, thread, &self.numbers).await {
+                Ok(()) => {}
+                Err(CallError::Refused { message, .. }) => {
+                    refused.insert(thread.clone(), message);
+                    continue;
                 }
                 Err(error) => return Err(error),
             }
@@ -143,8 +145,25 @@ impl Registry {
                 }
             }
         }
-        Ok(())
+        Ok(refused)
     }
+}
+
+/// Subscribes to a thread from its last number.
+async fn subscribe(client: &Client, thread: &str, numbers: &Numbers) -> Result<(), CallError> {
+    let (log_id, after) = numbers.last(thread);
+    let params = json!({"threadId": thread, "after": after, "logId": log_id});
+    match client.raw("thread/subscribe", params).await {
+        // The connection has noted its numbers.
+        Ok(_) => {}
+        // A server of another release has no numbers; it tells the whole thread.
+        Err(CallError::Refused { code: INVALID_REQUEST | NO_METHOD, .. }) => {
+            numbers.unnumbered(thread);
+            client.raw("thread/resume", json!({"threadId": thread})).await?;
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ impl Slot {
 pub struct Supervisor {
     states: watch::Receiver<ServerState>,
     slot: Slot,
+    pid: watch::Receiver<Option<u32>>,
     stopping: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -66,6 +67,7 @@ impl Supervisor {
     ) -> Self {
         let (state, states) = watch::channel(ServerState::Stopped);
         let slot = Slot::default();
+        let (pid, pids) = watch::channel(None);
         let (stopping, stop) = watch::channel(false);
         let running = Running {
             server: Some(server.into()),
@@ -74,15 +76,22 @@ impl Supervisor {
             sink: Arc::new(sink),
             state,
             slot: slot.clone(),
+            pid,
             stop,
         };
-        Self { states, slot, stopping, task: tokio::spawn(running.run()) }
+        Self { states, slot, pid: pids, stopping, task: tokio::spawn(running.run()) }
     }
 
     /// The states of the server, as they change.
     #[must_use]
     pub fn states(&self) -> watch::Receiver<ServerState> {
         self.states.clone()
+    }
+
+    /// The process of a server that was started, while there is one.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        *self.pid.borrow()
     }
 
     /// Waits until the server is up, and connects to it; `None` when it is stopped or has failed for good.
@@ -119,6 +128,7 @@ struct Running {
     sink: Sink,
     state: watch::Sender<ServerState>,
     slot: Slot,
+    pid: watch::Sender<Option<u32>>,
     stop: watch::Receiver<bool>,
 }
 
@@ -175,6 +185,7 @@ impl Running {
             Ok(connected) => connected,
             Err(error) => return End::Failed(error),
         };
+        self.pid.send_replace(tree.as_ref().and_then(|tree| tree.child.id()));
         self.slot.replace(Some((client.clone(), events)));
         self.state.send_replace(ServerState::Running);
         let end = tokio::select! {
@@ -189,6 +200,7 @@ impl Running {
         if let Some(mut tree) = tree {
             tree.end().await;
         }
+        self.pid.send_replace(None);
         // All that it has written is read before it is started again.
         client.closed().await;
         end

@@ -159,6 +159,73 @@ async fn a_question_that_nobody_knows_is_refused() {
 }
 
 #[tokio::test]
+async fn a_question_that_is_asked_again_while_it_is_open_has_one_answer() {
+    let (decide, decided) = tokio::sync::watch::channel(None::<Decision>);
+    let approvals = Approvals::handler(move |_| {
+        let mut decided = decided.clone();
+        async move { decided.wait_for(Option::is_some).await.unwrap().clone().unwrap() }
+    });
+    let (_client, mut events, mut server) = connected(approvals).await;
+    let question = json!({"id": 7, "method": "execCommandApproval", "params": {"conversationId": "t"}});
+    server.write(question.clone()).await;
+    server.write(question).await;
+    assert!(matches!(events.next().await, Some(Event::Asked { .. })));
+    decide.send_replace(Some(Decision::Allow));
+    assert_eq!(server.read().await, json!({"id": 7, "result": {"decision": "approved"}}));
+    assert!(matches!(events.next().await, Some(Event::Resolved { .. })));
+    // A later question is answered next, so nothing else was written before.
+    server.write(json!({"id": 8, "method": "execCommandApproval", "params": {"conversationId": "t"}})).await;
+    assert_eq!(server.read().await["id"], 8);
+}
+
+#[tokio::test]
+async fn a_question_that_somebody_else_has_answered_is_left_alone() {
+    let (decide, decided) = tokio::sync::watch::channel(false);
+    let approvals = Approvals::handler(move |ask| {
+        let mut decided = decided.clone();
+        async move {
+            if ask.id == codex_wire::ids::RequestId::Integer(7) {
+                decided.wait_for(|is_decided| *is_decided).await.unwrap();
+            }
+            Decision::Allow
+        }
+    });
+    let (_client, mut events, mut server) = connected(approvals).await;
+    server.write(json!({"id": 7, "method": "execCommandApproval", "params": {"conversationId": "t"}})).await;
+    server.write(json!({"method": "serverRequest/resolved", "params": {"threadId": "t", "requestId": 7}})).await;
+    assert!(matches!(events.next().await, Some(Event::Asked { .. })));
+    assert!(matches!(events.next().await, Some(Event::Resolved { .. })));
+    decide.send_replace(true);
+    server.write(json!({"id": 8, "method": "execCommandApproval", "params": {"conversationId": "t"}})).await;
+    assert_eq!(server.read().await["id"], 8, "the first has no answer of ours");
+}
+
+#[tokio::test]
+async fn a_second_answer_and_one_with_an_odd_id_are_to_nobody() {
+    let (client, mut events, mut server) = connected(Approvals::deny_all()).await;
+    let call = tokio::spawn(async move { client.raw("once", json!({})).await });
+    let id = server.read().await["id"].clone();
+    server.write(json!({"id": id, "result": {"first": true}})).await;
+    server.write(json!({"id": id, "result": {"first": false}})).await;
+    server.write(json!({"id": "never", "error": {"code": 1, "message": "odd"}})).await;
+    assert_eq!(call.await.unwrap(), Ok(json!({"first": true})));
+    for _ in 0..2 {
+        let event = events.next().await;
+        assert!(matches!(&event, Some(Event::Note { text }) if text.contains("to nobody")), "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_of_40_mb_is_one_note_and_the_rest_goes_on() {
+    let (client, mut events, mut server) = connected(Approvals::deny_all()).await;
+    server.write_line(&"x".repeat(40 * 1024 * 1024)).await;
+    server.write(json!({"method": "warning", "params": {"threadId": "t", "message": "goes on"}})).await;
+    assert!(matches!(events.next().await, Some(Event::Note { text }) if text.contains("too long")));
+    assert!(matches!(events.next().await, Some(Event::Warning { .. })));
+    assert!(!client.is_closed());
+}
+
+#[tokio::test]
 async fn noise_is_tolerated_up_to_a_bound() {
     let (client, mut events, mut server) = connected(Approvals::deny_all()).await;
     server.write_line("npm warn something is old").await;

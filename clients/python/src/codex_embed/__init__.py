@@ -23,7 +23,7 @@ from .registry import Life, Registry
 from .replay import replay, replayed
 from .router import notification, request, response
 from .state import State
-from .supervisor import Launch, ServerState, Supervisor
+from .supervisor import Launch, Listening, ServerState, Supervisor
 from .tables import METHODS, NOTIFICATIONS, SERVER_REQUESTS
 from .timeline import Entry, Filter, timeline
 from .transcript import Question, Transcript, event_of, read_line
@@ -55,6 +55,7 @@ __all__ = [
     "InputItem",
     "LateError",
     "Launch",
+    "Listening",
     "Life",
     "Limits",
     "LocalImageInput",

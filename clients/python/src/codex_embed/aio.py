@@ -129,6 +129,7 @@ class AsyncCodex:
             approvals=self._approvals,
             approval_deadline=config.approval_deadline,
             saw=self._registry.saw,
+            subscribed=self._registry.subscribed,
         )
         self._supervisor = Supervisor(launch_of(config), options)
         self._ready = asyncio.get_running_loop().create_future()

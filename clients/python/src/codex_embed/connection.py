@@ -62,6 +62,8 @@ class Options:
     approval_deadline: float = DEADLINE
     #: Takes the number of an event; an event whose number is refused was reported already, and is left out.
     saw: Callable[[str, int], bool] | None = field(default=None, repr=False)
+    #: Takes the answer to `thread/subscribe`, before any event that follows it.
+    subscribed: Callable[[str, Any], None] | None = field(default=None, repr=False)
 
 
 async def connect(reader: Input, writer: Output, options: Options | None = None) -> Client:
@@ -103,6 +105,8 @@ class Client:
         self._next_id = 1
         self._noise = 0
         self._questions: set[asyncio.Task[None]] = set()
+        #: The ids of questions that have no answer yet.
+        self._open: set[RequestId] = set()
         self._closed = False
         self._reader = asyncio.ensure_future(self._read(reader))
 
@@ -119,8 +123,8 @@ class Client:
         self.close()
         self._reader.cancel()
 
-    async def wait_closed(self, deadline: float) -> None:
-        """Waits until everything that the server has sent is read, within a deadline in seconds."""
+    async def wait_closed(self, deadline: float | None = None) -> None:
+        """Waits until everything that the server has sent is read, within a deadline in seconds if there is one."""
         await asyncio.wait((self._reader,), timeout=deadline)
 
     async def call(self, method: str, params: Any = None, *, deadline: float | None = None) -> Any:
@@ -210,6 +214,7 @@ class Client:
                 event = response(result) if error is None else None
                 if event is not None:
                     self.events.push(event)
+                self._note_subscription(event, result)
                 _, waiting = self._pending.pop(id, ("", None))
                 if waiting is None or waiting.done():
                     self.events.push(Note(f"an answer to nobody: {json.dumps(id)}"))
@@ -224,7 +229,15 @@ class Client:
                 self._noise += size if size <= NOISE_BYTES else 0
                 self.events.push(event_of(message) or Note(""))
 
+    def _note_subscription(self, event: Event | None, result: Any) -> None:
+        # Numbered events may follow in the same piece of bytes, before the caller has its answer.
+        take = self._options.subscribed
+        if take is not None and isinstance(event, ThreadKnown) and isinstance(result.get("logId"), str):
+            take(event.id, result)
+
     def _told(self, event: Event, seq: int | None) -> None:
+        if isinstance(event, Resolved):
+            self._open.discard(event.id)
         thread = _thread_of(event)
         if seq is not None and thread and self._options.saw is not None and not self._options.saw(thread, seq):
             self.events.push(Note(f"event {seq} of thread {thread} was reported already"))
@@ -233,6 +246,10 @@ class Client:
 
     def _ask(self, question: Question) -> None:
         """Has a question answered, concurrently with everything else."""
+        # One that is open already and asked again has one answer.
+        if question.id in self._open:
+            return
+        self._open.add(question.id)
         asked = request(question.id, question.method, question.params)
         self.events.push(asked)
         task = asyncio.ensure_future(self._answer(question, asked.thread, len(self._questions) >= MOST_QUESTIONS))
@@ -246,6 +263,10 @@ class Client:
             answer, note = await self._approvals.answer(question)
         if note is not None:
             self.events.push(Note(note))
+        if question.id not in self._open:
+            # Somebody else has answered it.
+            return
+        self._open.discard(question.id)
         try:
             await self._send({"id": question.id, **answer}, question.method)
         except ClosedError:

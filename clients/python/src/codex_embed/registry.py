@@ -56,7 +56,7 @@ class Caller(Protocol):
 
 
 class _Followed:
-    __slots__ = ("life", "log", "after", "current", "last", "unanswered")
+    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "unanswered")
 
     def __init__(self) -> None:
         self.life = Life.CREATED
@@ -66,11 +66,14 @@ class _Followed:
         #: The log that the numbers of this connection count in, and the last of them.
         self.current: str | None = None
         self.last = -1
+        #: Whether the answer to the last subscription was taken.
+        self.is_subscribed = False
         #: Turns that were sent and not answered, by their `clientUserMessageId`.
         self.unanswered: dict[str, dict[str, Any]] = {}
 
     def subscribed(self, log: str, seq: int | None, is_reset: bool) -> None:
         """Takes the answer to a subscription. Unless it replaces everything, events up to its number are still to come."""
+        self.is_subscribed = True
         if log != self.current or is_reset:
             self.current, self.last = log, -1
         if is_reset:
@@ -161,6 +164,7 @@ class Registry:
 
     async def _subscribe(self, client: Caller, thread: str, followed: _Followed) -> Any:
         params = {"threadId": thread, "after": followed.after, "logId": followed.log}
+        followed.is_subscribed = False
         try:
             answer = await client.call("thread/subscribe", params)
         except RefusedError as error:
@@ -170,5 +174,7 @@ class Registry:
             followed.current = None
             answer = await client.call("thread/resume", {"threadId": thread})
             return {**answer, "reset": True} if isinstance(answer, dict) else answer
-        self.subscribed(thread, answer)
+        # The connection has told it already, if this registry is in its options.
+        if not followed.is_subscribed:
+            self.subscribed(thread, answer)
         return answer

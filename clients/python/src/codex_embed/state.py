@@ -249,10 +249,17 @@ def _stored_item(members: Members) -> Item:
     return item
 
 
+def end_of(turn: Any) -> str:
+    """The status of a stored turn. One that began and has no end was interrupted by the end of its server."""
+    status = _text_of(turn, "status")
+    has_begun, is_open = type(_member(turn, "startedAt")) is int, isinstance(turn, dict) and turn.get("completedAt", 0) is None
+    return "interrupted" if status == "completed" and has_begun and is_open else status
+
+
 def _stored_turn(turn: Any) -> Turn:
     told = _member(turn, "items")
     items = [_stored_item(members) for members in (told if isinstance(told, list) else []) if isinstance(members, dict)]
-    return Turn(_text_of(turn, "id"), _text_of(turn, "status"), _member(turn, "error"), items)
+    return Turn(_text_of(turn, "id"), end_of(turn), _member(turn, "error"), items)
 
 
 class State:

@@ -1,5 +1,5 @@
-"""Runs a server as a child process, and restarts it when it ends by itself. No child outlives its supervisor: one that
-does not end with its input is killed with all that it has started."""
+"""Keeps a connection to a server: runs it as a child process or dials its address, again when it ends by itself. No child
+outlives its supervisor: one that does not end with its input is killed with all that it has started."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import os
 import random
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from .backoff import Backoff
 from .connection import Client, Options, connect
+from .dial import dial
 from .errors import CodexError, StartError
 
 #: The time limit for a server to end after its input has ended, in seconds.
@@ -52,6 +54,14 @@ class Launch:
     cwd: str | None = None
     #: Takes the lines of standard error.
     on_stderr: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A server that runs already, at an address that it listens on."""
+
+    address: str
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +120,9 @@ class _Tree:
 
 
 class Supervisor:
-    """Runs a server. Each time it is up there is a new connection."""
+    """Keeps a connection to a server. Each time it is up there is a new one."""
 
-    def __init__(self, launch: Launch | None = None, options: Options | None = None) -> None:
+    def __init__(self, launch: Launch | Listening | None = None, options: Options | None = None) -> None:
         self.state = ServerState("stopped")
         self._launch = launch or Launch()
         self._options = options or Options()
@@ -203,34 +213,54 @@ class Supervisor:
         await self._set(ServerState("stopped"))
 
     async def _once(self) -> str | None:
-        """Runs the server once, to its end; the reason if it could not be started."""
-        tree: _Tree | None = None
-        client: Client | None = None
+        """Runs or dials the server once, to its end; the reason if that failed."""
         try:
-            tree = self._tree = await self._spawn()
-            client = await self._greet(tree)
-            if client is None:
-                return None
-            async with self._changed:
-                self._client = client
-                self.state = ServerState("running")
-                self._changed.notify_all()
-            stopping = asyncio.ensure_future(self._stopping.wait())
-            await asyncio.wait((tree.exited, stopping), return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            client.close()
-            if self._stopping.is_set():
-                await asyncio.wait((tree.exited,), timeout=GRACE)
+            if isinstance(self._launch, Listening):
+                await self._dial_once(self._launch)
+            else:
+                await self._run_once(self._launch)
             return None
         except CodexError as error:
             return str(error)
         finally:
             self._client = self._tree = None
-            if tree is not None:
-                await tree.end(client)
 
-    async def _spawn(self) -> _Tree:
-        launch = self._launch
+    async def _dial_once(self, server: Listening) -> None:
+        client = await self._unless_stopped(dial(server.address, self._options, token=server.token))
+        if client is not None:
+            await self._give(client)
+            client.close()
+            await client.wait_closed(GRACE)
+            client.abandon()
+
+    async def _run_once(self, launch: Launch) -> None:
+        client: Client | None = None
+        tree = self._tree = await self._spawn(launch)
+        try:
+            client = await self._greet(tree, launch.program)
+            if client is not None:
+                await self._give(client, tree.exited)
+                client.close()
+                if not tree.exited.done():
+                    await asyncio.wait((tree.exited,), timeout=GRACE)
+        finally:
+            await tree.end(client)
+
+    async def _give(self, client: Client, *ends: asyncio.Future[None]) -> None:
+        """Hands out a connection, and waits for its end."""
+        async with self._changed:
+            self._client = client
+            self.state = ServerState("running")
+            self._changed.notify_all()
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        # A connection that was given up, because of noise, ends its server too.
+        closed = asyncio.ensure_future(client.wait_closed())
+        waits: list[asyncio.Future[Any]] = [*ends, stopping, closed]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        closed.cancel()
+
+    async def _spawn(self, launch: Launch) -> _Tree:
         env = None if launch.env is None else dict(launch.env)
         pipe = asyncio.subprocess.PIPE
         loop = asyncio.get_running_loop()
@@ -255,23 +285,28 @@ class Supervisor:
             task.add_done_callback(self._sinks.discard)
         return _Tree(process, transport, streams)
 
-    async def _greet(self, tree: _Tree) -> Client | None:
+    async def _unless_stopped(self, connecting: Awaitable[Client]) -> Client | None:
+        """The result of an attempt to connect; None if the supervisor is stopped meanwhile."""
+        attempt = asyncio.ensure_future(connecting)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((attempt, stopping), return_when=asyncio.FIRST_COMPLETED)
+            return attempt.result() if attempt.done() else None
+        finally:
+            attempt.cancel()
+            stopping.cancel()
+
+    async def _greet(self, tree: _Tree, program: str) -> Client | None:
         """Shakes hands with a new server; None if it is stopped meanwhile."""
         process = tree.process
         if process.stdin is None or process.stdout is None:
-            raise StartError(f"cannot start {self._launch.program}: its streams are missing")
-        connecting = asyncio.ensure_future(connect(process.stdout, process.stdin, self._options))
-        stopping = asyncio.ensure_future(self._stopping.wait())
+            raise StartError(f"cannot start {program}: its streams are missing")
         try:
-            await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
-            return connecting.result() if connecting.done() else None
+            return await self._unless_stopped(connect(process.stdout, process.stdin, self._options))
         except CodexError as error:
             code = process.returncode
             ended = "" if code is None else f" (it has ended with status {code})"
-            raise StartError(f"the handshake with {self._launch.program} has failed: {error}{ended}") from error
-        finally:
-            connecting.cancel()
-            stopping.cancel()
+            raise StartError(f"the handshake with {program} has failed: {error}{ended}") from error
 
 
 async def _pass_on(stderr: asyncio.StreamReader, take: Callable[[str], None] | None) -> None:

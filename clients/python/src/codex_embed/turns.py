@@ -13,6 +13,7 @@ from .events import Event, ItemCompleted, Teller, TurnEnded, Usage
 from .feed import Events
 from .options import RunInput, input_params
 from .protocol import v2
+from .state import end_of
 
 if TYPE_CHECKING:
     from .aio import AsyncCodex
@@ -35,12 +36,6 @@ class TurnResult:
     #: The complete items, as v2 has them.
     items: list[Any] = field(default_factory=list)
     usage: v2.ThreadTokenUsage | None = None
-
-
-def _end_of(turn: dict[str, Any]) -> str:
-    """The end of a stored turn. One that began and has no end was interrupted by the end of its server."""
-    is_cut = turn.get("status") == "completed" and type(turn.get("startedAt")) is int and turn.get("completedAt", 0) is None
-    return "interrupted" if is_cut else str(turn.get("status"))
 
 
 class AsyncTurn:
@@ -82,7 +77,7 @@ class AsyncTurn:
             if isinstance(item, dict) and (is_over or item.get("status") not in (None, "inProgress")):
                 self._events.push(ItemCompleted(self.thread_id, self.id, item, Teller.ITEMS))
         if is_over:
-            self._events.push(TurnEnded(self.thread_id, self.id, _end_of(known[0]), known[0].get("error")))
+            self._events.push(TurnEnded(self.thread_id, self.id, end_of(known[0]), known[0].get("error")))
 
     async def stream(self) -> AsyncIterator[Event]:
         """The events of the turn, up to its end."""

@@ -23,6 +23,7 @@ mod exec_ends;
 mod exec_file;
 mod first_run;
 mod http;
+mod kills;
 mod known;
 mod local;
 mod login;

@@ -17,7 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The folders of one run: `home` for `CODEX_HOME`, `user` for `HOME`, `tmp` for `TMPDIR`, `project` to work in.
 pub(crate) struct Place {
-    folder: TempDir,
+    folder: PathBuf,
+    /// Removes the folder, unless it belongs to another process.
+    _kept: Option<TempDir>,
     variables: Vec<(String, String)>,
 }
 
@@ -27,11 +29,16 @@ impl Place {
         for name in ["home", "user", "tmp", "project"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder can be made");
         }
-        Self { folder, variables: Vec::new() }
+        Self { folder: folder.path().to_owned(), _kept: Some(folder), variables: Vec::new() }
+    }
+
+    /// The place of another process, which has made its folders.
+    pub(crate) fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), _kept: None, variables: Vec::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     /// Writes a file.
@@ -54,9 +61,9 @@ impl Place {
 
     /// Replaces the folder's path in a text with `TEMP`.
     pub(crate) fn without_path(&self, text: &str) -> String {
-        let real = self.folder.path().canonicalize().expect("the folder is there");
+        let real = self.folder.canonicalize().expect("the folder is there");
         let shown = |path: &Path| path.display().to_string();
-        text.replace(&shown(&real), "TEMP").replace(&shown(self.folder.path()), "TEMP")
+        text.replace(&shown(&real), "TEMP").replace(&shown(&self.folder), "TEMP")
     }
 
     /// The program, not started yet.

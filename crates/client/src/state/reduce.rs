@@ -256,6 +256,13 @@ fn append_at(member: &mut Value, index: usize, text: &str) {
     append(&mut parts[index], text);
 }
 
+/// The status of a stored turn. One that began and has no end was interrupted by the end of its server.
+fn end_of(turn: &Value) -> &str {
+    let status = turn.get("status").and_then(Value::as_str).unwrap_or_default();
+    let is_cut = turn.get("startedAt").is_some_and(Value::is_i64) && turn.get("completedAt") == Some(&Value::Null);
+    if is_cut && status == "completed" { "interrupted" } else { status }
+}
+
 fn stored_turn(turn: &Value) -> Turn {
     let text = |name: &str| turn.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let items = turn.get("items").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
@@ -269,7 +276,7 @@ fn stored_turn(turn: &Value) -> Turn {
     });
     Turn {
         id: text("id"),
-        status: text("status"),
+        status: end_of(turn).to_owned(),
         error: turn.get("error").cloned().unwrap_or_default(),
         items: items.collect(),
     }
