@@ -18,7 +18,7 @@ pub use tables::{Message, Tables, describe};
 pub use typescript::{bundle as typescript_bundle, files as typescript_files};
 
 /// The whole bundle, one definition per line.
-pub const BUNDLE: &str = include_str!("../../../../schema/codex_app_server_protocol.schemas.json");
+pub const BUNDLE: &str = include_str!("bundle.json");
 
 /// The spaces of names besides the outermost one.
 const SPACES: &[&str] = &["v2", "exec"];

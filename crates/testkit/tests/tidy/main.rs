@@ -5,6 +5,7 @@ mod arrows;
 mod clients;
 mod documents;
 mod names;
+mod packages;
 mod prose;
 mod reading;
 mod sessions;
