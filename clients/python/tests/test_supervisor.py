@@ -8,6 +8,7 @@ import unittest
 
 from codex_embed.connection import Options
 from codex_embed.errors import RefusedError, StartError
+from codex_embed import events
 from codex_embed.registry import Life, NoStep, Registry
 from codex_embed.supervisor import Launch, Supervisor
 from server import is_alive, is_gone
@@ -134,6 +135,18 @@ class RegistryTest(unittest.IsolatedAsyncioTestCase):
         await registry.recover(again)
         self.assertEqual(again.calls, [("thread/subscribe", {"threadId": "t", "after": 4, "logId": "two"})])
         self.assertFalse(registry.saw("t", 4))
+
+    def test_a_turn_that_runs_nowhere_any_more_has_ended(self):
+        registry = Registry()
+        registry.follow("t")
+        caught_up = events.Other("thread/caughtUp", {"threadId": "t"})
+        registry.note(events.TurnStarted("t", "u"))
+        answer = {"logId": "one", "reset": False, "thread": {"status": {"type": "active"}}}
+        registry.subscribed("t", answer)
+        self.assertIsNone(registry.note(caught_up), "it runs")
+        registry.subscribed("t", {**answer, "thread": {"status": {"type": "idle"}}})
+        self.assertEqual(registry.note(caught_up), events.TurnEnded("t", "u", "interrupted", None))
+        self.assertIsNone(registry.note(caught_up), "it ends once")
 
     async def test_a_server_of_another_release_sends_the_whole_thread(self):
         registry = Registry()

@@ -139,7 +139,11 @@ export class Codex {
       }
       this.#hasRun = true;
       this.#recover(client);
-      for await (const event of client.events) this.#dispatch(event);
+      for await (const event of client.events) {
+        this.#dispatch(event);
+        const end = this.#registry.note(event);
+        if (end) this.#dispatch(end);
+      }
       this.#ready = deferred();
     }
   }

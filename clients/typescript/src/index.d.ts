@@ -231,6 +231,8 @@ export class Registry {
   step(thread: string, to: Life): void;
   subscribed(thread: string, answer: any): void;
   saw(thread: string, seq: number): boolean;
+  /** Takes an event; returns the end of a turn that nothing else tells. */
+  note(event: Event): Event | undefined;
   sending(thread: string, params: Record<string, any>): string;
   answered(thread: string, name: string): void;
   recover(

@@ -30,7 +30,9 @@ export class Registry {
     let followed = this.#threads.get(thread);
     if (followed === undefined) {
       // `log` and `after` are the last number that was seen; `current` and `last` count in this connection.
-      followed = { life: "created", log: null, after: null, current: null, last: -1, isSubscribed: false, unanswered: new Map() };
+      followed = { life: "created", log: null, after: null, current: null, last: -1, isSubscribed: false };
+      // `running` is a turn that was seen to start, and not to end.
+      Object.assign(followed, { running: null, isIdle: false, unanswered: new Map() });
       this.#threads.set(thread, followed);
     }
     return followed;
@@ -65,7 +67,30 @@ export class Registry {
     followed.isSubscribed = true;
     const isReset = answer.reset === true;
     if (answer.logId !== followed.current || isReset) [followed.current, followed.last] = [answer.logId, -1];
-    if (isReset) [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
+    followed.isIdle = answer.thread?.status?.type === "idle";
+    if (isReset) {
+      [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
+      const last = Array.isArray(answer.thread?.turns) ? answer.thread.turns.at(-1) : undefined;
+      followed.running = last?.status === "inProgress" ? last.id : null;
+    }
+  }
+
+  /**
+   * Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
+   * returned, because nothing else tells it.
+   */
+  note(event) {
+    const thread = event.type === "other" ? event.params?.threadId : event.thread;
+    const followed = this.#threads.get(thread);
+    if (followed === undefined) return undefined;
+    if (event.type === "turnStarted") followed.running = event.turn;
+    else if (event.type === "turnEnded" && event.turn === followed.running) followed.running = null;
+    else if (event.type === "other" && event.method === "thread/caughtUp" && followed.isIdle && followed.running !== null) {
+      const turn = followed.running;
+      followed.running = null;
+      return { type: "turnEnded", thread, turn, status: "interrupted", error: null };
+    }
+    return undefined;
   }
 
   /** Takes the number of an event; false if it was reported already. */

@@ -56,6 +56,20 @@ test("a break is recovered from the last number", async () => {
   assert.deepEqual(again.calls, [["thread/subscribe", { threadId: "t", after: 4, logId: "two" }]]);
 });
 
+test("a turn that runs nowhere any more has ended", () => {
+  const registry = new Registry();
+  registry.follow("t");
+  const caughtUp = { type: "other", method: "thread/caughtUp", params: { threadId: "t" } };
+  const answer = (type) => ({ logId: "one", reset: false, thread: { status: { type } } });
+  registry.note({ type: "turnStarted", thread: "t", turn: "u" });
+  registry.subscribed("t", answer("active"));
+  assert.equal(registry.note(caughtUp), undefined, "it runs");
+  registry.subscribed("t", answer("idle"));
+  const end = { type: "turnEnded", thread: "t", turn: "u", status: "interrupted", error: null };
+  assert.deepEqual(registry.note(caughtUp), end);
+  assert.equal(registry.note(caughtUp), undefined, "it ends once");
+});
+
 test("a server of another release sends the whole thread; a thread that is gone is named", async () => {
   const registry = new Registry();
   registry.follow("t");

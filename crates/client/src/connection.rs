@@ -262,7 +262,12 @@ impl Shared {
                     // Somebody else has answered it.
                     self.close_question(id);
                 }
-                self.feed.push(self.unless_repeated(event, seq));
+                let event = self.unless_repeated(event, seq);
+                let end = self.numbers.note(&event);
+                self.feed.push(event);
+                if let Some(end) = end {
+                    self.feed.push(end);
+                }
             }
         }
         true

@@ -1,11 +1,14 @@
 //! The numbers of events: the last one of each thread that was seen, and the log that it counts in.
 //!
-//! Invariant: a number that is not higher than the last one of its log was reported already.
+//! Invariant: a number that is not higher than the last one of its log was reported already. A turn that was seen to
+//! start has an end, also if its server was killed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+
+use crate::event::Event;
 
 /// The last numbers of threads. Clones share them: a registry reads what its connection has seen.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +22,10 @@ struct Position {
     /// The log that the numbers of this connection count in, and the last of them.
     current: Option<String>,
     last: Option<u64>,
+    /// The turn that was seen to start, and not to end.
+    running: Option<String>,
+    /// Whether the server ran no turn when it answered the last subscription.
+    is_idle: bool,
 }
 
 impl Numbers {
@@ -35,9 +42,33 @@ impl Numbers {
         if position.current.as_deref() != Some(log) || is_reset {
             (position.current, position.last) = (Some(log.to_owned()), None);
         }
+        position.is_idle = answer.pointer("/thread/status/type").is_some_and(|status| status == "idle");
         if is_reset {
             (position.log, position.after) = (Some(log.to_owned()), answer.get("seq").and_then(Value::as_u64));
+            let last = answer.pointer("/thread/turns").and_then(Value::as_array).and_then(|turns| turns.last());
+            let running = last.filter(|turn| turn.get("status").is_some_and(|status| status == "inProgress"));
+            position.running = running.and_then(|turn| turn.get("id")?.as_str()).map(str::to_owned);
         }
+    }
+
+    /// Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
+    /// returned, because nothing else tells it.
+    pub(crate) fn note(&self, event: &Event) -> Option<Event> {
+        let mut positions = self.positions();
+        if let Event::TurnStarted { thread, turn } = event {
+            positions.entry(thread.clone()).or_default().running = Some(turn.clone());
+        } else if let Event::TurnEnded { thread, turn, .. } = event {
+            positions.get_mut(thread)?.running.take_if(|running| running == turn);
+        } else if let Event::Other { method, params } = event
+            && method == "thread/caughtUp"
+        {
+            let thread = params.get("threadId")?.as_str()?;
+            let position = positions.get_mut(thread).filter(|position| position.is_idle)?;
+            let (turn, status) = (position.running.take()?, "interrupted".to_owned());
+            let (thread, error) = (thread.to_owned(), Value::Null);
+            return Some(Event::TurnEnded { thread, turn, status, error, duration_ms: None });
+        }
+        None
     }
 
     /// The server has no numbers for a thread: from now on each of its events counts.
@@ -83,6 +114,21 @@ mod tests {
         assert_eq!(numbers.last("t"), (Some("one".to_owned()), Some(5)));
         assert_eq!([6, 6, 2, 7].map(|seq| numbers.saw("t", seq)), [true, false, false, true]);
         assert_eq!(numbers.last("t"), (Some("one".to_owned()), Some(7)));
+    }
+
+    #[test]
+    fn a_turn_that_runs_nowhere_any_more_has_ended() {
+        let numbers = Numbers::default();
+        let (thread, turn) = ("t".to_owned(), "u".to_owned());
+        let caught_up = Event::Other { method: "thread/caughtUp".to_owned(), params: json!({"threadId": "t"}) };
+        let answer = |status: &str| json!({"logId": "one", "reset": false, "thread": {"status": {"type": status}}});
+        assert_eq!(numbers.note(&Event::TurnStarted { thread, turn }), None);
+        numbers.subscribed("t", &answer("active"));
+        assert_eq!(numbers.note(&caught_up), None, "it runs");
+        numbers.subscribed("t", &answer("idle"));
+        let end = numbers.note(&caught_up);
+        assert!(matches!(&end, Some(Event::TurnEnded { turn, status, .. }) if turn == "u" && status == "interrupted"));
+        assert_eq!(numbers.note(&caught_up), None, "it ends once");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -152,7 +153,9 @@ async fn pass_on(stderr: ChildStderr, sink: Sink) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!((&mut stderr).take(STDERR_LINE_BYTES).read_until(b'\n', &mut line).await, Ok(count) if count > 0) {
-        sink(String::from_utf8_lossy(&line).trim_end());
+        // A sink that panics loses its line; the server must not wait for somebody to read it.
+        let give = AssertUnwindSafe(|| sink(String::from_utf8_lossy(&line).trim_end()));
+        let _: std::thread::Result<()> = catch_unwind(give);
         line.clear();
     }
 }

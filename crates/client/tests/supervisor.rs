@@ -88,6 +88,21 @@ async fn a_server_that_is_killed_is_started_again() {
 }
 
 #[tokio::test]
+async fn a_sink_that_panics_loses_its_line_alone() {
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let sink = move |line: &str| {
+        let _: Result<(), _> = sender.send(line.to_owned());
+        assert!(line != "one", "a mistake in the program");
+    };
+    let script = "echo one >&2; echo two >&2; read -r line; echo '{\"id\":1,\"result\":{}}'; read -r line";
+    let server = Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], ..Launch::codex() };
+    let options = Options::new("test", "1.0");
+    let mut supervisor = Supervisor::start(server, options, Approvals::deny_all(), sink);
+    assert!(supervisor.connection().await.is_some());
+    assert_eq!((lines.recv().await.as_deref(), lines.recv().await.as_deref()), (Some("one"), Some("two")));
+}
+
+#[tokio::test]
 async fn a_program_that_is_missing_is_named() {
     let missing = Launch { program: "/nowhere/codex".into(), ..Launch::codex() };
     let (supervisor, _lines) = start(missing);

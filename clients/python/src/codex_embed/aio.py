@@ -148,6 +148,8 @@ class AsyncCodex:
             recovering = asyncio.ensure_future(self._recover(client))
             while (event := await client.events.next()) is not None:
                 self._dispatch(event)
+                if (end := self._registry.note(event)) is not None:
+                    self._dispatch(end)
             recovering.cancel()
             self._ready = asyncio.get_running_loop().create_future()
 

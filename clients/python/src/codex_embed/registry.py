@@ -11,6 +11,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 from .errors import CodexError, RefusedError
+from .events import Event, Other, TurnEnded, TurnStarted
+from .shapes import thread_id
 
 INVALID_REQUEST = -32600
 NO_METHOD = -32601
@@ -56,7 +58,7 @@ class Caller(Protocol):
 
 
 class _Followed:
-    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "unanswered")
+    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "running", "is_idle", "unanswered")
 
     def __init__(self) -> None:
         self.life = Life.CREATED
@@ -68,6 +70,10 @@ class _Followed:
         self.last = -1
         #: Whether the answer to the last subscription was taken.
         self.is_subscribed = False
+        #: The turn that was seen to start, and not to end.
+        self.running: str | None = None
+        #: Whether the server ran no turn when it answered the last subscription.
+        self.is_idle = False
         #: Turns that were sent and not answered, by their `clientUserMessageId`.
         self.unanswered: dict[str, dict[str, Any]] = {}
 
@@ -111,7 +117,33 @@ class Registry:
         log, seq = (answer.get("logId"), answer.get("seq")) if isinstance(answer, dict) else (None, None)
         if isinstance(log, str):
             number = seq if type(seq) is int else None
-            self._threads[thread].subscribed(log, number, answer.get("reset") is True)
+            followed, is_reset = self._threads[thread], answer.get("reset") is True
+            followed.subscribed(log, number, is_reset)
+            known = answer.get("thread")
+            known = known if isinstance(known, dict) else {}
+            status, turns = known.get("status"), known.get("turns")
+            followed.is_idle = isinstance(status, dict) and status.get("type") == "idle"
+            if is_reset:
+                last = turns[-1] if isinstance(turns, list) and turns else None
+                is_running = isinstance(last, dict) and last.get("status") == "inProgress"
+                followed.running = last.get("id") if is_running and isinstance(last, dict) else None
+
+    def note(self, event: Event) -> TurnEnded | None:
+        """Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
+        returned, because nothing else tells it."""
+        if isinstance(event, Other) and event.method == "thread/caughtUp":
+            thread = thread_id(event.params)
+            followed = self._threads.get(thread)
+            if followed is not None and followed.is_idle and followed.running is not None:
+                turn, followed.running = followed.running, None
+                return TurnEnded(thread, turn, "interrupted", None)
+        elif isinstance(event, (TurnStarted, TurnEnded)):
+            followed = self._threads.get(event.thread)
+            if followed is not None and isinstance(event, TurnStarted):
+                followed.running = event.turn
+            elif followed is not None and followed.running == event.turn:
+                followed.running = None
+        return None
 
     def saw(self, thread: str, seq: int) -> bool:
         """Takes the number of an event; False if it was reported already."""
