@@ -433,6 +433,10 @@ pub(crate) struct DemoArgs {
     /// Show an agent that starts three others
     #[arg(long)]
     pub(crate) agents: bool,
+    /// Show this many servers that share a database, one of which is killed; needs PostgreSQL
+    #[cfg(feature = "postgres")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=5), conflicts_with_all = ["agents", "fast"])]
+    pub(crate) servers: Option<u8>,
 }
 
 #[cfg(test)]

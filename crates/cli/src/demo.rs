@@ -1,5 +1,8 @@
 //! `codex demo`: a real turn of the engine with a scripted model.
 
+#[cfg(feature = "postgres")]
+mod servers;
+
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,6 +43,10 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     let flow = console::out_columns().map(Flow::new);
     let terminal = Terminal::new(WordWrap { output: console::painted_out(), flow }, wants_colour(&env));
     let shown = runtime.block_on(async {
+        #[cfg(feature = "postgres")]
+        if let Some(count) = args.servers {
+            return servers::show(count, folder.path(), terminal).await;
+        }
         let setup = prepare(folder.path(), home.path(), args, &env)?;
         show(setup, args.agents, terminal).await
     });

@@ -60,3 +60,17 @@ fn the_demo_keeps_its_folder_on_request_and_prints_its_path() {
     assert_eq!(run.stderr, format!("kept {}\n", kept[0].display()));
     assert!(kept[0].join("project/greeting.sh").exists());
 }
+
+#[test]
+fn the_demo_of_servers_continues_a_thread_whose_server_was_killed() {
+    let place = Place::new().variable("PATH", &std::env::var("PATH").unwrap_or_default());
+    let run = place.run(&["demo", "--servers", "2"], "");
+    if run.stderr.contains("PostgreSQL is not installed here") {
+        eprintln!("skipped: there is no initdb here");
+        return;
+    }
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    for part in ["kill -9 a", "the turns were completed, interrupted.", "b: I do:"] {
+        assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
+    }
+}

@@ -60,7 +60,8 @@ impl TurnReader {
         let at_ms = event.at_ms;
         let when = (began_ms.unwrap_or(at_ms), at_ms);
         match event.body {
-            Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), at_ms),
+            // Until a line ends it: if none does, it belongs to a program that is gone.
+            Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), TurnStatus::Interrupted, at_ms),
             Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), when),
             Body::ItemInterrupted(item) => {
                 self.add_item(item, event.turn.as_ref(), when);
@@ -116,10 +117,8 @@ impl TurnReader {
         self.turns.truncate(named.unwrap_or(self.turns.len().saturating_sub(count)));
     }
 
-    fn begin(&mut self, turn: Option<&TurnId>, at_ms: i64) {
-        // A turn without an end belongs to a program that is gone.
+    fn begin(&mut self, turn: Option<&TurnId>, status: TurnStatus, at_ms: i64) {
         let id = turn.map_or_else(|| format!("turn-{}", self.turns.len() + 1), |turn| turn.as_str().to_owned());
-        let status = TurnStatus::Completed;
         let begun = Turn { items_view: ItemsView::Full, status, started_at: Some(at_ms / 1000), ..Turn::begun(id) };
         self.turns.push(begun);
     }
@@ -131,7 +130,8 @@ impl TurnReader {
             None => last.items.is_empty(),
         });
         if !runs {
-            self.begin(turn, at_ms);
+            // Files of old releases record neither the start nor the end of a turn.
+            self.begin(turn, TurnStatus::Completed, at_ms);
         }
     }
 
