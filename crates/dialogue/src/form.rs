@@ -4,9 +4,11 @@
 //! the schema allows are sent.
 
 mod field;
+mod filling;
 mod schema;
 
 pub use self::field::{Field, Kind, Wanted};
+pub use self::filling::{Filled, Filling};
 pub use self::schema::{from_questions, from_schema};
 
 use serde_json::{Map, Value, json};
@@ -144,21 +146,28 @@ impl Form {
         (lines, focus)
     }
 
-    /// The next thing to enter, for a chat that appends lines: the field with the focus and its number.
-    #[must_use]
-    pub fn focus(&self) -> Option<&Field> {
+    /// Enters a line as the value of the field with the focus, and goes on to the next one. The error is for people.
+    pub(crate) fn enter_line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(field) = self.fields.get_mut(self.at) {
+            field.enter_line(line)?;
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// The number of the field with the focus, counted from 1.
+    pub(crate) fn number(&self) -> usize {
+        self.at + 1
+    }
+
+    /// The field with the focus.
+    pub(crate) fn focus(&self) -> Option<&Field> {
         self.fields.get(self.at)
     }
 
     /// The number of fields.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.fields.len()
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
     }
 }
 

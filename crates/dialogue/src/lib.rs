@@ -18,4 +18,4 @@ pub use ask::{ChatEnd, Dialogue, StopSignal, ask};
 pub use history::{History, SavedPrompts};
 
 pub(crate) use codex_terminal::{Ink, Row, Span, Style, one_line, printable, visible};
-pub(crate) use codex_terminal::{input, key, pager, transcript, wrap};
+pub(crate) use codex_terminal::{editor, input, key, pager, transcript, wrap};

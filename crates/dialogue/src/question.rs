@@ -13,7 +13,7 @@ use codex_wire::ids::RequestId;
 use serde_json::Value;
 
 use self::subject::Subject;
-use crate::form::Form;
+use crate::form::{Filled, Filling, Form};
 use crate::key::Key;
 use crate::pager::Pager;
 use crate::{Row, Span, Style};
@@ -98,6 +98,10 @@ pub struct QuestionQueue {
     pub arming: Readiness,
     /// The text of the first prompt.
     pages: Pager,
+    /// The form of the first prompt.
+    filling: Option<Filling>,
+    /// Whether choices have numbers instead of letters, which are easier to hear.
+    is_numbered: bool,
 }
 
 /// The effect of a key.
@@ -108,15 +112,29 @@ pub enum KeyOutcome {
     More(Vec<Span>),
     /// The prompt is answered.
     Decided(Question, Decision),
+    /// Its form is filled in.
+    Filled(Question, Value),
 }
 
 impl Default for QuestionQueue {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), arming: Readiness::Ready, pages: Pager::default() }
+        Self {
+            waiting: VecDeque::new(),
+            arming: Readiness::Ready,
+            pages: Pager::default(),
+            filling: None,
+            is_numbered: false,
+        }
     }
 }
 
 impl QuestionQueue {
+    /// A queue whose choices have numbers or letters.
+    #[must_use]
+    pub fn new(is_numbered: bool) -> Self {
+        Self { is_numbered, ..Self::default() }
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -143,9 +161,19 @@ impl QuestionQueue {
 
     /// Starts the first prompt, and returns the first page of its text.
     pub fn begin(&mut self, about: &[Span], (width, height): (usize, usize), now: Instant) -> Vec<Span> {
-        self.pages = Pager::new(about, width, height.saturating_sub(BESIDE_PAGE));
+        self.filling = self.first().and_then(Question::form).map(Filling::new);
+        let mut about = about.to_vec();
+        about.extend(self.filling.as_ref().map(Filling::told).unwrap_or_default());
+        self.pages = Pager::new(&about, width, height.saturating_sub(BESIDE_PAGE));
         self.arming = Readiness::begin(now);
         self.pages.next_page()
+    }
+
+    /// The text being typed into a form, and its cursor.
+    #[must_use]
+    pub fn typed(&self) -> Option<(String, usize)> {
+        let is_open = self.arming.has_choices() && self.pages.is_over();
+        self.filling.as_ref().filter(|_| is_open).map(Filling::shown)
     }
 
     /// The available keys, as text.
@@ -154,8 +182,13 @@ impl QuestionQueue {
         let Some(question) = self.first().filter(|_| self.arming.has_choices()) else {
             return vec![Span::new(Style::Dim, "…")];
         };
+        if self.pages.is_over() && self.filling.is_some() {
+            let mut row = Vec::from(choice("enter", "go on  "));
+            row.extend(choice("esc", "no, and stop"));
+            return row;
+        }
         if self.pages.is_over() {
-            return question.choices();
+            return if self.is_numbered { question.numbered() } else { question.choices() };
         }
         let (shown, count) = self.pages.progress();
         let mut row = Vec::from(choice("space", &format!("more (page {shown} of {count})  ")));
@@ -173,7 +206,24 @@ impl QuestionQueue {
             self.arming = Readiness::begin(at);
             return KeyOutcome::More(self.pages.next_page());
         }
-        let decision = self.first().and_then(|question| question.decide(key));
+        if let Some(filling) = self.filling.as_mut().filter(|_| is_seen && !matches!(key, Key::Esc | Key::Ctrl('c'))) {
+            let values = match filling.press(key) {
+                Filled::Typing => return KeyOutcome::Nothing,
+                Filled::Told(spans) => return KeyOutcome::More(spans),
+                Filled::Decline => None,
+                Filled::Send(values) => Some(values),
+            };
+            return match (self.waiting.pop_front(), values) {
+                (Some(question), Some(values)) => KeyOutcome::Filled(question, values),
+                (Some(question), None) => KeyOutcome::Decided(question, Decision::Decline),
+                (None, _) => KeyOutcome::Nothing,
+            };
+        }
+        let is_numbered = self.is_numbered && is_seen;
+        let decision = self.first().and_then(|question| {
+            let numbered = is_numbered.then(|| question.decide_by_number(key)).flatten();
+            numbered.or_else(|| question.decide(key))
+        });
         let decision = decision.filter(|decision| is_seen || decision.refuses());
         match decision.and_then(|decision| Some((self.waiting.pop_front()?, decision))) {
             Some((question, decision)) => KeyOutcome::Decided(question, decision),
@@ -287,21 +337,42 @@ impl Question {
         self.subject.describe(self.may_be_allowed)
     }
 
+    /// The available decisions, with their keys and their meanings.
+    fn options(&self) -> Vec<(&'static str, &'static str, Decision)> {
+        let mut options = Vec::new();
+        if self.may_be_allowed {
+            let yes = if self.permissions().is_some() { "yes, for this turn" } else { "yes" };
+            options.push(("y", yes, Decision::Accept));
+        }
+        if self.may_be_allowed && self.address().is_none() {
+            options.push(("a", "yes, for this session", Decision::AcceptForSession));
+        }
+        options.push(("n", "no", Decision::Decline));
+        options.push(("esc", "no, and stop", Decision::Cancel));
+        if self.may_be_allowed && self.rule().is_some() {
+            options.push(("p", "always", Decision::AcceptAlways));
+        }
+        options
+    }
+
     /// The available keys, as text.
     #[must_use]
     pub fn choices(&self) -> Row {
-        let mut row = Vec::new();
-        if self.may_be_allowed {
-            row.extend(choice("y", if self.permissions().is_some() { "yes, for this turn  " } else { "yes  " }));
-            if self.address().is_none() {
-                row.extend(choice("a", "yes, for this session  "));
-            }
-        }
-        row.extend(refusals());
-        if self.may_be_allowed && self.rule().is_some() {
-            row.extend(choice("p", "always").map(|span| Span::new(span.style, span.text.replacen('[', "  [", 1))));
-        }
-        row
+        row_of(self.options().iter().map(|(key, meaning, _)| ((*key).to_owned(), *meaning)))
+    }
+
+    /// The available numbers, as text.
+    #[must_use]
+    pub fn numbered(&self) -> Row {
+        row_of(self.options().iter().zip(1..).map(|((_, meaning, _), number)| (format!("{number}"), *meaning)))
+    }
+
+    /// The meaning of a number.
+    #[must_use]
+    pub fn decide_by_number(&self, key: &Key) -> Option<Decision> {
+        let Key::Char(c) = key else { return None };
+        let place = (c.to_digit(10)? as usize).checked_sub(1)?;
+        self.options().get(place).map(|(_, _, decision)| *decision)
     }
 
     /// The meaning of a key.
@@ -316,6 +387,18 @@ impl Question {
             _ => None,
         }
     }
+}
+
+/// Keys with their meanings, two blanks between them.
+fn row_of(options: impl Iterator<Item = (String, &'static str)>) -> Row {
+    let mut row = Row::new();
+    for (key, meaning) in options {
+        if let Some(last) = row.last_mut() {
+            last.text.push_str("  ");
+        }
+        row.extend(choice(&key, meaning));
+    }
+    row
 }
 
 fn refusals() -> impl Iterator<Item = Span> {
@@ -436,6 +519,49 @@ mod tests {
         }
         assert_eq!(question.decide(&Key::Esc), Some(Decision::Cancel));
         assert_eq!(question.decide(&Key::Ctrl('c')), Some(Decision::Cancel));
+    }
+
+    #[test]
+    fn choices_have_numbers_if_that_is_wanted() {
+        let now = Instant::now();
+        let mut asking = QuestionQueue::new(true);
+        asking.add(command("ls"));
+        let about = asking.first().unwrap().describe();
+        asking.begin(&about, (80, 24), now);
+        assert!(matches!(asking.press(&Key::Char('1'), now), KeyOutcome::Nothing), "the choices are not shown yet");
+        asking.arming = Readiness::Open { since: now };
+        assert_eq!(text(&asking.choices()), "[1] yes  [2] yes, for this session  [3] no  [4] no, and stop");
+        assert!(matches!(asking.press(&Key::Char('9'), now), KeyOutcome::Nothing));
+        assert!(matches!(asking.press(&Key::Char('3'), now), KeyOutcome::Decided(_, Decision::Decline)));
+    }
+
+    #[test]
+    fn a_form_is_filled_in_line_by_line() {
+        let now = Instant::now();
+        let schema = json!({"properties": {"name": {"type": "string"}}});
+        let params = json!({"serverName": "docs", "message": "Who?", "requestedSchema": schema});
+        let read =
+            || Question::read(RequestId::Integer(1), "mcpServer/elicitation/request", &params, |_| true).unwrap();
+        let mut asking = QuestionQueue::default();
+        asking.add(read());
+        let about = asking.first().unwrap().describe();
+        let told = text(&asking.begin(&about, (80, 24), now));
+        assert!(told.contains("Field 1 of 1: name"), "{told}");
+        assert_eq!(asking.typed(), None, "nothing can be typed yet");
+        assert!(matches!(asking.press(&Key::Char('x'), now), KeyOutcome::Nothing));
+        asking.arming = Readiness::Open { since: now };
+        for key in [Key::Char('A'), Key::Char('d'), Key::Char('a')] {
+            asking.press(&key, now);
+        }
+        assert_eq!(asking.typed(), Some(("Ada".to_owned(), 3)));
+        assert!(matches!(asking.press(&Key::Enter, now), KeyOutcome::More(_)));
+        asking.press(&Key::Char('1'), now);
+        let KeyOutcome::Filled(_, values) = asking.press(&Key::Enter, now) else { panic!("it is sent") };
+        assert_eq!(values, json!({"name": "Ada"}));
+        asking.add(read());
+        asking.begin(&about, (80, 24), now);
+        asking.arming = Readiness::Open { since: now };
+        assert!(matches!(asking.press(&Key::Esc, now), KeyOutcome::Decided(_, Decision::Cancel)));
     }
 
     #[test]

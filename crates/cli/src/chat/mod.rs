@@ -119,7 +119,9 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
     }
     wish.options.images.iter().try_for_each(|path| check_picture(&place.cwd.join(path)))?;
     let is_dumb = place.env.text("TERM").is_none_or(|term| UNADDRESSABLE.contains(&term.as_str()));
-    let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_dumb, is_dumb };
+    // A screen reader reads what is appended, and nothing is drawn in place.
+    let is_appended = is_dumb || wish.options.screen_reader;
+    let capabilities = Capabilities { colour: wants_colour(&place.env) && !is_appended, is_dumb: is_appended };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let raw = Raw::enter(is_dumb, console::painted_out).context("could not take over the terminal")?;
     let ended = runtime.block_on(async {

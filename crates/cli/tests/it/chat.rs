@@ -287,7 +287,7 @@ fn a_dumb_terminal_is_sent_no_sequence_at_all() {
     let mut chat = Pty::start(&place, &[]);
     chat.until("> ");
     chat.send("do it\r");
-    chat.until(CHOICES);
+    chat.until("[1] yes  [2] yes, for this session  [3] no  [4] no, and stop");
     chat.send("y");
     chat.until("The end.");
     chat.until("tokens: ");
@@ -364,6 +364,35 @@ fn full_access_is_confirmed_once_more() {
     chat.until("careful: ");
     chat.send("yes\r");
     chat.until("approvals: never, sandbox: danger-full-access");
+    chat.send("/quit\r");
+    assert_eq!(chat.wait().code, Some(0));
+}
+
+#[test]
+fn a_screen_reader_gets_appended_lines_labels_and_numbers() {
+    let script = json!([said("It rains."), asked_about("touch canary"), said("Done.")]);
+    let place = full_place("approval_policy = 'untrusted'", &script);
+    let mut chat = Pty::start(&place, &["--screen-reader", "weather?"]);
+    chat.until("It rains.");
+    chat.send("do it\r");
+    chat.until("Approve this command?");
+    chat.until("[1] yes  [2] yes, for this session  [3] no  [4] no, and stop");
+    assert!(!place.path("project/canary").exists());
+    chat.send("1");
+    chat.until("Done.");
+    assert!(place.path("project/canary").exists());
+    chat.send("/new\r");
+    chat.until("thread");
+    chat.send("/quit\r");
+    let ended = chat.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    let raw = String::from_utf8_lossy(&ended.raw).replace("\u{1b}[?2004h", "").replace("\u{1b}[?2004l", "");
+    assert!(!raw.contains('\u{1b}'), "lines are appended, and nothing is drawn in place: {raw:?}");
+    let mut chat = Pty::start(&place, &["resume", "--screen-reader"]);
+    chat.until("1  ");
+    chat.until("weather?");
+    chat.send("1\r");
+    chat.until("Done.");
     chat.send("/quit\r");
     assert_eq!(chat.wait().code, Some(0));
 }

@@ -352,3 +352,41 @@ fn a_chat_with_a_server_elsewhere_uses_nothing_of_this_machine() {
     let refused = Pty::start(&client, &["--connect", &server.urls[1]]).wait();
     assert_eq!(refused.code, Some(1), "without a token there is no connection: {}", refused.text);
 }
+
+#[test]
+fn a_request_is_on_every_screen_and_answered_once() {
+    let script =
+        json!([{"items": [{"text": "First."}]}, chat::asked_about("echo x >> canary"), {"items": [{"text": "Done."}]}]);
+    let place = chat::full_place("approval_policy = 'untrusted'", &script);
+    let _stopped = Stopped(&place);
+    assert_eq!(run(&place, &["daemon", "start", "--json"], "").code, Some(0));
+    let mut proxy = place.start(&["app-server", "proxy"]);
+    proxy_ask(&mut proxy, &hello(1));
+    let params = json!({"cwd": place.path("project")});
+    let started = proxy_ask(&mut proxy, &json!({"id": 2, "method": "thread/start", "params": params}));
+    let thread = started["result"]["thread"]["id"].as_str().expect("a name").to_owned();
+    let input = json!([{"type": "text", "text": "one"}]);
+    proxy_ask(&mut proxy, &json!({"id": 3, "method": "turn/start", "params": {"threadId": thread, "input": input}}));
+    while proxy.message()["method"] != "turn/completed" {}
+    let mut screens = [0, 1].map(|_| Pty::start(&place, &["resume", &thread]));
+    for screen in &mut screens {
+        screen.until("First.");
+    }
+    screens[0].send("do it\r");
+    for screen in &mut screens {
+        screen.until("| sh -c 'echo x >> canary'");
+        screen.until("[y] yes");
+    }
+    screens[1].send("y");
+    for screen in &mut screens {
+        screen.until("Done.");
+    }
+    // The key is text on the screen whose request was answered by the other.
+    screens[0].send("yes");
+    screens[0].until("> yes");
+    for screen in &mut screens {
+        screen.send("\x15\x04");
+        assert_eq!(screen.wait().code, Some(0));
+    }
+    assert_eq!(std::fs::read_to_string(place.path("project/canary")).expect("it ran"), "x\n");
+}

@@ -125,6 +125,77 @@ impl Field {
         true
     }
 
+    pub(super) fn is_secret(&self) -> bool {
+        matches!(self.kind, Kind::Text { is_secret: true, .. })
+    }
+
+    /// Enters a whole line; an empty one leaves the value as it is. The error is for people.
+    pub(super) fn enter_line(&mut self, line: &str) -> Result<(), String> {
+        let before = self.entered.clone();
+        if !line.trim().is_empty() {
+            self.read_line(line.trim())?;
+        }
+        self.value().map(drop).inspect_err(|_| self.entered = before)
+    }
+
+    fn read_line(&mut self, line: &str) -> Result<(), String> {
+        match &self.kind {
+            Kind::Text { .. } | Kind::Number { .. } => self.entered.text = crate::printable(line).into_owned(),
+            Kind::Flag => {
+                self.entered.flag = Some(match line.to_lowercase().as_str() {
+                    "y" | "yes" | "true" => true,
+                    "n" | "no" | "false" => false,
+                    _ => return Err("type y or n".to_owned()),
+                });
+            }
+            Kind::Choice { options, has_other } => match place(options, line) {
+                Some(row) => self.entered.chosen = vec![row],
+                None if *has_other => {
+                    self.entered.chosen.clear();
+                    self.entered.text = crate::printable(line).into_owned();
+                }
+                None => return Err(format!("type a number from 1 to {}", options.len())),
+            },
+            Kind::Several { options, .. } => {
+                let words = line.split([',', ' ']).filter(|word| !word.is_empty());
+                let rows: Option<Vec<usize>> = words.map(|word| place(options, word)).collect();
+                let mut rows = rows.ok_or_else(|| format!("type numbers from 1 to {}, with commas", options.len()))?;
+                rows.sort_unstable();
+                rows.dedup();
+                self.entered.chosen = rows;
+            }
+        }
+        Ok(())
+    }
+
+    /// The field for a screen that appends lines.
+    pub(super) fn spoken(&self) -> Vec<Row> {
+        let need = if self.is_required { " (required)" } else { "" };
+        let how = match &self.kind {
+            Kind::Choice { has_other: true, .. } => ", type a number or another answer".to_owned(),
+            Kind::Choice { .. } => ", type a number".to_owned(),
+            Kind::Several { .. } => ", type numbers with commas".to_owned(),
+            Kind::Text { .. } | Kind::Number { .. } | Kind::Flag => self.limits(),
+        };
+        let mut lines =
+            vec![vec![Span::new(Style::Bold, one(&self.title)), Span::new(Style::Dim, format!("{need}{how}"))]];
+        if !self.help.is_empty() {
+            lines.push(vec![Span::new(Style::Dim, format!("    {}", one(&self.help)))]);
+        }
+        if let Kind::Choice { options, .. } | Kind::Several { options, .. } = &self.kind {
+            for (number, option) in options.iter().enumerate() {
+                let chosen = if self.entered.chosen.contains(&number) { " (chosen)" } else { "" };
+                let help = if option.help.is_empty() { String::new() } else { format!(": {}", one(&option.help)) };
+                let text = format!("    {}. {}{help}{chosen}", number + 1, one(&option.label));
+                lines.push(vec![Span::new(Style::Plain, text)]);
+            }
+        } else if let Ok(Some(value)) = self.value() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            lines.push(vec![Span::new(Style::Dim, format!("    now: {}, Enter keeps it", one(&value)))]);
+        }
+        lines
+    }
+
     fn enter(&mut self, text: &str) {
         if self.entered.text.len() + text.len() <= MOST_BYTES {
             self.entered.text.push_str(&crate::printable(text));
@@ -266,6 +337,13 @@ impl Field {
             Kind::Flag => " · y or n".to_owned(),
         }
     }
+}
+
+/// The option with a number, counted from 1, or with a label.
+fn place(options: &[Choice], word: &str) -> Option<usize> {
+    let number = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let by_label = || options.iter().position(|option| option.label.eq_ignore_ascii_case(word));
+    number.filter(|number| *number < options.len()).or_else(by_label)
 }
 
 /// Foreign text on one line, with everything invisible escaped.

@@ -133,6 +133,7 @@ pub const ACTIONS: &[Action] = &[
     action(Page, "page-forward", &["pagedown", "space"], "scroll down by a page"),
     action(Page, "page-top", &["home", "g"], "go to the start"),
     action(Page, "page-end", &["end", "G"], "go to the end"),
-    action(Page, "find", &["/", "ctrl-f"], "search the page"),
+    action(Page, "find", &["/", "ctrl-f", "ctrl-s"], "search the page"),
     action(Page, "find-next", &["n"], "search again"),
+    action(Page, "find-previous", &["N"], "search backwards"),
 ];

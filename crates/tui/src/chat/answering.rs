@@ -9,7 +9,7 @@ use super::error::ChatError;
 use super::session::{Chat, Flow};
 use crate::picker::Picked;
 use crate::question::{KeyOutcome, Question};
-use crate::reply::reply;
+use crate::reply::{filled_in, reply};
 use codex_dialogue::keys::Key;
 
 impl<W: Write> Chat<W> {
@@ -42,6 +42,11 @@ impl<W: Write> Chat<W> {
         match self.asking.press(key, at.into_std()) {
             KeyOutcome::Nothing => {}
             KeyOutcome::More(page) => self.view.spans(page),
+            KeyOutcome::Filled(question, values) => {
+                self.view.line("  answered\n");
+                self.connection.answer(&question.id, filled_in(&question, values));
+                self.ask_first();
+            }
             KeyOutcome::Decided(question, decision) => {
                 self.view.line(&format!("  {}\n", decision.past()));
                 self.connection.answer(&question.id, reply(&question, decision));

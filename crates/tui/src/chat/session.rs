@@ -134,6 +134,7 @@ impl<W: Write> Chat<W> {
         let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = made_of;
         let mut view = View::new(screen.capabilities().colour);
         view.is_verbose = is_verbose;
+        let is_numbered = screen.capabilities().is_dumb;
         Self {
             connection,
             screen,
@@ -149,7 +150,7 @@ impl<W: Write> Chat<W> {
             first,
             pictures,
             running: None,
-            asking: QuestionQueue::default(),
+            asking: QuestionQueue::new(is_numbered),
             agents: Agents::default(),
             choosing: None,
             unconfirmed: None,
@@ -247,7 +248,12 @@ impl<W: Write> Chat<W> {
     fn footer(&self) -> Footer {
         if !self.asking.is_empty() {
             let is_question = self.asking.arming.has_choices();
-            return Footer { status: self.asking.choices(), is_question, ..Footer::default() };
+            return Footer {
+                status: self.asking.choices(),
+                is_question,
+                typed: self.asking.typed(),
+                ..Footer::default()
+            };
         }
         if let Some(ThreadPicker { picker, .. }) =
             self.choosing.as_ref().filter(|_| !self.screen.capabilities().is_dumb)

@@ -193,6 +193,8 @@ pub(super) struct Calls {
     /// The threads that were left by going back, the last one at the end; and those that stay so after a return.
     pub(super) left: Vec<Left>,
     pub(super) returning: Option<Vec<Left>>,
+    /// The name under which the draft was saved last.
+    pub(super) drafted: Option<String>,
 }
 
 impl App {
@@ -264,6 +266,7 @@ impl App {
             Input::Time(now) => self.time(now),
             Input::Draft(draft) if self.composer.editor.is_empty() => {
                 self.composer.restore(&draft);
+                self.calls.drafted = self.draft_name();
                 self.hint = Some("The text that you did not send is back".to_owned());
             }
             Input::Draft(_) => {}
@@ -312,7 +315,13 @@ impl App {
         if let Some(draft) = self.composer.take_draft(self.now)
             && let Some(name) = self.draft_name()
         {
-            self.effect(Effect::KeepDraft(name, Some(draft).filter(|draft| !draft.is_empty())));
+            // The first message gives the draft of a new thread another name.
+            if let Some(before) = self.calls.drafted.take().filter(|before| *before != name) {
+                self.effect(Effect::KeepDraft(before, None));
+            }
+            let draft = Some(draft).filter(|draft| !draft.is_empty());
+            self.calls.drafted = draft.as_ref().map(|_| name.clone());
+            self.effect(Effect::KeepDraft(name, draft));
         }
     }
 

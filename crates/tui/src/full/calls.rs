@@ -91,6 +91,7 @@ impl App {
         self.calls.under = None;
         self.calls.left = self.calls.returning.take().unwrap_or_default();
         self.forget_names();
+        self.calls.drafted = None;
         self.transcript.cwd = text("/cwd").into();
         (self.running, self.branch, self.overlay, self.selection) = (None, None, None, None);
         self.thread = Some(Opened {

@@ -9,6 +9,7 @@ use super::message::Message;
 use super::views::{BoardKind, Only};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
+use crate::keymap::Context;
 use crate::picker::Picked;
 use crate::slash::{HELP, Slash};
 use crate::theme;
@@ -272,7 +273,11 @@ impl App {
         let size = (self.size.0, self.size.1.saturating_sub(1));
         match self.overlay.take() {
             Some(Overlay::Page(mut page)) => {
-                let is_open = page.press(key, size);
+                // While a search is typed, keys are text.
+                let context = Context::Page;
+                let known =
+                    if page.is_typing() { Some(key.clone()) } else { self.settings.keymap.translate(context, key) };
+                let is_open = known.is_none_or(|key| page.press(&key, size));
                 let below = self.calls.under.take();
                 if is_open {
                     self.calls.under = below;

@@ -152,9 +152,11 @@ impl Composer {
     pub(super) fn settle(&mut self, now: Instant) {
         if self.editor.changes() == self.saved {
             self.due = None;
-        } else if self.due.is_none() {
+        } else if self.editor.is_empty() {
             // A draft that was sent is removed at once.
-            self.due = Some(if self.editor.is_empty() { now } else { now + DRAFT });
+            self.due = Some(now);
+        } else if self.due.is_none() {
+            self.due = Some(now + DRAFT);
         }
     }
 

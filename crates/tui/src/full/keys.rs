@@ -24,8 +24,8 @@ const TWICE: Duration = Duration::from_millis(600);
 
 impl App {
     pub(super) fn key(&mut self, key: &Key, at: Instant) {
-        let Some(chat_key) = self.settings.keymap.translate(Context::Chat, key) else { return };
-        if chat_key == Key::Ctrl('z') {
+        let chat_key = self.settings.keymap.translate(Context::Chat, key);
+        if chat_key == Some(Key::Ctrl('z')) {
             return self.effect(Effect::Suspend);
         }
         if !self.panel.is_empty() {
@@ -37,7 +37,7 @@ impl App {
         if self.queue.at.is_some() {
             return self.queue_key(key);
         }
-        let key = &chat_key;
+        let Some(key) = &chat_key else { return };
         if *key == Key::Ctrl('c') {
             return self.interrupt();
         }

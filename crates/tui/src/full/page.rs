@@ -93,6 +93,11 @@ impl Page {
         true
     }
 
+    /// Whether keys are the text of a search.
+    pub(super) fn is_typing(&self) -> bool {
+        self.typing.is_some()
+    }
+
     pub(super) fn scroll(&mut self, by: isize, size: (usize, usize)) {
         self.move_by(by, size);
     }

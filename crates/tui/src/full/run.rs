@@ -179,6 +179,11 @@ impl FullChat {
         let first = tokio::select! {
             biased;
             () = &mut self.stop => return Next::Stop,
+            // Before the keys: one that was pressed after the choices were drawn must find them drawn.
+            Some((number, at)) = self.painter.written() => match self.choices.take_if(|first| *first <= number) {
+                Some(_) => Input::Drawn(at),
+                None => return Next::Frame,
+            },
             input = self.keys.next() => match input {
                 keys::Input::Gone => return Next::Stop,
                 keys::Input::Resized => return Next::Resized,
@@ -189,10 +194,6 @@ impl FullChat {
                 keys::Input::Background(red, green, blue) => Input::Background(Rgb(red, green, blue)),
                 keys::Input::Discarded(number) => Input::Discarded(number),
                 keys::Input::Paused => return Next::Frame,
-            },
-            Some((number, at)) = self.painter.written() => match self.choices.take_if(|first| *first <= number) {
-                Some(_) => Input::Drawn(at),
-                None => return Next::Frame,
             },
             Some((id, answer)) = self.answers.1.recv() => Input::Answer(id, answer),
             event = self.connection.next(), if !self.is_lost => match event {

@@ -194,6 +194,24 @@ fn a_draft_is_kept_by_thread_and_removed_when_it_is_sent() {
 }
 
 #[test]
+fn a_restored_draft_is_removed_though_something_was_typed_just_now() {
+    let mut screen = Screen::new(80, 24);
+    screen.input(Input::Draft(r#"[{"text":"half"}]"#.to_owned()));
+    screen.type_text(" more");
+    screen.press(&[Key::Enter]);
+    let gone = Effect::KeepDraft("new in /home/me/w".to_owned(), None);
+    assert!(screen.effects.contains(&gone), "{:?}", screen.effects);
+    // A draft that was saved before the first message keeps no second name.
+    let mut screen = Screen::new(80, 24);
+    screen.type_text("draft");
+    screen.pass(Duration::from_secs(1));
+    screen.start_turn();
+    screen.type_text("!");
+    screen.pass(Duration::from_secs(1));
+    assert!(screen.effects.contains(&gone), "{:?}", screen.effects);
+}
+
+#[test]
 fn a_text_is_written_elsewhere() {
     let mut screen = Screen::new(80, 24);
     screen.type_text("a start");
