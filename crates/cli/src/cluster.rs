@@ -7,14 +7,16 @@ use std::sync::Arc;
 use anyhow::Context;
 use codex_config::StoreConfig;
 use codex_dialects::ProtocolRelease;
-use codex_postgres::{LivingServer, NameUse, PostgresStore};
+use codex_postgres::{ChangeKind, LivingServer, NameUse, PostgresStore, StoreChange};
 use codex_protocol::v2::initialize::Release;
-use codex_protocol::v2::moved::OtherServer;
+use codex_protocol::v2::moved::{OtherServer, ServerMovedNotification};
+use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
 use codex_relay::{ClientView, Peer, PeerStream, Peers, Pending, Relay};
 use codex_server::app::{AppServer, Start};
 use codex_thread::ThreadHost;
 use codex_transport::{Address, Slots, Token, dial};
 use codex_wire::ids::ThreadId;
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::console;
 
@@ -55,14 +57,33 @@ impl Cluster {
         Ok(Relay::new(Arc::new(servers), view))
     }
 
-    /// Reports whether the database answers to those who ask whether this server is ready. Runs until it is dropped.
-    pub(crate) async fn watch(&self, slots: &Slots) {
+    /// Follows the database and the other servers. Runs until it is dropped.
+    pub(crate) async fn watch(&self, app: &AppServer, slots: &Slots) {
+        let days = self.config.keep_days;
+        tokio::join!(self.report_readiness(slots), self.pass_on_changes(app), self.store.keep_days(days));
+    }
+
+    /// Reports whether the database answers to those who ask whether this server is ready.
+    async fn report_readiness(&self, slots: &Slots) {
         let mut answers = self.store.answers();
         loop {
             let why = (!*answers.borrow_and_update()).then_some("the database cannot be reached");
             slots.set_unready(why);
             if answers.changed().await.is_err() {
                 return pending().await;
+            }
+        }
+    }
+
+    /// Tells clients what other servers have changed.
+    async fn pass_on_changes(&self, app: &AppServer) {
+        let mut changes = self.store.changes_elsewhere();
+        loop {
+            match changes.recv().await {
+                Ok(change) => app.tell_clients(told(change)).await,
+                // Clients that list threads see the result.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return pending().await,
             }
         }
     }
@@ -74,7 +95,21 @@ impl Cluster {
         app.finish_threads(self.config.drain).await;
         let others = self.store.leave().await;
         let other = |server: &LivingServer| OtherServer { name: server.name.clone(), url: server.address.clone() };
-        app.tell_moved(others.iter().map(other).collect()).await;
+        let moved = ServerMovedNotification { servers: others.iter().map(other).collect() };
+        app.tell_clients(ServerNotification::ServerMoved(moved)).await;
+    }
+}
+
+/// The notification of a change by another server.
+fn told(StoreChange { thread, kind }: StoreChange) -> ServerNotification {
+    let thread_id = thread.to_string();
+    match kind {
+        ChangeKind::Named(thread_name) => {
+            ServerNotification::ThreadNameUpdated(ThreadNameUpdated { thread_id, thread_name })
+        }
+        ChangeKind::Archived => ServerNotification::ThreadArchived(ThreadNamed { thread_id }),
+        ChangeKind::Unarchived => ServerNotification::ThreadUnarchived(ThreadNamed { thread_id }),
+        ChangeKind::Deleted => ServerNotification::ThreadDeleted(ThreadNamed { thread_id }),
     }
 }
 

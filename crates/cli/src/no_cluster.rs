@@ -17,7 +17,7 @@ impl Cluster {
         match *self {}
     }
 
-    pub(crate) async fn watch(&self, _slots: &Slots) {
+    pub(crate) async fn watch(&self, _app: &AppServer, _slots: &Slots) {
         match *self {}
     }
 

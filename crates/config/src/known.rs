@@ -220,6 +220,8 @@ pub(crate) const KEYS: &[Known] = &[
     own("store.advertise"),
     own("store.token_file"),
     own("store.drain_sec"),
+    own("store.plain_sql"),
+    own("store.keep_days"),
     own("projects.*.trust_level"),
     own("projects.*.approved_mcp_servers.*"),
     own("models.*.context_window"),

@@ -35,6 +35,10 @@ pub struct StoreConfig {
     pub token_file: Option<PathBuf>,
     /// `drain_sec`: the time that running turns have to finish when the server is told to end.
     pub drain: Duration,
+    /// `plain_sql`: whether to do without advisory locks and notifications, which some databases do not have.
+    pub plain_sql: bool,
+    /// `keep_days`: the number of days after which threads that nobody has changed are deleted.
+    pub keep_days: Option<u64>,
 }
 
 impl Default for StoreConfig {
@@ -49,6 +53,8 @@ impl Default for StoreConfig {
             advertise: None,
             token_file: None,
             drain: Duration::ZERO,
+            plain_sql: false,
+            keep_days: None,
         }
     }
 }
@@ -67,6 +73,8 @@ impl StoreConfig {
             advertise: store.str("advertise")?,
             token_file: store.path("token_file")?,
             drain: store.integer("drain_sec", 0..=3600)?.map_or(Duration::ZERO, Duration::from_secs),
+            plain_sql: store.bool("plain_sql")?.unwrap_or(false),
+            keep_days: store.integer("keep_days", 1..=36500)?,
         })
     }
 

@@ -23,6 +23,7 @@ mod review;
 mod sampling;
 mod session;
 mod setup;
+mod shared_workspace;
 mod skills;
 mod turn;
 mod work;

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use codex_log::store::{StoreError, StoreErrorKind};
 use codex_thread::{Fault, StartError};
+use codex_wire::ids::ThreadId;
 
 /// The reason why a thread could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,13 @@ pub(crate) enum OpenError {
     /// The working directory is unusable.
     #[error("the working directory {cwd} does not exist", cwd = .cwd.display())]
     NoSuchFolder { cwd: PathBuf },
+    /// A thread of another machine works in a folder that this one does not have.
+    #[error(
+        "thread {thread} works in {cwd}, which {problem}; it was last open on server {server}. It can be read here; to \
+         continue it, connect to that server, or name another folder (cwd)",
+        cwd = .cwd.display()
+    )]
+    Elsewhere { thread: ThreadId, cwd: PathBuf, problem: &'static str, server: String },
     /// The file that replaces the base instructions could not be read.
     #[error("{key}: could not read {path}", path = .path.display())]
     Instructions {

@@ -21,6 +21,7 @@ use crate::journal::Journal;
 use crate::open_error::OpenError;
 use crate::resume::{UnfinishedCalls, settle};
 use crate::setup::Setup;
+use crate::shared_workspace;
 use crate::skills;
 use codex_config::ModelTable;
 use codex_config::project_doc::{self, ProjectDocs};
@@ -230,6 +231,9 @@ impl OpenedLog {
 
     /// Resumes a thread. It is locked first, so that no other process appends to it while it is read.
     fn resume(setup: &Setup, thread: ThreadId, explicit: ExplicitOverrides) -> Result<Self, OpenError> {
+        if !explicit.cwd {
+            shared_workspace::check(setup, thread)?;
+        }
         let opened = setup.store.open(thread)?;
         let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;
         let mut warnings: Vec<String> = bad_lines.iter().map(ToString::to_string).collect();

@@ -30,6 +30,8 @@ pub struct StoreOptions {
     pub server_name: String,
     /// Whether advisory locks are used. Everything is correct without them.
     pub advisory_locks: bool,
+    /// Whether the database notifies servers of changes. Without it, they look every 30 s.
+    pub notifications: bool,
     /// Told how long the commands of threads may run, each time that changes; `None` while no thread is open. It is for
     /// those who have to stop commands if this process is halted.
     pub command_deadline: fn(Option<Duration>),
@@ -56,6 +58,7 @@ impl StoreOptions {
             patience: Duration::from_secs(30),
             server_name: "codex".to_owned(),
             advisory_locks: true,
+            notifications: true,
             command_deadline: |_| {},
         }
     }
@@ -73,6 +76,8 @@ impl StoreOptions {
             schema: config.schema.clone().unwrap_or(usual.schema),
             certificates: env.ca_certificates(),
             patience: config.patience,
+            advisory_locks: !config.plain_sql,
+            notifications: !config.plain_sql,
             server_name: config.server_name.clone().unwrap_or_else(machine_and_process),
             ..usual
         })

@@ -19,8 +19,8 @@ use crate::summary_row::SummaryRow;
 
 /// The first lines of a thread, with its row.
 const CREATE: &str = "WITH made AS (
-    INSERT INTO @.threads (id, owner, epoch, end_at, began, updated, preview, cwd, provider, source_kind, summary)
-    SELECT $1, $2, 1, $3, $4, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, $5, $6, $7, $8, $9
+    INSERT INTO @.threads (id, owner, server, epoch, end_at, began, updated, preview, cwd, provider, source_kind, summary)
+    SELECT $1, $2, (SELECT name FROM @.servers WHERE id = $2), 1, $3, $4, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000, $5, $6, $7, $8, $9
     WHERE EXISTS (SELECT 1 FROM @.servers WHERE id = $2 AND expires > now())
     ON CONFLICT (id) DO NOTHING RETURNING id)
     INSERT INTO @.lines (thread, number, epoch, mark, payload)

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::mpsc as blocking;
@@ -13,11 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, NoTls, Row, Statement};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
 use crate::address::{Address, StoreOptions, quoted_schema};
 use crate::errors::{Failure, PostgresError};
@@ -48,6 +50,11 @@ type Job = Box<dyn FnOnce(Rc<Pool>) -> LocalFuture<'static, ()> + Send>;
 pub trait Connect: Send + Sync {
     /// Connects, and returns the client with the future that drives its connection.
     fn connect<'a>(&'a self) -> Pin<Box<dyn Future<Output = Connected> + Send + 'a>>;
+
+    /// Notified when a connection receives a notification; `None` if nobody looks for them.
+    fn news(&self) -> Option<Arc<Notify>> {
+        None
+    }
 }
 
 /// A client, and the future that drives its connection.
@@ -66,6 +73,7 @@ struct Shared {
     place: String,
     patience: Duration,
     uses_locks: bool,
+    notifies: bool,
 }
 
 impl fmt::Debug for Database {
@@ -78,6 +86,24 @@ impl fmt::Debug for Database {
 struct Network {
     config: tokio_postgres::Config,
     tls: Option<Tls>,
+    news: Arc<Notify>,
+}
+
+/// Drives a connection, and passes on that there are notifications.
+async fn drive<S, T>(
+    mut connection: tokio_postgres::Connection<S, T>,
+    news: Arc<Notify>,
+) -> Result<(), tokio_postgres::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notification(_) = message? {
+            news.notify_one();
+        }
+    }
+    Ok(())
 }
 
 impl Connect for Network {
@@ -85,11 +111,15 @@ impl Connect for Network {
         Box::pin(async move {
             if let Some(tls) = &self.tls {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
-                return Ok((client, Box::pin(connection) as _));
+                return Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _));
             }
             let (client, connection) = self.config.connect(NoTls).await?;
-            Ok((client, Box::pin(connection) as _))
+            Ok((client, Box::pin(drive(connection, Arc::clone(&self.news))) as _))
         })
+    }
+
+    fn news(&self) -> Option<Arc<Notify>> {
+        Some(Arc::clone(&self.news))
     }
 }
 
@@ -98,7 +128,11 @@ impl Database {
     pub(crate) fn new(options: &StoreOptions) -> Result<Self, PostgresError> {
         let address = Address::of(options)?;
         let tls = if address.uses_tls { Some(Tls::new(options.certificates.as_deref())?) } else { None };
-        Self::with_connector(options, address.place, Box::new(Network { config: address.config, tls }))
+        Self::with_connector(
+            options,
+            address.place,
+            Box::new(Network { config: address.config, tls, news: Arc::default() }),
+        )
     }
 
     /// A database with its own way to connect.
@@ -124,8 +158,8 @@ impl Database {
         let thread = thread.map_err(PostgresError::Start)?;
         started.1.recv().unwrap_or(Ok(())).map_err(PostgresError::Start)?;
         let (jobs, thread) = (Mutex::new(Some(jobs)), Mutex::new(Some(thread)));
-        let uses_locks = options.advisory_locks;
-        Ok(Self { shared: Arc::new(Shared { jobs, thread, place, patience, uses_locks }) })
+        let (uses_locks, notifies) = (options.advisory_locks, options.notifications);
+        Ok(Self { shared: Arc::new(Shared { jobs, thread, place, patience, uses_locks, notifies }) })
     }
 
     /// The address without secrets, for people.
@@ -135,6 +169,10 @@ impl Database {
 
     pub(crate) fn uses_locks(&self) -> bool {
         self.shared.uses_locks
+    }
+
+    pub(crate) fn notifies(&self) -> bool {
+        self.shared.notifies
     }
 
     /// Runs work on the thread of the connections.
@@ -213,6 +251,7 @@ pub(crate) struct Pool {
     patience: Duration,
     idle: RefCell<Vec<Connection>>,
     slots: Semaphore,
+    news: Arc<Notify>,
 }
 
 /// An open connection, with its prepared statements.
@@ -225,7 +264,23 @@ pub(crate) struct Connection {
 impl Pool {
     pub(crate) fn new(connector: Box<dyn Connect>, schema: String, place: String, patience: Duration) -> Self {
         let slots = Semaphore::new(MOST_CONNECTIONS);
-        Self { connector, schema, place, patience, idle: RefCell::default(), slots }
+        let news = connector.news().unwrap_or_default();
+        Self { connector, schema, place, patience, idle: RefCell::default(), slots, news }
+    }
+
+    /// Notified when the database has notified this process.
+    pub(crate) fn news(&self) -> &Notify {
+        &self.news
+    }
+
+    /// The schema as it stands in statements.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// A connection that is not one of the pool.
+    pub(crate) async fn connect(&self) -> Connected {
+        self.connector.connect().await
     }
 
     /// Runs idempotent work on a connection, again and again until it succeeds or the patience ends.

@@ -8,6 +8,7 @@
 
 mod address;
 mod append;
+mod changes;
 mod command;
 mod database;
 mod documents;
@@ -20,6 +21,7 @@ mod listing;
 mod private_cluster;
 mod prompts;
 mod reader;
+mod retention;
 mod schema;
 mod search;
 mod servers;
@@ -32,6 +34,7 @@ mod words;
 mod writer;
 
 pub use address::StoreOptions;
+pub use changes::{ChangeKind, StoreChange};
 pub use command::{Report, StoreCommand};
 pub use database::{Connect, Connected};
 pub use errors::PostgresError;

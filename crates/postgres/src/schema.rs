@@ -36,6 +36,7 @@ CREATE TABLE @.servers (
 CREATE TABLE @.threads (
     id uuid PRIMARY KEY,
     owner uuid,
+    server text,
     epoch bigint NOT NULL,
     end_at bigint NOT NULL,
     archived boolean NOT NULL DEFAULT false,
@@ -79,6 +80,15 @@ CREATE TABLE @.metadata (
     value text NOT NULL,
     PRIMARY KEY (kind, thread)
 );
+CREATE TABLE @.changes (
+    id uuid PRIMARY KEY,
+    thread uuid NOT NULL,
+    kind text NOT NULL,
+    name text,
+    server uuid,
+    at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX changes_by_time ON @.changes (at);
 CREATE TABLE @.prompts (
     id uuid PRIMARY KEY,
     thread uuid NOT NULL,

@@ -1,11 +1,13 @@
 //! The servers that share a database: this one among them, and who has a thread open.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use codex_wire::ids::ThreadId;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use uuid::Uuid;
 
+use crate::changes::StoreChange;
 use crate::database::column;
 use crate::errors::PostgresError;
 use crate::lease::LivingServer;
@@ -32,8 +34,10 @@ impl PostgresStore {
     /// When the database cannot be used.
     pub fn register(&self, address: Option<String>) -> Result<NameUse, PostgresError> {
         let (lease, name) = (self.parts().lease.clone(), self.server_name().to_owned());
+        let (changes, is_notified) = (self.changes().clone(), self.parts().database.notifies());
         self.parts().database.wait(move |pool| async move {
             lease.hold(&pool, address).await?;
+            tokio::task::spawn_local(changes.watch(Rc::clone(&pool), lease.clone(), is_notified));
             let id = lease.owner().unwrap_or_default();
             let row = pool.run(async |connection| connection.row(NAMESAKES, &[&name, &id]).await).await?;
             let servers: i64 = row.map_or(Ok(0), |row| column(&row, "servers", &pool.place))?;
@@ -63,6 +67,12 @@ impl PostgresStore {
     #[must_use]
     pub fn answers(&self) -> watch::Receiver<bool> {
         self.parts().lease.answers()
+    }
+
+    /// The changes by other servers, as far as a registered server finds them.
+    #[must_use]
+    pub fn changes_elsewhere(&self) -> broadcast::Receiver<StoreChange> {
+        self.changes().subscribe()
     }
 
     /// The living server other than this one that has a thread open.

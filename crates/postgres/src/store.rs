@@ -19,6 +19,7 @@ use codex_wire::rollout::SessionMeta;
 use serde_json::Value;
 
 use crate::address::StoreOptions;
+use crate::changes::Changes;
 use crate::database::{Connect, Database};
 use crate::documents::Rows;
 use crate::errors::PostgresError;
@@ -43,6 +44,7 @@ pub struct PostgresStore {
 struct Shared {
     parts: Parts,
     metadata: StoredMetadata<Rows>,
+    changes: Changes,
 }
 
 impl PostgresStore {
@@ -71,7 +73,11 @@ impl PostgresStore {
         database.wait(move |pool| async move { schema::migrate(&pool, uses_locks).await })?;
         let metadata = StoredMetadata::new(Rows { database: database.clone() });
         let parts = Parts { database, lease: Lease::new(options.server_name.clone(), options.command_deadline) };
-        Ok(Self { shared: Arc::new(Shared { parts, metadata }) })
+        Ok(Self { shared: Arc::new(Shared { parts, metadata, changes: Changes::default() }) })
+    }
+
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.shared.changes
     }
 
     pub(crate) fn parts(&self) -> &Parts {
@@ -112,6 +118,10 @@ impl ThreadStore for PostgresStore {
     fn fork(&self, of: ThreadId, point: ForkPoint, meta: &SessionMeta) -> Result<Opened, StoreError> {
         let writer = transfer::fork(self.parts(), of, point, meta)?;
         Ok(Opened { writer: Box::new(writer), place: store_place(meta.id), cut_bytes: 0 })
+    }
+
+    fn last_server(&self, thread: ThreadId) -> Result<Option<String>, StoreError> {
+        Ok(threads::last_server(self.parts(), thread)?)
     }
 
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError> {

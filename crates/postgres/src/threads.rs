@@ -10,6 +10,7 @@ use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
 use crate::append::Holding;
+use crate::changes::{self, recording};
 use crate::database::{Connection, Pool, column};
 use crate::errors::{Failure, PostgresError};
 use crate::lease::Revocation;
@@ -28,7 +29,8 @@ macro_rules! is_free {
 }
 
 const OPEN: &str = concat!(
-    "UPDATE @.threads SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND NOT deleted AND ",
+    "UPDATE @.threads SET owner = $2, epoch = epoch + 1, server = (SELECT name FROM @.servers WHERE id = $2) \
+     WHERE id = $1 AND NOT deleted AND ",
     is_free!(),
     " RETURNING epoch, end_at, began, preview"
 );
@@ -36,15 +38,35 @@ const OPEN: &str = concat!(
 const OWNER: &str = "SELECT servers.name AS server, threads.owner FROM @.threads LEFT JOIN @.servers \
      ON servers.id = threads.owner AND servers.expires > now() WHERE threads.id = $1 AND NOT threads.deleted";
 
+const LAST_SERVER: &str = "SELECT server FROM @.threads WHERE id = $1 AND NOT deleted";
+
 const LAST_LINE: &str = "SELECT substring(payload FOR 512) AS head FROM @.lines WHERE thread = $1 AND number = $2";
 
-const ARCHIVE: &str =
-    concat!("UPDATE @.threads SET archived = $3 WHERE id = $1 AND NOT deleted AND (archived = $3 OR ", is_free!(), ")");
+macro_rules! archive {
+    ($archived:literal) => {
+        concat!(
+            "UPDATE @.threads SET archived = ",
+            $archived,
+            " WHERE id = $1 AND NOT deleted AND (archived = ",
+            $archived,
+            " OR ",
+            is_free!(),
+            ")"
+        )
+    };
+}
+
+const ARCHIVE: &str = recording!("'archived'", "NULL", archive!("true"));
+const UNARCHIVE: &str = recording!("'unarchived'", "NULL", archive!("false"));
 
 /// A deleted thread is gone for everybody before its lines are.
-const DELETE: &str = concat!(
-    "UPDATE @.threads SET deleted = true, owner = NULL, epoch = epoch + 1 WHERE id = $1 AND NOT deleted AND ",
-    is_free!()
+const DELETE: &str = recording!(
+    "'deleted'",
+    "NULL",
+    concat!(
+        "UPDATE @.threads SET deleted = true, owner = NULL, epoch = epoch + 1 WHERE id = $1 AND NOT deleted AND ",
+        is_free!()
+    )
 );
 
 /// The lines of a deleted thread are removed in small transactions, which hold no lock for long.
@@ -54,7 +76,7 @@ const DELETE_LINES: &str = "DELETE FROM @.lines WHERE thread = $1 AND number IN 
 const DELETE_TEXTS: &str = "DELETE FROM @.texts WHERE thread = $1";
 const DELETE_ROW: &str = "DELETE FROM @.threads WHERE id = $1 AND deleted";
 
-const RENAME: &str = "UPDATE @.threads SET name = $2 WHERE id = $1 AND NOT deleted";
+const RENAME: &str = recording!("'name'", "$2", "UPDATE @.threads SET name = $2::text WHERE id = $1 AND NOT deleted");
 
 /// The number of attempts to open a thread when the lease of this server changes meanwhile.
 const ATTEMPTS: usize = 3;
@@ -85,6 +107,14 @@ pub(crate) fn open(parts: &Parts, thread: ThreadId) -> Result<Writer, PostgresEr
     let holding = Holding { thread, owner, epoch, end, exists: true, is_uncertain: false, began };
     let summary = if has_preview { None } else { head_reader(parts, thread).ok().flatten() };
     Ok(Writer::new(parts.clone(), holding, revocation, summary, last_line.as_deref()))
+}
+
+/// The name of the server that had a thread open last.
+pub(crate) fn last_server(parts: &Parts, thread: ThreadId) -> Result<Option<String>, PostgresError> {
+    parts.database.wait(move |pool| async move {
+        let row = pool.run(async |connection| connection.row(LAST_SERVER, &[&Uuid::from(thread)]).await).await?;
+        row.map_or(Ok(None), |row| column(&row, "server", &pool.place))
+    })
 }
 
 /// The result of taking a thread.
@@ -161,27 +191,30 @@ fn nobody_here_writes(parts: &Parts, thread: ThreadId) -> Result<Option<Uuid>, P
 
 /// Archives or restores a thread.
 pub(crate) fn archive(parts: &Parts, thread: ThreadId, archived: bool) -> Result<(), PostgresError> {
-    let owner = nobody_here_writes(parts, thread)?;
+    let (owner, change) = (nobody_here_writes(parts, thread)?, Uuid::now_v7());
+    let statement = if archived { ARCHIVE } else { UNARCHIVE };
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {
-            let changed = connection.execute(ARCHIVE, &[&Uuid::from(thread), &owner, &archived]).await?;
+            let changed = connection.execute(statement, &[&Uuid::from(thread), &owner, &change, &owner]).await?;
             if changed == 0 { Err(Failure::Own(why_not(&pool, connection, thread).await?)) } else { Ok(()) }
         })
         .await
-    })
+    })?;
+    changes::notify(&parts.database);
+    Ok(())
 }
 
 /// Deletes a thread with its lines and texts.
 pub(crate) fn delete(parts: &Parts, thread: ThreadId) -> Result<(), PostgresError> {
     let owner = nobody_here_writes(parts, thread)?;
-    let was_there = std::cell::Cell::new(false);
+    let (was_there, change) = (std::cell::Cell::new(false), Uuid::now_v7());
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {
             if !was_there.get() {
                 let row = connection.row(OWNER, &[&Uuid::from(thread)]).await?;
                 was_there.set(row.is_some());
             }
-            if connection.execute(DELETE, &[&Uuid::from(thread), &owner]).await? > 0 {
+            if connection.execute(DELETE, &[&Uuid::from(thread), &owner, &change, &owner]).await? > 0 {
                 return Ok(());
             }
             match why_not(&pool, connection, thread).await? {
@@ -192,7 +225,9 @@ pub(crate) fn delete(parts: &Parts, thread: ThreadId) -> Result<(), PostgresErro
         })
         .await?;
         remove_rows(&pool, thread).await
-    })
+    })?;
+    changes::notify(&parts.database);
+    Ok(())
 }
 
 /// Removes what is left of a deleted thread.
@@ -212,8 +247,14 @@ pub(crate) async fn remove_rows(pool: &Pool, thread: ThreadId) -> Result<(), Pos
 /// Sets the name of a thread. An empty name removes it.
 pub(crate) fn rename(parts: &Parts, thread: ThreadId, name: &str) -> Result<(), PostgresError> {
     let name = Some(without_nul(name)).filter(|name| !name.is_empty());
+    let (owner, change) = (parts.lease.owner(), Uuid::now_v7());
     let changed = parts.database.wait(move |pool| async move {
-        pool.run(async |connection| connection.execute(RENAME, &[&Uuid::from(thread), &name]).await).await
+        let id = Uuid::from(thread);
+        pool.run(async |connection| connection.execute(RENAME, &[&id, &name, &change, &owner]).await).await
     })?;
-    if changed == 0 { Err(PostgresError::Missing { thread }) } else { Ok(()) }
+    if changed == 0 {
+        return Err(PostgresError::Missing { thread });
+    }
+    changes::notify(&parts.database);
+    Ok(())
 }

@@ -17,6 +17,6 @@ mod tls;
 pub use fake_issuer::{FakeIssuer, IssuerAnswer};
 pub use fake_model::{FakeModel, Options, Request};
 pub use login_ports::LoginPorts;
-pub use postgres_cluster::{PostgresCluster, postgres_cluster};
+pub use postgres_cluster::{PostgresCluster, postgres_cluster, postgres_cluster_with_tls};
 pub use protected_server::{ProtectedAnswer, ProtectedOptions, ProtectedRequest, ProtectedServer};
 pub use tls::{TlsFront, tls_acceptor, tls_file};

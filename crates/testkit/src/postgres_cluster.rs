@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test cannot continue without its database")]
 
-use std::os::unix::fs::chown;
+use std::fs::Permissions;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,11 +27,46 @@ pub struct PostgresCluster {
 #[must_use]
 pub fn postgres_cluster() -> Option<&'static PostgresCluster> {
     static CLUSTER: OnceLock<Option<PostgresCluster>> = OnceLock::new();
-    let found = CLUSTER.get_or_init(|| programs().map(|programs| start(&programs)));
+    let found = CLUSTER.get_or_init(|| programs().map(|programs| start(&programs, &["-h".to_owned(), String::new()])));
     if found.is_none() {
         eprintln!("skipped: there is no initdb here");
     }
     found.as_ref()
+}
+
+/// A cluster that also takes TLS connections at a port of `localhost`, with the certificate `server.pem` of
+/// [`tls_file`](crate::tls_file); and that port.
+///
+/// # Panics
+/// When it cannot be started.
+#[must_use]
+pub fn postgres_cluster_with_tls() -> Option<(&'static PostgresCluster, u16)> {
+    static CLUSTER: OnceLock<Option<(PostgresCluster, u16)>> = OnceLock::new();
+    let found = CLUSTER.get_or_init(|| {
+        let programs = programs()?;
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr()).expect("a port").port();
+        // The server reads the key only if nobody else can.
+        let keys = tempfile::Builder::new().prefix("codex-pg-tls-").tempdir().expect("a folder can be made").keep();
+        let mut settings = vec!["-h".to_owned(), "127.0.0.1".to_owned(), "-p".to_owned(), port.to_string()];
+        settings.extend(["-c".to_owned(), "ssl=on".to_owned()]);
+        for (name, setting) in [("server.pem", "ssl_cert_file"), ("server.key", "ssl_key_file")] {
+            let copy = keys.join(name);
+            std::fs::copy(crate::tls_file(name), &copy).expect("it can be copied");
+            std::fs::set_permissions(&copy, Permissions::from_mode(0o600)).expect("it is ours");
+            if let Some((user, group)) = user() {
+                chown(&copy, Some(user), Some(group)).expect("root may give a file away");
+            }
+            settings.extend(["-c".to_owned(), format!("{setting}={}", copy.display())]);
+        }
+        if let Some((user, group)) = user() {
+            chown(&keys, Some(user), Some(group)).expect("root may give a folder away");
+        }
+        Some((start(&programs, &settings), port))
+    });
+    if found.is_none() {
+        eprintln!("skipped: there is no initdb here");
+    }
+    found.as_ref().map(|(cluster, port)| (cluster, *port))
 }
 
 fn programs() -> Option<PathBuf> {
@@ -64,7 +101,7 @@ fn command(program: &Path, user: Option<(u32, u32)>) -> Command {
     command
 }
 
-fn start(programs: &Path) -> PostgresCluster {
+fn start(programs: &Path, settings: &[String]) -> PostgresCluster {
     let folder = tempfile::Builder::new().prefix("codex-pg-").tempdir().expect("a folder can be made").keep();
     let user = user();
     if let Some((user, group)) = user {
@@ -81,7 +118,8 @@ fn start(programs: &Path) -> PostgresCluster {
         .args(["-c", WATCH, "watch"])
         .arg(&folder)
         .arg(programs.join("postgres"))
-        .args(["-h", "", "-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=16MB"])
+        .args(settings)
+        .args(["-c", "fsync=off", "-c", "max_connections=200", "-c", "shared_buffers=16MB"])
         .args(["-c", "logging_collector=off", "-k"])
         .arg(&folder)
         .arg("-D")

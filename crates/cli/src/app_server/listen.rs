@@ -50,7 +50,7 @@ pub(crate) fn run(start: Start, cluster: Option<&Cluster>, args: &ListenArgs) ->
             };
             let watching = async {
                 match cluster {
-                    Some(cluster) => cluster.watch(&slots).await,
+                    Some(cluster) => cluster.watch(&served.app, &slots).await,
                     None => std::future::pending().await,
                 }
             };

@@ -356,6 +356,34 @@ fn a_server_that_ends_hands_its_threads_over() {
 }
 
 #[test]
+fn a_thread_whose_folder_is_not_here_can_be_read_but_not_continued() {
+    let Some(shared) = Shared::new() else { return };
+    let (a, b) = (shared.server("a", TALK, &[]), shared.server("b", TALK, &[]));
+    let folder = shared.workspace.path("project/work");
+    std::fs::create_dir(&folder).expect("a folder can be made");
+    let mut at_a = a.client();
+    let started = at_a.ask("thread/start", &json!({"cwd": folder}));
+    let thread = started["thread"]["id"].as_str().expect("it has an id").to_owned();
+    at_a.start_turn(&thread, "first");
+    at_a.rest_of_turn();
+    a.signal(Signal::TERM);
+    at_a.next("server/moved");
+    std::fs::remove_dir(&folder).expect("it is empty");
+    let mut at_b = b.client();
+    let refused = at_b.request("thread/resume", &json!({"threadId": thread}));
+    let text = refused["error"]["message"].as_str().expect("an error").to_owned();
+    assert!(
+        text.contains("work, which does not exist here; it was last open on server a. It can be read here"),
+        "{text}"
+    );
+    let read = at_b.ask("thread/read", &json!({"threadId": thread, "includeTurns": true}));
+    assert_eq!(read["thread"]["turns"].as_array().map(Vec::len), Some(1), "{read}");
+    // A person may name another folder.
+    let here = shared.workspace.path("project");
+    assert_eq!(at_b.ask("thread/resume", &json!({"threadId": thread, "cwd": here}))["thread"]["id"], thread);
+}
+
+#[test]
 fn turns_have_the_configured_time_to_finish() {
     let Some(shared) = Shared::new() else { return };
     let a = shared.server("a", COMMAND, &["store.drain_sec=60"]);

@@ -37,6 +37,12 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
         Opened { writer: Box::new(UnsavedWriter::default()), place: store_place(thread), cut_bytes: 0 }
     }
 
+    /// The name of the server that had a thread open last, in a store that several machines share. `None` in a store of
+    /// this machine alone.
+    fn last_server(&self, _thread: ThreadId) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
     /// The first line of a thread.
     fn meta(&self, thread: ThreadId) -> Result<SessionMeta, StoreError>;
 

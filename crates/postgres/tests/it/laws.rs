@@ -14,12 +14,12 @@ fn rows_keep_the_laws_of_stores() {
 }
 
 #[test]
-fn rows_keep_the_laws_without_advisory_locks() {
+fn rows_keep_the_laws_without_advisory_locks_and_notifications() {
     let Some(cluster) = cluster() else { return };
     for (name, holds) in LAWS {
         eprintln!("{name}");
         let mut options = cluster.options();
-        options.advisory_locks = false;
+        (options.advisory_locks, options.notifications) = (false, false);
         holds(&open(&options));
     }
 }

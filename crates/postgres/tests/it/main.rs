@@ -2,9 +2,11 @@
 
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
+mod changes;
 mod cluster;
 mod faults;
 mod homes;
 mod laws;
 mod owners;
 mod refusals;
+mod tls;

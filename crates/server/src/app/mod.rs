@@ -43,7 +43,6 @@ use std::time::Duration;
 
 use codex_config::ConfigFindings;
 use codex_dialects::ProtocolRelease;
-use codex_protocol::v2::moved::{OtherServer, ServerMovedNotification};
 use codex_protocol::v2::notification::ServerNotification;
 use codex_thread::Thread;
 use futures_util::future::join_all;
@@ -62,7 +61,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(30);
 /// The time limit for a single client to read the last messages after everything has ended.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// The time limit for telling all clients that the server ends.
+/// The time limit for telling all clients something.
 const TELLING: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
@@ -151,10 +150,11 @@ impl AppServer {
         self.host.start.threads.close().await;
     }
 
-    /// Tells all clients which servers have the threads of this one from now on.
-    pub async fn tell_moved(&self, servers: Vec<OtherServer>) {
-        let told = ServerNotification::ServerMoved(ServerMovedNotification { servers });
+    /// Sends a notification that is about no subscription to all clients that are not clients of another server.
+    pub async fn tell_clients(&self, told: ServerNotification) {
         let clients = self.host.connections();
+        let clients: Vec<_> =
+            clients.iter().filter(|it| it.client().is_some_and(|client| !client.is_relayed)).collect();
         let telling = join_all(clients.iter().map(|client| stored_threads::tell(client, told.clone())));
         // A client that does not read misses it.
         let _: Result<_, _> = timeout(TELLING, telling).await;
