@@ -73,9 +73,14 @@ impl Burst {
         }
         let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let has_lines = bytes.iter().rev().skip_while(|byte| is_break(byte)).any(is_break);
-        bytes.len() > UNMARKED_PASTE
+        let is_paste = bytes.len() > UNMARKED_PASTE
             || (has_lines && bytes.len() >= UNMARKED_LINES)
-            || (before > 0 && self.bytes >= BURST_BYTES && bytes.iter().any(is_break))
+            || (before > 0 && self.bytes >= BURST_BYTES && bytes.iter().any(is_break));
+        if !is_paste && bytes.last().is_some_and(is_break) {
+            // A program may type several lines, each of which is sent.
+            self.bytes = 0;
+        }
+        is_paste
     }
 }
 
@@ -446,6 +451,8 @@ mod tests {
         let piece = "a piece of a paste that is not long, of forty letters";
         assert!(is_paste(&[(piece, 0), ("and its end\r", 3)]));
         assert!(!is_paste(&[(piece, 0), ("and its end\r", 300)]));
+        let line = "a line of a program that waits for answers\r";
+        assert!(!is_paste(&[(line, 0), (line, 2), (line, 4)]), "each of them is sent");
         assert!(!is_paste(&[("\u{1b}[A one\rtwo three four five", 0)]), "keys with sequences are keys");
     }
 
