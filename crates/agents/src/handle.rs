@@ -1,7 +1,7 @@
 //! One agent as its thread holds it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     header: Mutex<HeaderFinder>,
     thread: OnceLock<ThreadId>,
+    /// The tokens of the thread that were counted last; negative before.
+    counted: AtomicI64,
 }
 
 /// The way to the task of the tree.
@@ -77,8 +79,8 @@ struct Known {
 
 impl AgentHandle {
     fn new(agent: AgentId, depth: u32, mailbox: Arc<Mailbox>, way: Way, shared: Arc<Shared>) -> Self {
-        let (header, thread) = (Mutex::default(), OnceLock::new());
-        Self { inner: Arc::new(Inner { agent, depth, mailbox, way, shared, header, thread }) }
+        let (header, thread, counted) = (Mutex::default(), OnceLock::new(), AtomicI64::new(-1));
+        Self { inner: Arc::new(Inner { agent, depth, mailbox, way, shared, header, thread, counted }) }
     }
 
     pub(crate) fn child(
@@ -159,6 +161,24 @@ impl Inner {
     fn tell(&self, input: Input) {
         if let Some(sender) = self.running() {
             let _: Result<(), _> = sender.send(Message::Input(input));
+        }
+    }
+
+    /// Tells the tree about the files that a thread has written and the tokens that it has used.
+    fn note_work(&self, event: &Event) {
+        let Some(sender) = self.running() else { return };
+        let files = codex_tools::written_files(&event.body);
+        if !files.is_empty() {
+            let _: Result<(), _> = sender.send(Message::Wrote(self.agent, files));
+        }
+        if let Body::TokensCounted { info: Some(info), .. } = &event.body {
+            let total = info.total_token_usage.total_tokens;
+            // The first count of a thread that continues includes its earlier answers.
+            let before = self.counted.swap(total, Ordering::Relaxed);
+            let used = if before < 0 { info.last_token_usage.total_tokens } else { total - before };
+            if used > 0 && self.agent != AgentId::ROOT {
+                let _: Result<(), _> = sender.send(Message::Used(self.agent, used));
+            }
         }
     }
 
@@ -286,6 +306,7 @@ impl ThreadAgents for AgentHandle {
             }
             _ => {}
         }
+        inner.note_work(event);
         if agent == AgentId::ROOT {
             return;
         }
@@ -307,6 +328,10 @@ impl ThreadAgents for AgentHandle {
 
     fn is_busy(&self) -> bool {
         self.inner.shared.active.load(Ordering::Relaxed) > 0
+    }
+
+    fn cancel_below(&self, reason: &str) {
+        self.inner.tell(Input::BudgetUsedUp { agent: self.inner.agent, reason: reason.to_owned() });
     }
 
     fn close(&self) -> BoxFuture<'static, Vec<Body>> {

@@ -17,6 +17,7 @@ mod subagent_tools;
 mod task;
 pub mod tree;
 mod unread_messages;
+mod writers;
 
 pub use handle::LocalTrees;
 pub use outline::{StoredAgent, outline};

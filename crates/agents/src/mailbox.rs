@@ -38,6 +38,7 @@ enum Order {
     Wake,
     Stop,
     Tighten(Arc<Settings>),
+    Charge(i64),
 }
 
 impl Mailbox {
@@ -75,6 +76,17 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
+    /// Lets the thread count tokens that agents below it have used.
+    pub(crate) fn charge(&self, tokens: i64) {
+        let mut content = self.lock();
+        match content.orders.back_mut() {
+            Some(Order::Charge(sum)) => *sum = sum.saturating_add(tokens),
+            _ => content.orders.push_back(Order::Charge(tokens)),
+        }
+        drop(content);
+        self.arrived.notify_one();
+    }
+
     pub(crate) fn has_mail(&self) -> bool {
         !self.lock().mail.is_empty()
     }
@@ -109,6 +121,7 @@ impl Mailbox {
                 Some(Order::Wake) => return AgentOrder::Wake,
                 Some(Order::Stop) => return AgentOrder::Stop,
                 Some(Order::Tighten(settings)) => return AgentOrder::Tighten(settings),
+                Some(Order::Charge(tokens)) => return AgentOrder::Charge(tokens),
                 None => self.arrived.notified().await,
             }
         }

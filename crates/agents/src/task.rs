@@ -1,8 +1,10 @@
 //! The task that owns a tree: it feeds the machine and performs its effects.
 
 mod isolated;
+mod sharing;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,6 +26,7 @@ use crate::mailbox::{InboxMessage, Mailbox};
 use crate::options::Options;
 use crate::recent_events::RecentEvents;
 use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Reply, Request, Tree};
+use crate::writers::Writers;
 
 /// The time limit for the threads of agents to end.
 const CLOSING_TIME: Duration = Duration::from_secs(8);
@@ -45,6 +48,10 @@ pub(crate) enum Message {
     },
     /// The settings of an agent have changed, or are known now.
     Settings(AgentId, Arc<Settings>),
+    /// An agent has written files.
+    Wrote(AgentId, Vec<PathBuf>),
+    /// An agent has used tokens.
+    Used(AgentId, i64),
     /// The changes of an isolated agent whose turn is over.
     Reported(AgentId, Option<Report>),
     /// End all agents below the root, and return the last events for its log.
@@ -123,6 +130,7 @@ pub(crate) struct TreeTask {
     closing: JoinSet<Option<String>>,
     /// The ends of turns whose changes are being looked at, and what has followed them.
     held: BTreeMap<AgentId, Vec<Input>>,
+    writers: Writers,
 }
 
 impl TreeTask {
@@ -172,6 +180,7 @@ impl TreeTask {
             calls: HashMap::new(),
             closing: JoinSet::new(),
             held: BTreeMap::new(),
+            writers: Writers::default(),
         };
         task.perform(effects);
         if has_turn {
@@ -199,6 +208,8 @@ impl TreeTask {
         match message {
             Message::Input(input) => self.arrive(input),
             Message::Reported(agent, report) => self.reported(agent, report),
+            Message::Wrote(agent, files) => self.wrote(agent, &files),
+            Message::Used(agent, tokens) => self.used(agent, tokens),
             Message::Call { caller, request, details, reply, number } => {
                 self.calls.insert(number, reply);
                 if let (Request::Spawn { .. }, Some(details)) = (&request, details) {
@@ -212,8 +223,10 @@ impl TreeTask {
     }
 
     fn step(&mut self, input: Input) {
-        if let Input::CallDropped(call) = &input {
-            self.calls.remove(call);
+        match &input {
+            Input::CallDropped(call) => _ = self.calls.remove(call),
+            Input::TurnStarted { agent } => self.writers.begin_turn(*agent),
+            _ => {}
         }
         let effects = self.tree.step(now_ms(), input);
         self.perform(effects);
@@ -384,3 +397,6 @@ pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

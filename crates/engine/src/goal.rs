@@ -197,7 +197,12 @@ impl GoalState {
 
     /// Counts tokens; true if they exhausted the budget.
     pub(crate) fn count(&mut self, tokens: i64, now: i64) -> bool {
-        if self.since.is_none() || !self.is_active() {
+        self.since.is_some() && self.count_below(tokens, now)
+    }
+
+    /// Counts tokens of agents below, which may work between turns; true if they exhausted the budget.
+    pub(crate) fn count_below(&mut self, tokens: i64, now: i64) -> bool {
+        if !self.is_active() {
             return false;
         }
         let Some(goal) = &mut self.goal else { return false };

@@ -20,6 +20,7 @@ mod script;
 mod tree;
 mod understand;
 mod unwrap;
+mod writes;
 
 pub use actions::{parsed_commands, parsed_commands_or_whole};
 pub use amendment::propose_amendment;
@@ -29,3 +30,4 @@ pub use reason::Reason;
 pub use rules::{Decision, Match, Rules, RulesError, Scope, Verdict, append_allow, remove_rule};
 pub use safe::{Checkout, is_known_safe};
 pub use understand::{Understood, understand};
+pub use writes::written_files;

@@ -39,6 +39,8 @@ pub trait ThreadAgents: ToolSource + fmt::Debug {
     fn settings_changed(&self, settings: &Arc<Settings>);
     /// Whether agents below are at work.
     fn is_busy(&self) -> bool;
+    /// Cancels all agents below.
+    fn cancel_below(&self, reason: &str);
     /// Ends all agents below, and returns the last events for the log.
     fn close(&self) -> BoxFuture<'static, Vec<Body>>;
 }
@@ -71,6 +73,8 @@ pub enum AgentOrder {
     Wake,
     /// Stop the running turn.
     Stop,
+    /// Count tokens that agents below have used.
+    Charge(i64),
     /// Use no wider policies than these, from the next call on.
     Tighten(Arc<Settings>),
 }

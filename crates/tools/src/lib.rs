@@ -21,8 +21,10 @@ pub mod servers;
 mod specs;
 pub mod trusted_git;
 pub mod worktrees;
+mod written;
 
 pub use patching::{ForeignChanges, apply_changes};
+pub use written::written_files;
 
 /// An error with its causes on one line, for clients.
 #[must_use]

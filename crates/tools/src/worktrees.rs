@@ -104,7 +104,10 @@ impl Worktrees {
         let Some(mut record) = Record::read(&place) else { return Ok(None) };
         let (place, lock) = self.place(thread)?;
         let name = thread.to_string();
-        if !record.worktree.folder.is_dir() {
+        if !record.is_whole {
+            let _ = record.worktree.discard(&name);
+        }
+        if !record.is_whole || !record.worktree.folder.is_dir() {
             let git = self.git(cwd)?;
             let restored = record.worktree.restore(&name, git.runner()).map_err(|error| full_message(&error))?;
             if !restored {
@@ -216,11 +219,17 @@ impl Worktrees {
         let Ok(entries) = fs::read_dir(self.folder()) else { return };
         for entry in entries.flatten().take(MOST_SWEPT) {
             let thread = entry.file_name().to_str().and_then(|name| name.parse::<ThreadId>().ok());
-            let Some((thread, record)) = thread.zip(Record::read(&entry.path())) else { continue };
+            let Some(thread) = thread else { continue };
             // A worktree whose owner lives is locked.
             let Ok((place, lock)) = self.place(thread) else { continue };
+            let Some(record) = Record::read(&place) else {
+                // Nothing was begun there. Anything else stays.
+                let _ = fs::remove_dir(&place);
+                continue;
+            };
             let fate = if is_known(thread) { RecordFate::Kept } else { RecordFate::Removed };
-            let has_files = record.worktree.folder.exists();
+            let _ = fs::remove_dir_all(record.worktree.leftover());
+            let has_files = record.worktree.folder.exists() || !record.is_whole;
             if has_files || fate == RecordFate::Removed {
                 let owned = Owned { name: thread.to_string(), place, record, _lock: lock };
                 // Changes that cannot be kept now stay for the next sweep.
@@ -233,6 +242,11 @@ impl Worktrees {
 
     fn close(&self, owned: &Owned, fate: RecordFate) -> Result<Option<String>, String> {
         let worktree = &owned.record.worktree;
+        if !owned.record.is_whole {
+            worktree.discard(&owned.name).map_err(|error| full_message(&error))?;
+            let _ = fs::remove_dir_all(&owned.place);
+            return Ok(None);
+        }
         let git = self.git(&worktree.origin)?;
         let left = worktree.remove(&owned.name, git.runner()).map_err(|error| {
             format!("the worktree {} was not removed: {}", worktree.folder.display(), full_message(&error))
@@ -253,14 +267,19 @@ impl Worktrees {
         let root = codex_config::project_doc::repository_root(&cwd).unwrap_or_else(|| cwd.clone());
         // Some programs use the name of the folder.
         let folder = place.join(root.file_name().unwrap_or("checkout".as_ref()));
-        let new = NewWorktree { from: &cwd, folder: &folder, name, branch };
-        let worktree = Worktree::create(new, git.runner()).map_err(|error| full_message(&error))?;
+        let new = NewWorktree { from: &cwd, folder: &folder, branch };
+        let worktree = Worktree::begin(new, git.runner()).map_err(|error| full_message(&error))?;
         let below = cwd.strip_prefix(&worktree.origin).map(Path::to_owned).unwrap_or_default();
-        let record = Record { worktree, below };
-        let at = record.cwd();
-        // A folder without tracked files is not in the checkout.
-        let written = fs::create_dir_all(&at).map_err(|error| error.to_string()).and_then(|()| record.write(place));
-        if let Err(error) = written {
+        let mut record = Record { worktree, below, is_whole: false };
+        let mut complete = || {
+            record.write(place)?;
+            record.worktree.restore(name, git.runner()).map_err(|error| full_message(&error))?;
+            // A folder without tracked files is not in the checkout.
+            fs::create_dir_all(record.cwd()).map_err(|error| error.to_string())?;
+            record.is_whole = true;
+            record.write(place)
+        };
+        if let Err(error) = complete() {
             let _ = record.worktree.discard(name);
             return Err(error);
         }

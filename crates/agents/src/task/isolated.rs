@@ -118,9 +118,12 @@ impl TreeTask {
             | Input::Header { agent, .. }
             | Input::Read { agent, .. }
             | Input::Lost { agent } => *agent,
-            Input::Call { .. } | Input::CallDropped(_) | Input::Launched { .. } | Input::Tick | Input::Close => {
-                return self.step(input);
-            }
+            Input::Call { .. }
+            | Input::CallDropped(_)
+            | Input::Launched { .. }
+            | Input::BudgetUsedUp { .. }
+            | Input::Tick
+            | Input::Close => return self.step(input),
         };
         if let Some(held) = self.held.get_mut(&agent) {
             return held.push(input);

@@ -166,7 +166,7 @@ impl Tree {
             self.wakes_root = false;
             self.effect(Effect::Wake { agent: AgentId::ROOT });
         }
-        while self.turns() < self.limits.turns
+        while !self.is_full()
             && let Some(next) = self.queue.pop_front()
         {
             let Some(agent) = self.get(next) else { continue };
@@ -177,6 +177,11 @@ impl Tree {
             self.set_status(next, SubagentStatus::Running);
             self.effect(Effect::Wake { agent: next });
         }
+    }
+
+    /// Whether no other turn may run.
+    pub(super) fn is_full(&self) -> bool {
+        self.turns() >= self.limits.turns
     }
 
     /// The number of running turns that count.

@@ -186,6 +186,15 @@ impl Tree {
         }
     }
 
+    /// Cancels everything below an agent, which knows the reason.
+    pub(super) fn cancel_below(&mut self, agent: AgentId, reason: &str) {
+        let is_child = |child: &&super::Agent| child.summary.parent_agent_id == Some(agent);
+        let children: Vec<AgentId> = self.agents.values().filter(is_child).map(super::Agent::id).collect();
+        for child in children {
+            self.cancel(child, Some(agent), Some(reason));
+        }
+    }
+
     pub(super) fn interrupt(&mut self, agent: AgentId) {
         let Some(found) = self.get(agent) else { return };
         match found.phase {

@@ -97,6 +97,11 @@ pub enum Input {
     Lost {
         agent: AgentId,
     },
+    /// A budget of an agent is exhausted, for which the agents below it work.
+    BudgetUsedUp {
+        agent: AgentId,
+        reason: String,
+    },
     /// Time has passed.
     Tick,
     /// The root ends.
@@ -193,6 +198,7 @@ impl Tree {
             Input::Header { agent, header } => self.header(agent, header),
             Input::Read { agent, mail } => self.read(agent, &mail),
             Input::Lost { agent } => self.lost(agent),
+            Input::BudgetUsedUp { agent, reason } => self.cancel_below(agent, &reason),
             Input::Tick => {}
             Input::Close => self.close(),
         }
@@ -205,7 +211,9 @@ impl Tree {
     /// The time at which [`Input::Tick`] is due, in milliseconds of Unix time.
     #[must_use]
     pub fn due_ms(&self) -> Option<i64> {
-        let waits = self.waits.iter().map(Wait::due_ms);
+        // The end of a wait that needs a place comes with the place.
+        let is_full = self.is_full();
+        let waits = self.waits.iter().filter(|wait| !is_full || wait.is_roots()).map(Wait::due_ms);
         waits.chain(self.watchdogs.iter().map(Watchdog::due_ms)).min()
     }
 
@@ -253,7 +261,8 @@ impl Tree {
     }
 
     /// Whether an agent is below another.
-    fn is_below(&self, agent: AgentId, ancestor: AgentId) -> bool {
+    #[must_use]
+    pub fn is_below(&self, agent: AgentId, ancestor: AgentId) -> bool {
         let mut at = agent;
         while at != AgentId::ROOT {
             at = self.parent_of(at);

@@ -20,6 +20,11 @@ impl Wait {
     pub(super) fn due_ms(&self) -> i64 {
         self.due_ms
     }
+
+    /// Whether the root waits, which needs no place.
+    pub(super) fn is_roots(&self) -> bool {
+        self.caller == AgentId::ROOT
+    }
 }
 
 impl Tree {
@@ -67,17 +72,22 @@ impl Tree {
         }
     }
 
-    /// Ends the waits that have something to tell.
+    /// Ends the waits that have something to tell. The turn of a child continues then, so it needs a place again.
     pub(super) fn check_waits(&mut self) {
-        let mut waits = std::mem::take(&mut self.waits);
-        waits.retain(|wait| match self.outcome(wait) {
-            Some(reply) => {
-                self.reply(wait.call, reply);
-                false
+        let mut at = 0;
+        while let Some(wait) = self.waits.get(at) {
+            if !wait.is_roots() && self.is_full() {
+                at += 1;
+                continue;
             }
-            None => true,
-        });
-        self.waits.append(&mut waits);
+            let wait = self.waits.remove(at);
+            if let Some(reply) = self.outcome(&wait) {
+                self.reply(wait.call, reply);
+            } else {
+                self.waits.insert(at, wait);
+                at += 1;
+            }
+        }
     }
 
     fn outcome(&mut self, wait: &Wait) -> Option<Result<Reply, AgentError>> {

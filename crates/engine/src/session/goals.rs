@@ -58,6 +58,11 @@ impl Goals {
         if self.goal.count(tokens, now()) { self.changed() } else { None }
     }
 
+    /// Counts the tokens of agents below, and returns whether they exhausted the budget.
+    pub(super) fn charge_below(&mut self, tokens: i64) -> Option<Body> {
+        if self.goal.count_below(tokens, now()) { self.changed() } else { None }
+    }
+
     /// Records the end of a turn, and returns the events to publish.
     pub(super) fn end_turn(&mut self, outcome: &Outcome, is_finishing: bool) -> Vec<Body> {
         let end = match outcome {

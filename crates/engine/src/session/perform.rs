@@ -225,7 +225,7 @@ impl Session {
         }
         self.tell_tokens(tokens);
         let charged = usage.and_then(|usage| self.goals.charge(usage.total_tokens));
-        self.emit_all(charged);
+        self.budget_charged(charged);
     }
 
     fn tell_tokens(&mut self, tokens: Tokens) {

@@ -39,6 +39,11 @@ impl Session {
                 }
             }
             AgentOrder::Tighten(above) => self.tighten(&above),
+            AgentOrder::Charge(tokens) => {
+                let charged = self.goals.charge_below(tokens);
+                self.budget_charged(charged);
+                self.publish().await;
+            }
             AgentOrder::Wake if self.turn.is_some() => {}
             AgentOrder::Wake => self.begin_with_mail().await,
         }
@@ -50,6 +55,15 @@ impl Session {
         if let Some(turn) = &mut self.turn {
             turn.settings = Arc::new(turn.settings.tightened_by(above));
             turn.tool_context = None;
+        }
+    }
+
+    /// Logs that the budget of the goal is exhausted, if it is, and cancels the agents below, which work for the goal too.
+    pub(super) fn budget_charged(&mut self, used_up: Option<Body>) {
+        let Some(used_up) = used_up else { return };
+        self.emit(used_up);
+        if let Some(agents) = &self.calls.agents {
+            agents.cancel_below("the token budget of the goal is exhausted");
         }
     }
 

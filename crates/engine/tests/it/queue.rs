@@ -305,6 +305,8 @@ impl ThreadAgents for OneMail {
 
     fn settings_changed(&self, _: &Arc<Settings>) {}
 
+    fn cancel_below(&self, _: &str) {}
+
     fn is_busy(&self) -> bool {
         false
     }

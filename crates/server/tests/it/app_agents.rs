@@ -194,3 +194,103 @@ async fn the_agents_below_a_thread_are_listed() {
     );
     client.end_unread().await;
 }
+
+fn spawn(id: &str, prompt: &str) -> Value {
+    call(id, "subagent_spawn", json!({"prompt": prompt, "label": prompt}))
+}
+
+/// A command that waits until the test has made a file.
+fn shell_after(id: &str, file: &str, script: &str) -> Value {
+    let script = format!("while ! test -e {file}; do sleep 0.01; done; {script}");
+    call(id, "shell", json!({"command": ["sh", "-c", script]}))
+}
+
+/// The first command of the child runs with the policies of the call, and the second with those that the root has got in the
+/// meantime.
+#[tokio::test]
+async fn a_root_that_is_tightened_reaches_the_running_turn_of_a_child() {
+    let mut script = spawn_and_await(json!([shell_after("id-first", "go", "touch one")]));
+    let entries = script.as_array_mut().expect("a list");
+    let second = call("id-second", "shell", json!({"command": ["touch", "two"]}));
+    entries.splice(
+        2..2,
+        [json!({"when": "id-second", "items": [{"text": "Done."}]}), json!({"when": "id-first", "items": [second]})],
+    );
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Have somebody look.").await;
+    loop {
+        let message = client.next().await;
+        if message["method"] == "item/started" && message["params"]["item"]["id"] == "id-first" {
+            break;
+        }
+    }
+    let policy = json!({"type": "readOnly"});
+    client.ok("thread/settings/update", json!({"threadId": root, "sandboxPolicy": policy})).await;
+    std::fs::write(client.work("go"), "").expect("a file");
+    let messages = until_end(&mut client, &root).await;
+    assert!(client.work("one").exists(), "it ran already");
+    assert!(!client.work("two").exists(), "{messages:#?}");
+    client.end_unread().await;
+}
+
+/// Two children write one file at the same time, with a command and a patch.
+#[tokio::test]
+async fn agents_that_write_one_file_are_named_in_a_warning() {
+    let patch = "*** Begin Patch\n*** Add File: shared.txt\n+x\n*** End Patch\n";
+    let mut script = json!([
+        {"when": "id-await", "items": [{"text": "All done."}]},
+        {"when": "id-spawn-2", "items": [call("id-await", "subagent_await", json!({"agent_ids": [2]}))]},
+        {"when": "id-spawn", "items": [spawn("id-spawn-2", "Beta task")]},
+        {"when": "id-patch", "items": [{"text": "Patched."}]},
+        {"when": "Beta task", "items": [call("id-patch", "apply_patch", json!({"input": patch}))]},
+        {"when": "id-hold", "items": [{"text": "Written."}]},
+        {"when": "id-write", "items": [shell_after("id-hold", "never", "")]},
+        {"when": "Alpha task", "items": [call("id-write", "shell", json!({"command": ["sh", "-c", "echo x > shared.txt"]}))]},
+        {"items": [spawn("id-spawn", "Alpha task")]},
+    ]);
+    // The second child begins when the first one has written.
+    let wait = shell_after("id-wait", "shared.txt", "true");
+    let entries = script.as_array_mut().expect("a list");
+    entries[4] = json!({"when": "id-wait", "items": entries[4]["items"].clone()});
+    entries.insert(5, json!({"when": "Beta task", "items": [wait]}));
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Have it written.").await;
+    let messages = until_end(&mut client, &root).await;
+    let warnings: Vec<_> = messages.iter().filter(|message| message["method"] == "warning").collect();
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    let (params, file) = (&warnings[0]["params"], client.work("shared.txt").canonicalize().expect("it is there"));
+    let begin = format!("agent 2 (Beta task) and agent 1 (Alpha task) both write {}; ", file.display());
+    assert_eq!(params["threadId"], json!(root));
+    assert!(params["message"].as_str().is_some_and(|text| text.starts_with(&begin)), "{params}");
+    client.end_unread().await;
+}
+
+/// Each answer counts 110 tokens. The root alone would stay within its budget.
+#[tokio::test]
+async fn the_tokens_of_a_child_count_against_the_goal_of_its_root() {
+    let step = |id: &str| call(id, "shell", json!({"command": ["true"]}));
+    let script = json!([
+        {"when": "id-await", "items": [{"text": "Out of tokens."}]},
+        {"when": "id-spawn", "items": [call("id-await", "subagent_await", json!({}))]},
+        {"when": "id-4", "items": [{"text": "Never said."}]},
+        {"when": "id-3", "items": [step("id-4")]},
+        {"when": "id-2", "items": [step("id-3")]},
+        {"when": "id-1", "items": [step("id-2")]},
+        {"when": "Look at it", "items": [step("id-1")]},
+        {"items": [call("id-spawn", "subagent_spawn", json!({"prompt": "Look at it"}))]},
+    ]);
+    let mut client = client(ProtocolRelease::V0166, NINE, &script).await;
+    let root = start(&mut client).await;
+    client.ok("thread/goal/set", json!({"threadId": root, "objective": "Reach it", "tokenBudget": 450})).await;
+    let messages = until_end(&mut client, &root).await;
+    let goals = messages.iter().filter(|message| message["method"] == "thread/goal/updated");
+    let limited = goals.map(|message| &message["params"]["goal"]).find(|goal| goal["status"] == "budgetLimited");
+    let used = limited.and_then(|goal| goal["tokensUsed"].as_i64());
+    assert_eq!(used, Some(550), "two answers of the root and three of the child: {messages:#?}");
+    let calls = items(&messages, "item/completed", "collabAgentToolCall");
+    let wait = calls.iter().find(|call| call["item"]["tool"] == "wait").expect("a wait");
+    assert!(wait["item"]["agentsStates"].to_string().contains("interrupted"), "{wait}");
+    client.end_unread().await;
+}

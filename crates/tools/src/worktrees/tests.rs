@@ -134,6 +134,30 @@ fn a_sweep_removes_what_has_no_owner_and_keeps_the_changes() {
     assert_eq!(place.branches(), "codex/alive\ncodex/dead\nmain");
 }
 
+/// The program was killed while it made a worktree, or while it removed one.
+#[test]
+fn a_sweep_removes_what_was_made_or_removed_only_in_part() {
+    let place = Place::new();
+    let (half, gone) = (ThreadId::fresh(), ThreadId::fresh());
+    let at = place.worktrees.create(half, &place.repository, "half").unwrap();
+    let record = at.with_file_name("record.json");
+    let text = fs::read_to_string(&record).unwrap();
+    fs::write(&record, text.replace("\"is_whole\":true", "\"is_whole\":false")).unwrap();
+    fs::remove_file(at.join(".git")).unwrap();
+    let other = place.worktrees.create(gone, &place.repository, "gone").unwrap();
+    fs::write(other.join("new"), "mine\n").unwrap();
+    place.worktrees.remove(gone, RecordFate::Kept).unwrap();
+    let leftover = other.with_file_name(".removed");
+    fs::create_dir(&leftover).unwrap();
+    fs::create_dir(at.parent().unwrap().with_file_name(ThreadId::fresh().to_string())).unwrap();
+    let Place { temp, repository, worktrees } = place;
+    drop(worktrees);
+    Worktrees::new(&Home::at(temp.path().join("home"))).sweep(&|_| true);
+    assert!(!at.parent().unwrap().exists() && !leftover.exists() && !repository.join(".git/worktrees").exists());
+    assert_eq!(git(&repository, &["branch", "--format=%(refname:short)"]), "codex/gone\nmain");
+    assert_eq!(fs::read_dir(temp.path().join("home/worktrees")).unwrap().count(), 1, "the record of the other");
+}
+
 #[test]
 fn a_folder_without_a_repository_is_refused_and_leaves_nothing() {
     let place = Place::new();

@@ -41,15 +41,13 @@ pub struct Worktree {
     pub base: String,
 }
 
-/// The place and the names of a new worktree.
+/// The place and the branch of a new worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct NewWorktree<'a> {
     /// The checkout that it begins with, or a folder in it.
     pub from: &'a Path,
     /// A folder that does not exist yet, in one that nobody else can write.
     pub folder: &'a Path,
-    /// The name in the list of worktrees.
-    pub name: &'a str,
     /// The name of the branch below `codex/`, roughly.
     pub branch: &'a str,
 }
@@ -108,8 +106,9 @@ pub enum WorktreeError {
 }
 
 impl Worktree {
-    /// Makes a worktree with the files of a checkout as they are, uncommitted and new ones included.
-    pub fn create(new: NewWorktree<'_>, runner: &Runner) -> Result<Self, WorktreeError> {
+    /// Begins a worktree with the files of a checkout as they are, uncommitted and new ones included: its branch is there,
+    /// and its folder is not yet. A program that is killed later knows what to remove.
+    pub fn begin(new: NewWorktree<'_>, runner: &Runner) -> Result<Self, WorktreeError> {
         let repository = find(new.from)?;
         let session = Session::new(&repository, runner)?;
         let head = refs::head(&repository).commit.ok_or_else(|| GitError::NoCommits(repository.root.clone()))?;
@@ -123,16 +122,10 @@ impl Worktree {
             commit
         };
         let branch = branch::create(&repository, new.branch, &base)?;
-        let made = Self { origin: repository.root.clone(), folder: new.folder.to_owned(), branch, base };
-        let checked_out = made.check_out(&repository, new.name, &made.base, &session);
-        if checked_out.is_err() {
-            made.withdraw(&repository, new.name);
-            let _ = branch::delete(&repository, &made.branch);
-        }
-        checked_out.map(|()| made)
+        Ok(Self { origin: repository.root.clone(), folder: new.folder.to_owned(), branch, base })
     }
 
-    /// Makes the folder again from the branch; false if the branch is gone.
+    /// Makes the folder from the branch; false if the branch is gone.
     pub fn restore(&self, name: &str, runner: &Runner) -> Result<bool, WorktreeError> {
         let repository = find(&self.origin)?;
         let Some(tip) = branch::tip(&repository, &self.branch) else { return Ok(false) };
@@ -177,7 +170,10 @@ impl Worktree {
 
     /// Takes back what is there of the folder and its entry in the list of worktrees. The branch stays.
     fn withdraw(&self, repository: &Repository, name: &str) {
-        let _ = fs::remove_dir_all(&self.folder);
+        // A folder that is removed only in part must not look like one in which an agent has removed files.
+        let leftover = self.leftover();
+        let _ = fs::remove_dir_all(&leftover);
+        let _ = fs::rename(&self.folder, &leftover).and_then(|()| fs::remove_dir_all(&leftover));
         let own = repository.common.join("worktrees").join(name);
         if own.canonicalize().is_ok_and(|real| real == own) {
             let _ = fs::remove_dir_all(&own);
@@ -185,6 +181,12 @@ impl Worktree {
         if let Ok(common) = Folder::open(&repository.common) {
             common.remove_empty("worktrees");
         }
+    }
+
+    /// The name of the folder while it is being removed.
+    #[must_use]
+    pub fn leftover(&self) -> PathBuf {
+        self.folder.with_file_name(".removed")
     }
 
     /// The repository of the worktree, which must be the one that it was made in.

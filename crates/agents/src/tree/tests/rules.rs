@@ -265,6 +265,39 @@ fn turns_wait_for_their_turn_but_waits_do_not_count() {
     assert_eq!(status(&world, AgentId(3)), SubagentStatus::Running);
 }
 
+/// An agent whose wait is over continues its turn, so it needs a place, and gets the next one.
+#[test]
+fn no_more_turns_run_than_are_allowed_when_a_wait_ends() {
+    let mut world = world(Limits { turns: 1, ..Limits::default() });
+    child(&mut world, ROOT);
+    let below = world.call(ONE, spawn("below"));
+    world.launch(TWO, Ok(()));
+    let wait = world.call(ONE, wait(&[]));
+    assert_eq!(status(&world, TWO), SubagentStatus::Running, "{:?}", world.reply_to(below));
+    world.obey(TWO);
+    world.call(ROOT, spawn("third"));
+    world.launch(AgentId(3), Ok(()));
+    world.call(TWO, send(ONE, Some("half of it"), false));
+    assert!(world.reply_to(wait).is_none(), "its place is taken");
+    assert_eq!(world.tree.due_ms(), None, "nothing is due before there is a place");
+    world.end_turn(TWO, done());
+    assert!(world.reply_to(wait).is_some(), "it goes before those that have not begun");
+    assert_eq!(status(&world, AgentId(3)), SubagentStatus::Queued);
+    world.end_turn(ONE, done());
+    assert_eq!(status(&world, AgentId(3)), SubagentStatus::Running);
+}
+
+#[test]
+fn a_used_up_budget_cancels_everything_below() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    child(&mut world, ONE);
+    world.input(Input::BudgetUsedUp { agent: ROOT, reason: "no tokens".to_owned() });
+    assert_eq!((status(&world, ONE), status(&world, TWO)), (SubagentStatus::Canceled, SubagentStatus::Canceled));
+    let agent = world.tree.agent(ONE).expect("it is there");
+    assert_eq!(agent.reason.as_deref(), Some("no tokens"));
+}
+
 #[test]
 fn nothing_starts_while_the_session_ends() {
     let mut world = world(Limits::default());

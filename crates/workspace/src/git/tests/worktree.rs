@@ -18,13 +18,21 @@ impl Made {
 
     fn create(&self, name: &str) -> Result<Worktree, WorktreeError> {
         let folder = self.place.path().canonicalize().unwrap().join(name);
-        let new = NewWorktree { from: &self.fixture.root, folder: &folder, name, branch: name };
-        Worktree::create(new, &self.runner)
+        create(NewWorktree { from: &self.fixture.root, folder: &folder, branch: name }, name, &self.runner)
     }
 
     fn branches(&self) -> Vec<String> {
         self.fixture.git("branch --format %(refname:short)").lines().map(str::to_owned).collect()
     }
+}
+
+fn create(new: NewWorktree<'_>, name: &str, runner: &Runner) -> Result<Worktree, WorktreeError> {
+    let worktree = Worktree::begin(new, runner)?;
+    if let Err(error) = worktree.restore(name, runner) {
+        worktree.discard(name)?;
+        return Err(error);
+    }
+    Ok(worktree)
 }
 
 fn write(worktree: &Worktree, name: &str, text: &str) {
@@ -169,9 +177,8 @@ fn folders_without_a_usable_repository_are_refused() {
     let made = Made::new();
     let from = |folder: &Path| {
         let target = made.place.path().canonicalize().unwrap().join("x");
-        Worktree::create(NewWorktree { from: folder, folder: &target, name: "x", branch: "x" }, &made.runner)
-            .unwrap_err()
-            .to_string()
+        let new = NewWorktree { from: folder, folder: &target, branch: "x" };
+        Worktree::begin(new, &made.runner).unwrap_err().to_string()
     };
     let lone = TempDir::new().unwrap();
     assert!(from(lone.path()).ends_with("is not in a git repository"));
@@ -319,8 +326,8 @@ fn a_worktree_of_a_worktree_and_of_a_subfolder() {
     write(&one, "a.txt", "of one\n");
     fs::create_dir(one.folder.join("sub")).unwrap();
     let folder = made.place.path().canonicalize().unwrap().join("below");
-    let new = NewWorktree { from: &one.folder.join("sub"), folder: &folder, name: "below", branch: "below" };
-    let below = Worktree::create(new, &made.runner).unwrap();
+    let new = NewWorktree { from: &one.folder.join("sub"), folder: &folder, branch: "below" };
+    let below = create(new, "below", &made.runner).unwrap();
     assert_eq!(text(below.folder.join("a.txt")), "of one\n");
     write(&below, "a.txt", "of one\nand below\n");
     assert!(matches!(below.merge(&one.folder, &made.runner).unwrap(), Merge::Clean(files) if files.len() == 1));
