@@ -3612,6 +3612,10 @@ export type SubagentSummary = {
   pending_messages: number;
   /** The number of pending interrupts. */
   pending_interrupts: number;
+  /** Its path in the tree, such as `/root/tests`, with tools that address agents by paths. */
+  agent_path?: string | null;
+  /** Its role. */
+  agent_role?: string | null;
 };
 
 /** One line of the submission queue. */
@@ -4127,6 +4131,12 @@ export namespace v2 {
     /** The subscription. */
     planType: string | null;
   };
+
+  /** Something that happens to an agent, as items name it. */
+  export type AgentActivityKind =
+    | "started" | "interrupted" | "completed"
+    /** A message was sent to it. */
+    | "interacted";
 
   export type AgentMessageDeltaNotification = v2.ItemDelta;
 
@@ -6286,6 +6296,20 @@ export namespace v2 {
     /** Newest first. */
     | "desc";
 
+  /** Something that has happened to another agent. */
+  export type SubAgentActivity = {
+    /** Its name. */
+    id: string;
+    kind: v2.AgentActivityKind;
+    /** The thread of the agent. */
+    agentThreadId: ThreadId;
+    /** The path of the agent in its tree. */
+    agentPath: string;
+    /** The model of a new agent. */
+    model: string | null;
+    reasoningEffort: ReasoningEffort | null;
+  };
+
   /** Input was typed into a terminal. */
   export type TerminalInteractionNotification = {
     /** The thread. */
@@ -6828,6 +6852,10 @@ export namespace v2 {
     | {
       type: "collabAgentToolCall";
     } & v2.CollabAgentToolCall
+    /** Something that has happened to another agent. */
+    | {
+      type: "subAgentActivity";
+    } & v2.SubAgentActivity
     /** A search of the web. */
     | {
       type: "webSearch";

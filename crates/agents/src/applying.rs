@@ -53,7 +53,7 @@ fn parameters(name: &str, target: Value) -> Value {
 pub(crate) fn told(report: &Report, agent: AgentId, thread: ThreadId, tools: ToolSet) -> String {
     let call = match tools {
         ToolSet::Subagents => format!("subagent_apply with agent_id {agent}"),
-        ToolSet::Namespace => format!("apply_agent with target {thread}"),
+        ToolSet::Namespace | ToolSet::Paths | ToolSet::Off => format!("apply_agent with target {thread}"),
     };
     if report.has_changes {
         format!("{}\n\nApply them with {call}, or drop them with `discard`.", report.text)
@@ -81,7 +81,7 @@ struct Arguments {
 
 impl ApplyTool {
     fn tool_set(&self) -> ToolSet {
-        self.agent.shared.options.tool_set
+        self.agent.shared.tool_set()
     }
 
     /// Removes the changes of an agent, and the agent.
@@ -102,9 +102,9 @@ impl ApplyTool {
                 let (worktrees, thread) = (Arc::clone(&agent.shared.worktrees), view.summary.session_id);
                 let discarded = tokio::task::spawn_blocking(move || worktrees.discard(thread)).await;
                 discarded.map_err(|error| error.to_string())??;
-                namespace::agent_reply(&agent, Request::Close(view.summary.agent_id), None).await?;
+                namespace::agent_reply(&agent, Request::Delete(view.summary.agent_id), None).await?;
                 let text = json!({"discarded": thread, "agent_id": view.summary.agent_id}).to_string();
-                Ok(Outcome { text, is_success: true, agents: vec![namespace::called(&agent, &view)] })
+                Ok(Outcome { text, is_success: true, agents: vec![namespace::called(&agent, &view)], activity: None })
             };
             discarded.await.unwrap_or_else(|error: String| Outcome::failed(error))
         };
@@ -117,15 +117,20 @@ impl Tool for ApplyTool {
         let id = json!({"type": "number", "description": "The number of the agent, from subagent_list."});
         match self.tool_set() {
             ToolSet::Subagents => Some(ToolSpec::function("subagent_apply", ABOUT, parameters("agent_id", id))),
+            ToolSet::Paths => {
+                let target = json!({"type": "string", "description": "The path of the agent."});
+                Some(ToolSpec::function("apply_agent", ABOUT, parameters("target", target)))
+            }
             // It is part of the namespace.
-            ToolSet::Namespace => None,
+            ToolSet::Namespace | ToolSet::Off => None,
         }
     }
 
     fn takes(&self, call: &ToolCall) -> bool {
         match self.tool_set() {
             ToolSet::Subagents => call.tool == "subagent_apply",
-            ToolSet::Namespace => call.tool.strip_prefix(NAMESPACE) == Some("__apply_agent"),
+            ToolSet::Paths => call.tool == "apply_agent",
+            ToolSet::Namespace | ToolSet::Off => call.tool.strip_prefix(NAMESPACE) == Some("__apply_agent"),
         }
     }
 
@@ -166,10 +171,15 @@ impl Tool for ApplyTool {
 
 /// The agent that a call names, which must be done.
 async fn done(agent: &Inner, arguments: &Arguments) -> Result<AgentView, String> {
-    let view = match (agent.shared.options.tool_set, arguments.agent_id) {
+    let view = match (agent.shared.tool_set(), arguments.agent_id) {
         (ToolSet::Subagents, Some(id)) => namespace::agent_reply(agent, Request::Look(AgentId(id)), None).await?,
         (ToolSet::Subagents, None) => return Err("`agent_id` is required".to_owned()),
-        (ToolSet::Namespace, _) => namespace::find(agent, arguments.target.as_deref()).await?,
+        (ToolSet::Namespace | ToolSet::Off, _) => namespace::find(agent, arguments.target.as_deref()).await?,
+        (ToolSet::Paths, _) => {
+            let target = arguments.target.clone().ok_or("`target` is required")?;
+            let view = namespace::agent_reply(agent, Request::Find(target), None).await?;
+            namespace::agent_reply(agent, Request::Look(view.summary.agent_id), None).await?
+        }
     };
     if view.summary.status.is_terminal() {
         Ok(view)

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use codex_log::item::{AgentCall, CalledAgent};
+use codex_log::item::{AgentActivity, AgentCall, CalledAgent};
 use codex_log::{Answer, Body, Item, ItemId, Status};
+use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::lifecycle::{Call, Effect, ToolOutput};
 use codex_wire::agent::AgentTool;
 use codex_wire::ids::ThreadId;
 use codex_wire::reasoning::ReasoningEffort;
 use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
 
 /// The result of a call.
 pub(crate) struct Outcome {
@@ -17,12 +19,38 @@ pub(crate) struct Outcome {
     pub(crate) is_success: bool,
     /// The agents that the call was about.
     pub(crate) agents: Vec<CalledAgent>,
+    /// Something that has happened to one of them.
+    pub(crate) activity: Option<Arc<AgentActivity>>,
 }
 
 impl Outcome {
     pub(crate) fn failed(why: impl ToString) -> Self {
-        Self { text: why.to_string(), is_success: false, agents: Vec::new() }
+        Self { text: why.to_string(), is_success: false, agents: Vec::new(), activity: None }
     }
+}
+
+impl Outcome {
+    pub(crate) fn with_activity(self, activity: AgentActivity) -> Self {
+        Self { activity: Some(Arc::new(activity)), ..self }
+    }
+}
+
+/// The arguments of a call; none at all are as good as an empty object.
+pub(crate) fn arguments_of<A: DeserializeOwned + Default>(call: &ToolCall) -> Result<A, String> {
+    let text = match &call.input {
+        ToolInput::Function(text) | ToolInput::Custom(text) => text.as_str(),
+        ToolInput::UserShell { .. } => "",
+    };
+    if text.trim().is_empty() {
+        return Ok(A::default());
+    }
+    serde_json::from_str(text).map_err(|error| format!("failed to parse function arguments: {error}"))
+}
+
+/// Something that has happened to an agent, as events of the log.
+pub(crate) fn activity_bodies(activity: &Arc<AgentActivity>) -> [Body; 2] {
+    let item = Item::AgentActivity(Arc::clone(activity));
+    [Body::ItemStarted(item.clone()), Body::ItemCompleted(item)]
 }
 
 /// A call as clients see it when it begins.
@@ -85,10 +113,12 @@ impl Call for RunningCall {
     fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
         Box::pin(async {
             let Some(work) = &mut self.work else { return std::future::pending().await };
-            let Outcome { text, is_success, agents } = work.await;
+            let Outcome { text, is_success, agents, activity } = work.await;
             self.work = None;
             let status = if is_success { Status::Completed } else { Status::Failed };
-            vec![self.completed(status, agents), Effect::End(ToolOutput::Text(text))]
+            let told = activity.iter().flat_map(activity_bodies).map(Effect::Emit);
+            let ended = [self.completed(status, agents), Effect::End(ToolOutput::Text(text))];
+            told.chain(ended).collect()
         })
     }
 

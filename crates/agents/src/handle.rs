@@ -5,24 +5,24 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use codex_config::Config;
+use codex_config::{Config, Home};
 use codex_log::agents::AgentsState;
 use codex_log::settings::Settings;
 use codex_log::{Body, Event, Outcome};
-use codex_tools::agents::{AgentOrder, AgentTrees, ChildHost, ThreadAgents, Unread};
+use codex_tools::agents::{AgentOrder, AgentTrees, ChildHost, MailTime, ThreadAgents, Unread};
 use codex_tools::registry::{Tool, ToolSource};
-use codex_wire::agent::AgentId;
+use codex_wire::agent::{AgentId, MultiAgentVersion};
 use codex_wire::ids::ThreadId;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::header::HeaderFinder;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{InboxMessage, Mailbox};
 use crate::options::{Options, ToolSet};
 use crate::task::{CallReply, Details, Message, Root, Shared, TreeTask};
 use crate::tree::{AgentError, CallNumber, Input, Request, TurnEnd};
-use crate::{applying, namespace, subagent_tools, unread_messages};
+use crate::{applying, namespace, path_tools, subagent_tools, unread_messages};
 
 /// The time limit for the end of a tree.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
@@ -32,10 +32,16 @@ const CLOSING_TIME: Duration = Duration::from_secs(10);
 pub struct LocalTrees;
 
 impl AgentTrees for LocalTrees {
-    fn open(&self, config: &Config, is_offered: bool, host: Arc<dyn ChildHost>) -> Option<Arc<dyn ThreadAgents>> {
-        let options = Options::of(config, is_offered)?;
+    fn open(
+        &self,
+        config: &Config,
+        home: &Home,
+        is_offered: bool,
+        host: Arc<dyn ChildHost>,
+    ) -> Option<Arc<dyn ThreadAgents>> {
+        let options = Options::of(config, home, is_offered)?;
         let shared = Arc::new(Shared::new(options, host.worktrees()));
-        let way = Way::Root { host, known: Mutex::default(), sender: OnceLock::new() };
+        let way = Way::Root { host, known: Box::default(), sender: OnceLock::new() };
         Some(Arc::new(AgentHandle::new(AgentId::ROOT, 0, Arc::default(), way, shared)))
     }
 }
@@ -64,7 +70,7 @@ enum Way {
     /// The task of a root starts when it is first needed.
     Root {
         host: Arc<dyn ChildHost>,
-        known: Mutex<Known>,
+        known: Box<Mutex<Known>>,
         sender: OnceLock<mpsc::UnboundedSender<Message>>,
     },
 }
@@ -183,6 +189,7 @@ impl Inner {
     }
 
     fn turn_changed(&self, has_turn: bool) {
+        self.mailbox.turn_changed(has_turn);
         if let Way::Root { known, .. } = &self.way {
             known.lock().unwrap_or_else(PoisonError::into_inner).has_turn = has_turn;
         }
@@ -215,23 +222,35 @@ impl Drop for PendingCall {
 
 impl ToolSource for AgentHandle {
     fn version(&self) -> u64 {
-        0
+        u64::from(self.inner.shared.chosen_tools.get().is_some())
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         // An agent at the bottom can start no others, but may answer those above.
-        let is_leaf = self.inner.depth >= self.inner.shared.options.limits.depth;
-        let tools = match self.inner.shared.options.tool_set {
+        let tools = self.inner.shared.tool_set();
+        let is_leaf = self.inner.depth >= self.inner.shared.options.limits(tools).depth;
+        let offered = match tools {
+            ToolSet::Off => Vec::new(),
             ToolSet::Subagents => subagent_tools::tools(&self.inner, is_leaf),
+            ToolSet::Paths => path_tools::tools(&self.inner, is_leaf),
             ToolSet::Namespace if is_leaf => Vec::new(),
             ToolSet::Namespace => namespace::tools(&self.inner),
         };
-        let applying = (!is_leaf).then(|| applying::tool(&self.inner));
-        tools.into_iter().chain(applying).collect()
+        let applying = (!is_leaf && tools != ToolSet::Off).then(|| applying::tool(&self.inner));
+        offered.into_iter().chain(applying).collect()
     }
 }
 
 impl ThreadAgents for AgentHandle {
+    fn settle_version(
+        &self,
+        stored: Option<MultiAgentVersion>,
+        of_model: Option<MultiAgentVersion>,
+    ) -> Option<MultiAgentVersion> {
+        let shared = &self.inner.shared;
+        shared.chosen_tools.get_or_init(|| shared.options.choose(stored, of_model)).version()
+    }
+
     fn attach(&self, thread: ThreadId, agents: &AgentsState, settings: &Arc<Settings>) {
         let _: Result<(), ThreadId> = self.inner.thread.set(thread);
         match &self.inner.way {
@@ -251,7 +270,7 @@ impl ThreadAgents for AgentHandle {
     }
 
     fn role(&self) -> (&'static str, &'static str) {
-        let is_told = self.inner.shared.options.tool_set == ToolSet::Subagents;
+        let is_told = self.inner.shared.tool_set() == ToolSet::Subagents;
         match self.inner.agent {
             AgentId::ROOT => ("AGENTS.root.md", if is_told { subagent_tools::ROOT_INSTRUCTIONS } else { "" }),
             _ => ("AGENTS.subagent.md", if is_told { subagent_tools::CHILD_INSTRUCTIONS } else { "" }),
@@ -267,18 +286,30 @@ impl ThreadAgents for AgentHandle {
     }
 
     fn goes_on(&self) -> bool {
-        let wakes = self.inner.agent != AgentId::ROOT || self.inner.shared.options.limits.wakes_root;
-        wakes && self.has_mail()
+        let shared = &self.inner.shared;
+        let wakes = self.inner.agent != AgentId::ROOT || shared.options.limits(shared.tool_set()).wakes_root;
+        wakes && self.inner.mailbox.has_work()
     }
 
-    fn take_mail(&self, agents: &AgentsState) -> Vec<Unread> {
-        let (known, new): (Vec<_>, Vec<_>) =
-            self.inner.mailbox.take_mail().into_iter().partition(|message| agents.read.contains(&message.mail.id));
+    fn take_mail(&self, agents: &AgentsState, when: MailTime) -> Vec<Unread> {
+        let is_wanted = |message: &InboxMessage| {
+            when == MailTime::BeforeRequest || unread_messages::is_call(message, self.inner.agent, &self.inner.shared)
+        };
+        let (known, new): (Vec<_>, Vec<_>) = self
+            .inner
+            .mailbox
+            .take_mail(is_wanted)
+            .into_iter()
+            .partition(|message| agents.read.contains(&message.mail.id));
         let all = known.iter().chain(&new).map(|message| message.mail.id).collect::<Vec<_>>();
         if !all.is_empty() {
             self.inner.tell(Input::Read { agent: self.inner.agent, mail: all });
         }
         unread_messages::grouped(new, self.inner.agent, &self.inner.shared)
+    }
+
+    fn heard(&self) {
+        self.inner.tell(Input::Heard { agent: self.inner.agent });
     }
 
     fn rested(&self) {

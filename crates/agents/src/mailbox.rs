@@ -11,6 +11,9 @@ use tokio::sync::Notify;
 
 use crate::tree::AgentView;
 
+/// The number of events about items that may wait for a turn.
+const MOST_ITEMS: usize = 128;
+
 /// The inbox of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
@@ -22,6 +25,9 @@ pub(crate) struct Mailbox {
 struct Content {
     mail: Vec<InboxMessage>,
     orders: VecDeque<Order>,
+    /// Items that are shown in the next turn: outside of turns there are none.
+    items: Vec<Body>,
+    has_turn: bool,
 }
 
 /// Mail, with a view of the agent that sent it.
@@ -60,6 +66,23 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
+    /// Shows an item, as soon as a turn runs. Before too many wait, the oldest make way.
+    pub(crate) fn show(&self, bodies: [Body; 2]) {
+        let mut content = self.lock();
+        if content.items.len() >= MOST_ITEMS {
+            content.items.drain(..2);
+        }
+        content.items.extend(bodies);
+        drop(content);
+        self.arrived.notify_one();
+    }
+
+    /// A turn of the thread has begun or ended.
+    pub(crate) fn turn_changed(&self, has_turn: bool) {
+        self.lock().has_turn = has_turn;
+        self.arrived.notify_one();
+    }
+
     pub(crate) fn wake(&self) {
         self.lock().orders.push_back(Order::Wake);
         self.arrived.notify_one();
@@ -91,9 +114,16 @@ impl Mailbox {
         !self.lock().mail.is_empty()
     }
 
-    /// Takes all mail, interrupts first.
-    pub(crate) fn take_mail(&self) -> Vec<InboxMessage> {
-        let mut mail = std::mem::take(&mut self.lock().mail);
+    /// Whether mail waits that is a reason to go on.
+    pub(crate) fn has_work(&self) -> bool {
+        self.lock().mail.iter().any(|message| !message.mail.is_quiet)
+    }
+
+    /// Takes the mail that is wanted, interrupts first.
+    pub(crate) fn take_mail(&self, is_wanted: impl Fn(&InboxMessage) -> bool) -> Vec<InboxMessage> {
+        let mut content = self.lock();
+        let (mut mail, left): (Vec<_>, Vec<_>) = std::mem::take(&mut content.mail).into_iter().partition(is_wanted);
+        content.mail = left;
         mail.sort_by_key(|message| !message.mail.message.interrupt);
         mail
     }
@@ -115,8 +145,7 @@ impl Mailbox {
     /// Waits for the next order. Cancel safe.
     pub(crate) async fn next_order(&self) -> AgentOrder {
         loop {
-            let next = self.lock().orders.pop_front();
-            match next {
+            match self.next() {
                 Some(Order::Log(bodies)) => return AgentOrder::Log(bodies),
                 Some(Order::Wake) => return AgentOrder::Wake,
                 Some(Order::Stop) => return AgentOrder::Stop,
@@ -125,6 +154,16 @@ impl Mailbox {
                 None => self.arrived.notified().await,
             }
         }
+    }
+
+    fn next(&self) -> Option<Order> {
+        let mut content = self.lock();
+        let items = std::mem::take(&mut content.items);
+        if content.has_turn && !items.is_empty() {
+            return Some(Order::Log(items));
+        }
+        content.items = items;
+        content.orders.pop_front()
     }
 
     fn lock(&self) -> MutexGuard<'_, Content> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use codex_log::item::CalledAgent;
-use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::call::{Concurrency, ToolCall};
 use codex_tools::context::ToolContext;
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::Call;
@@ -19,18 +19,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::agent_json;
-use crate::call::{Outcome, RunningCall, Shown};
+use crate::call::{Outcome, RunningCall, Shown, arguments_of};
 use crate::handle::Inner;
-use crate::spawning::{self, ChildOptions};
-use crate::task::Details;
-use crate::tree::{AgentView, AwaitRequest, Reply, Request, SendRequest, Target};
+use crate::roles::Roles;
+use crate::spawning::{self, ChildOptions, NewChild};
+use crate::task::{Details, ForkDetails};
+use crate::tree::{AgentView, AwaitRequest, Reply, Request, SendRequest, SpawnRequest, Target};
 
 pub(crate) const NAMESPACE: &str = "multi_agent_v1";
 /// The shortest, usual and longest wait, in milliseconds.
-const LEAST_WAIT: u64 = 10_000;
-const USUAL_WAIT: u64 = 30_000;
-const MOST_WAIT: u64 = 3_600_000;
+pub(crate) const LEAST_WAIT: u64 = 10_000;
+pub(crate) const USUAL_WAIT: u64 = 30_000;
+pub(crate) const MOST_WAIT: u64 = 3_600_000;
 
+/// The longest nickname.
+const NICKNAME_CHARS: usize = 64;
 /// The names that agents are given, in turn.
 const NICKNAMES: &[&str] = &[
     "Ada", "Blaise", "Carl", "Dorothy", "Emmy", "Felix", "Grace", "Henri", "Ida", "Johann", "Karen", "Leonhard",
@@ -103,14 +106,25 @@ struct Arguments {
 impl Arguments {
     /// The message: its text, or the texts of its items.
     fn prompt(&self) -> Option<String> {
-        let texts: Vec<&str> = self.items.iter().filter_map(|item| item.get("text")?.as_str()).collect();
+        let texts: Vec<String> = self.items.iter().filter_map(item_text).collect();
         self.message.clone().or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
     }
 }
 
+/// A part of a message as text: other parts than texts are named, so that the agent can look at them.
+fn item_text(item: &Value) -> Option<String> {
+    let member = |name: &str| item.get(name).and_then(Value::as_str);
+    if let Some(text) = member("text") {
+        return Some(text.to_owned());
+    }
+    let named = [member("name"), member("path"), member("image_url"), member("audio_url")];
+    let named: Vec<&str> = named.into_iter().flatten().filter(|name| !name.starts_with("data:")).collect();
+    (!named.is_empty()).then(|| format!("[{}: {}]", member("type").unwrap_or("attachment"), named.join(" ")))
+}
+
 impl Tool for NamespaceTool {
     fn spec(&self, _: Offer) -> Option<ToolSpec> {
-        (self.verb == Verb::Spawn).then(specs::namespace)
+        (self.verb == Verb::Spawn).then(|| specs::namespace(&self.agent.shared.options.roles))
     }
 
     fn takes(&self, call: &ToolCall) -> bool {
@@ -122,11 +136,7 @@ impl Tool for NamespaceTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let text = match &call.input {
-            ToolInput::Function(text) | ToolInput::Custom(text) => text.as_str(),
-            ToolInput::UserShell { .. } => "",
-        };
-        let arguments = serde_json::from_str::<Arguments>(text);
+        let arguments = arguments_of::<Arguments>(&call);
         let (agent, verb) = (Arc::clone(&self.agent), self.verb);
         let known = arguments.as_ref().ok();
         let named = known.into_iter().flat_map(|known| known.targets.iter().chain(&known.target).chain(&known.id));
@@ -144,7 +154,6 @@ impl Tool for NamespaceTool {
         };
         let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
         let work = async move {
-            let arguments = arguments.map_err(|error| format!("failed to parse function arguments: {error}"));
             let outcome = match arguments {
                 Ok(arguments) => run(&agent, verb, arguments, &cx, call_id).await,
                 Err(error) => Err(error),
@@ -168,51 +177,72 @@ async fn run(
         Verb::Send => {
             let target = find(agent, arguments.target.as_deref()).await?;
             let (prompt, interrupt) = (arguments.prompt(), arguments.interrupt);
-            let send = SendRequest { agent: target.summary.agent_id, prompt, label: None, interrupt };
+            let send = SendRequest { agent: target.summary.agent_id, prompt, label: None, interrupt, is_quiet: false };
             let view = agent_reply(agent, Request::Send(send), None).await?;
             let text = json!({"submission_id": ThreadId::fresh()}).to_string();
-            Ok(Outcome { text, is_success: true, agents: vec![called(agent, &view)] })
+            Ok(Outcome { text, is_success: true, agents: vec![called(agent, &view)], activity: None })
         }
         Verb::Close => {
             let target = find(agent, arguments.target.as_deref()).await?;
             let view = agent_reply(agent, Request::Close(target.summary.agent_id), None).await?;
             let shown = called(agent, &view);
             let text = json!({"previous_status": agent_json::status_value(&view)}).to_string();
-            Ok(Outcome { text, is_success: true, agents: vec![shown] })
+            Ok(Outcome { text, is_success: true, agents: vec![shown], activity: None })
         }
         Verb::Resume => {
             let target = find(agent, arguments.id.as_deref()).await?;
             let view = agent_reply(agent, Request::Reopen(target.summary.agent_id), None).await?;
             let text = json!({"status": agent_json::status_value(&view)}).to_string();
-            Ok(Outcome { text, is_success: true, agents: vec![called(agent, &view)] })
+            Ok(Outcome { text, is_success: true, agents: vec![called(agent, &view)], activity: None })
         }
     }
 }
 
 async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: String) -> Result<Outcome, String> {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let effort = arguments.reasoning_effort.clone();
-    let options = ChildOptions { model: arguments.model.clone(), effort, sandbox_mode: None };
-    let settings = spawning::settings(&cx.settings, options)?;
-    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
-    let thread = ThreadId::fresh();
-    let nickname = NICKNAMES[NEXT.fetch_add(1, Ordering::Relaxed) % NICKNAMES.len()].to_owned();
-    let origin = if arguments.fork_context { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
-    let output = json!({"role": "child", "parent_thread_id": agent.thread(), "agent_id": thread}).to_string();
-    let details = Details {
-        settings,
+    let options = ChildOptions {
+        model: arguments.model.clone(),
+        effort: arguments.reasoning_effort.clone(),
         role: arguments.agent_type.clone(),
+        ..ChildOptions::default()
+    };
+    let roles = &agent.shared.options.roles;
+    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
+    let child = spawning::new_child(&cx.settings, options, roles).await?;
+    let thread = ThreadId::fresh();
+    let nickname = nickname_for(&child, roles);
+    let output = json!({"role": "child", "parent_thread_id": agent.thread(), "agent_id": thread}).to_string();
+    let request = SpawnRequest {
+        thread,
+        origin: if arguments.fork_context { SubagentOrigin::Fork } else { SubagentOrigin::Spawn },
+        prompt: arguments.prompt(),
+        label: Some(nickname.clone()),
+        history: 0,
+        task: None,
+        role: child.role.clone(),
+    };
+    let details = Details {
+        settings: child.settings,
+        role: child.role,
         nickname: Some(nickname.clone()),
-        instructions: None,
-        fork: arguments.fork_context.then_some((call_id, output)),
+        instructions: child.instructions,
+        fork: arguments.fork_context.then_some(ForkDetails { call_id, output, turns: None }),
         isolation,
     };
-    let prompt = arguments.prompt();
-    let request = Request::Spawn { thread, origin, prompt, label: Some(nickname.clone()), history: 0 };
-    agent_reply(agent, request, Some(details)).await?;
+    let view = agent_reply(agent, Request::Spawn(request), Some(details)).await?;
     let text = json!({"agent_id": thread, "nickname": nickname}).to_string();
-    let started = CalledAgent { thread, nickname: Some(nickname), status: AgentState::PendingInit, message: None };
-    Ok(Outcome { text, is_success: true, agents: vec![started] })
+    let started = CalledAgent { status: AgentState::PendingInit, message: None, ..called(agent, &view) };
+    Ok(Outcome { text, is_success: true, agents: vec![started], activity: None })
+}
+
+/// The nickname of a new agent: one of its role, or the next one.
+pub(crate) fn nickname_for(child: &NewChild, roles: &Roles) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let next = NEXT.fetch_add(1, Ordering::Relaxed);
+    let own = child.role.as_deref().map(|role| roles.nicknames(role)).unwrap_or_default();
+    match own.get(next % own.len().max(1)).map(|name| name.trim()).filter(|name| !name.is_empty()) {
+        Some(name) => name.chars().take(NICKNAME_CHARS).collect(),
+        None => NICKNAMES[next % NICKNAMES.len()].to_owned(),
+    }
 }
 
 async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
@@ -236,7 +266,7 @@ async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
     }
     if agents.is_empty() || !status.is_empty() {
         let text = json!({"status": status, "timed_out": false}).to_string();
-        return Ok(Outcome { text, is_success: true, agents: Vec::new() });
+        return Ok(Outcome { text, is_success: true, agents: Vec::new(), activity: None });
     }
     let request = AwaitRequest { agents, timeout_ms, target: Target::End };
     let reply = agent.call(Request::Await(request), None).reply().await.map_err(|error| error.to_string())?;
@@ -247,7 +277,7 @@ async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
     }
     let agents = over.map(|view| called(agent, view)).collect();
     let text = json!({"status": status, "timed_out": awaited.is_timed_out}).to_string();
-    Ok(Outcome { text, is_success: true, agents })
+    Ok(Outcome { text, is_success: true, agents, activity: None })
 }
 
 pub(crate) async fn agent_reply(
@@ -284,12 +314,25 @@ pub(crate) fn called(agent: &Inner, view: &AgentView) -> CalledAgent {
     let (status, message) = agent_json::state(view);
     let thread = view.summary.session_id;
     let nickname = agent.shared.nickname(thread).or_else(|| view.summary.label.clone());
-    CalledAgent { thread, nickname, status, message }
+    CalledAgent { thread, nickname, role: view.summary.agent_role.clone(), status, message }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_in_parts_names_those_that_are_no_texts() {
+        let items = vec![
+            json!({"type": "text", "text": "Look at"}),
+            json!({"type": "local_image", "path": "/w/a.png"}),
+            json!({"type": "mention", "name": "app", "path": "app://x"}),
+            json!({"type": "image", "image_url": "data:image/png;base64,AA=="}),
+        ];
+        let arguments = Arguments { items, ..Arguments::default() };
+        let expected = "Look at\n[local_image: /w/a.png]\n[mention: app app://x]";
+        assert_eq!(arguments.prompt().as_deref(), Some(expected));
+    }
 
     #[test]
     fn an_id_that_is_none_is_refused_in_a_few_words() {

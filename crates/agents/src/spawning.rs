@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use codex_config::RoleSettings;
 use codex_log::settings::Settings;
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 use codex_wire::reasoning::ReasoningEffort;
 
+use crate::roles::Roles;
 use crate::task::Isolation;
+
+/// The word for an agent without a role.
+const NO_ROLE: &str = "default";
 
 /// The options of a call that starts an agent.
 #[derive(Debug, Default)]
@@ -14,25 +19,66 @@ pub(crate) struct ChildOptions {
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<ReasoningEffort>,
     pub(crate) sandbox_mode: Option<String>,
+    pub(crate) role: Option<String>,
 }
 
-/// The settings of a new agent.
+/// A new agent.
+#[derive(Debug)]
+pub(crate) struct NewChild {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) role: Option<String>,
+    /// The instructions of its role.
+    pub(crate) instructions: Option<String>,
+}
+
+/// A new agent with these options. The settings of its role take precedence over them.
 ///
 /// # Errors
-/// When the sandbox mode is unknown or wider than the parent's.
-pub(crate) fn settings(parent: &Settings, options: ChildOptions) -> Result<Arc<Settings>, String> {
+/// When the role is unknown or cannot be used, or the sandbox mode is unknown or wider than the parent's.
+pub(crate) async fn new_child(parent: &Settings, options: ChildOptions, roles: &Roles) -> Result<NewChild, String> {
+    let role = options.role.as_deref().map(str::trim).filter(|role| !role.is_empty() && *role != NO_ROLE);
+    let role = role.map(str::to_owned);
+    let settings = settings(parent, options)?;
+    let Some(name) = role else { return Ok(NewChild { settings, role: None, instructions: None }) };
+    let mut of_role = roles.settings(&name).await?;
+    let instructions = of_role.instructions.take();
+    Ok(NewChild { settings: Arc::new(in_role((*settings).clone(), of_role)), role: Some(name), instructions })
+}
+
+/// The settings in a role, which never widens anything.
+fn in_role(settings: Settings, role: RoleSettings) -> Settings {
+    let RoleSettings { model, effort, approval_policy, sandbox_mode, instructions: _ } = role;
+    let mut settings = with_model(settings, model, effort);
+    if let Some(mode) = sandbox_mode
+        && let Ok(policy) = narrowed(&settings.sandbox_policy, mode.as_str())
+    {
+        settings.sandbox_policy = policy;
+    }
+    if let Some(policy) = approval_policy {
+        settings.approval_policy = settings.approval_policy.stricter(policy);
+    }
+    settings
+}
+
+/// The settings of a new agent, without a role.
+fn settings(parent: &Settings, options: ChildOptions) -> Result<Arc<Settings>, String> {
     let mut settings = parent.clone();
     if let Some(mode) = options.sandbox_mode.as_deref().filter(|mode| !mode.trim().is_empty()) {
         settings.sandbox_policy = narrowed(&parent.sandbox_policy, mode)?;
     }
-    if let Some(model) = options.model.filter(|model| !model.trim().is_empty()) {
+    Ok(Arc::new(with_model(settings, options.model, options.effort)))
+}
+
+/// The settings with another model, which thinks as hard as it does by itself, and another effort.
+fn with_model(mut settings: Settings, model: Option<String>, effort: Option<ReasoningEffort>) -> Settings {
+    if let Some(model) = model.filter(|model| !model.trim().is_empty()) {
         if model != settings.model {
             settings.effort = None;
         }
         settings.model = model;
     }
-    settings.effort = options.effort.or(settings.effort);
-    Ok(Arc::new(settings))
+    settings.effort = effort.or(settings.effort);
+    settings
 }
 
 /// The folder of a new agent: its parent's, unless the call names another.
@@ -109,6 +155,25 @@ mod tests {
         assert_eq!(isolation(Some("worktree")), Ok(Some(Isolation::Worktree)));
         assert_eq!((isolation(None), isolation(Some("none"))), (Ok(None), Ok(None)));
         assert!(isolation(Some("container")).unwrap_err().contains("unknown isolation `container`"));
+    }
+
+    #[test]
+    fn a_role_narrows_and_never_widens() {
+        use codex_wire::policy::{AskForApproval, SandboxMode};
+        let role = |approval_policy, sandbox_mode| RoleSettings {
+            approval_policy: Some(approval_policy),
+            sandbox_mode: Some(sandbox_mode),
+            ..RoleSettings::default()
+        };
+        let parent = Settings { approval_policy: AskForApproval::OnRequest, ..of(SandboxPolicy::ReadOnly) };
+        let wide = in_role(parent.clone(), role(AskForApproval::Never, SandboxMode::DangerFullAccess));
+        assert_eq!(wide, parent);
+        let parent = Settings { approval_policy: AskForApproval::Never, ..of(SandboxPolicy::DangerFullAccess) };
+        let narrow = in_role(parent, role(AskForApproval::UnlessTrusted, SandboxMode::ReadOnly));
+        assert_eq!(
+            (narrow.approval_policy, narrow.sandbox_policy),
+            (AskForApproval::UnlessTrusted, SandboxPolicy::ReadOnly)
+        );
     }
 
     #[test]

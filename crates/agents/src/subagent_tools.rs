@@ -5,7 +5,7 @@ mod specs;
 use std::sync::Arc;
 
 use codex_log::item::CalledAgent;
-use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::call::{Concurrency, ToolCall};
 use codex_tools::context::ToolContext;
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::Call;
@@ -18,12 +18,14 @@ use serde_json::{Value, json};
 
 pub(crate) use self::specs::{CHILD_INSTRUCTIONS, ROOT_INSTRUCTIONS};
 use crate::agent_json;
-use crate::call::{Outcome, RunningCall, Shown};
+use crate::call::{Outcome, RunningCall, Shown, arguments_of};
 use crate::handle::Inner;
 use crate::recent_events::EventRange;
 use crate::spawning::{self, ChildOptions};
-use crate::task::Details;
-use crate::tree::{AgentView, AwaitRequest, PruneRequest, Pruned, Reply, Request, SendRequest};
+use crate::task::{Details, ForkDetails};
+use crate::tree::{
+    AgentView, AwaitRequest, PruneRequest, Pruned, Reply, Request, SendRequest, SpawnRequest, summarized,
+};
 
 /// The interval of a watchdog that was given none, in seconds.
 const INTERVAL: u64 = 300;
@@ -134,11 +136,7 @@ impl Tool for NineTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let text = match &call.input {
-            ToolInput::Function(text) | ToolInput::Custom(text) => text.as_str(),
-            ToolInput::UserShell { .. } => "",
-        };
-        let arguments = if text.trim().is_empty() { Ok(Arguments::default()) } else { serde_json::from_str(text) };
+        let arguments = arguments_of::<Arguments>(&call);
         let (agent, tool) = (Arc::clone(&self.agent), self.tool);
         let shown = |prompt: Option<String>, model: Option<String>| Shown {
             id: call.id.clone(),
@@ -149,12 +147,9 @@ impl Tool for NineTool {
             model,
             effort: None,
         };
-        let arguments: Arguments = match arguments {
+        let arguments = match arguments {
             Ok(arguments) => arguments,
-            Err(error) => {
-                let why = format!("failed to parse function arguments: {error}");
-                return RunningCall::begin(shown(None, None), Box::pin(async { Outcome::failed(why) }));
-            }
+            Err(why) => return RunningCall::begin(shown(None, None), Box::pin(async { Outcome::failed(why) })),
         };
         let shown = shown(arguments.prompt.clone(), None);
         let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
@@ -179,6 +174,7 @@ async fn run(
             prompt: arguments.prompt,
             label: arguments.label,
             interrupt: arguments.interrupt,
+            is_quiet: false,
         }),
         Nine::List => Request::List { all: arguments.all.unwrap_or(false) },
         Nine::Await => {
@@ -212,8 +208,10 @@ async fn start(
     cx: &ToolContext,
     call_id: String,
 ) -> Result<Outcome, String> {
-    let options = ChildOptions { model: arguments.model, effort: None, sandbox_mode: arguments.sandbox_mode };
-    let settings = spawning::settings(&cx.settings, options)?;
+    let options =
+        ChildOptions { model: arguments.model, sandbox_mode: arguments.sandbox_mode, ..ChildOptions::default() };
+    let child = spawning::new_child(&cx.settings, options, &agent.shared.options.roles).await?;
+    let settings = child.settings;
     let isolation = spawning::isolation(arguments.isolation.as_deref())?;
     let thread = ThreadId::fresh();
     let is_fork = tool == Nine::Fork;
@@ -223,10 +221,11 @@ async fn start(
             "parent_session_id": agent.thread(),
             "child_session_id": thread,
             "label": arguments.label,
+            "summary": arguments.prompt.as_deref().and_then(summarized),
             "prompt": arguments.prompt,
         })
     };
-    let fork = is_fork.then(|| (call_id, role("child").to_string()));
+    let fork = is_fork.then(|| ForkDetails { call_id, output: role("child").to_string(), turns: None });
     let details = Details {
         settings: Arc::clone(&settings),
         role: None,
@@ -238,16 +237,15 @@ async fn start(
     let payload = is_fork.then(|| role("parent"));
     let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
     let (prompt, label) = (arguments.prompt, arguments.label);
-    let request = Request::Spawn { thread, origin, prompt, label, history: 0 };
-    let reply = agent.call(request, Some(details)).reply().await.map_err(|error| error.to_string())?;
+    let request = SpawnRequest { thread, origin, prompt, label, history: 0, task: None, role: None };
+    let reply = agent.call(Request::Spawn(request), Some(details)).reply().await.map_err(|error| error.to_string())?;
     let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
     let mut card = agent_json::members_of(&view);
     card.insert("model".to_owned(), json!(settings.model));
-    if let Some(Value::Object(mut payload)) = payload {
-        payload.insert("summary".to_owned(), json!(view.summary.summary));
-        card.insert("payload".to_owned(), Value::Object(payload));
+    if let Some(payload) = payload {
+        card.insert("payload".to_owned(), payload);
     }
-    Ok(Outcome { text: Value::Object(card).to_string(), is_success: true, agents: vec![called(&view)] })
+    Ok(Outcome { text: Value::Object(card).to_string(), is_success: true, agents: vec![called(&view)], activity: None })
 }
 
 async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outcome, String> {
@@ -262,7 +260,12 @@ async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outco
     let thread = view.summary.session_id;
     let mut shown = agent_json::members(json!({"session_id": thread}));
     shown.extend(agent_json::members(agent.shared.ring(thread).show(slice)));
-    Ok(Outcome { text: Value::Object(shown).to_string(), is_success: true, agents: vec![called(&view)] })
+    Ok(Outcome {
+        text: Value::Object(shown).to_string(),
+        is_success: true,
+        agents: vec![called(&view)],
+        activity: None,
+    })
 }
 
 /// The output of a call.
@@ -289,19 +292,21 @@ fn shown_reply(reply: Reply) -> Outcome {
             let shown = agent_json::awaited(view, &awaited.messages, completion, awaited.is_timed_out, false);
             (shown, !awaited.is_timed_out, view.map(called).into_iter().collect())
         }
-        Reply::Pruned(pruned) => (pruned_value(&pruned), true, Vec::new()),
+        Reply::Pruned { request, pruned } => (pruned_value(&request, &pruned), true, Vec::new()),
         Reply::Watch { agent, interval_s, message, action } => {
             let shown =
                 json!({"agent_id": agent, "interval_s": interval_s, "message": message, "action": action.word()});
             (shown, true, Vec::new())
         }
     };
-    Outcome { text: value.to_string(), is_success, agents }
+    Outcome { text: value.to_string(), is_success, agents, activity: None }
 }
 
-fn pruned_value(pruned: &Pruned) -> Value {
+fn pruned_value(request: &PruneRequest, pruned: &Pruned) -> Value {
     let Pruned { pruned, skipped_active, unknown } = pruned;
+    let PruneRequest { agents, completed_only } = request;
     json!({
+        "request": {"agent_ids": agents, "all": agents.is_none(), "completed_only": completed_only},
         "pruned": pruned,
         "skipped_active": skipped_active,
         "unknown": unknown,
@@ -318,5 +323,7 @@ fn pruned_value(pruned: &Pruned) -> Value {
 /// An agent as items show it.
 fn called(view: &AgentView) -> CalledAgent {
     let (status, message) = agent_json::state(view);
-    CalledAgent { thread: view.summary.session_id, nickname: view.summary.label.clone(), status, message }
+    let (thread, nickname, role) =
+        (view.summary.session_id, view.summary.label.clone(), view.summary.agent_role.clone());
+    CalledAgent { thread, nickname, role, status, message }
 }

@@ -6,32 +6,39 @@ mod sharing;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use codex_log::Body;
-use codex_log::agents::AgentsState;
+use codex_log::agents::{AgentEvent, AgentsState};
+use codex_log::item::AgentActivity;
 use codex_log::settings::Settings;
+use codex_log::{Body, ItemId};
 use codex_tools::agents::{ChildHistory, ChildHost, ChildStart};
 use codex_tools::worktrees::{RecordFate, Report, Worktrees};
-use codex_wire::agent::AgentId;
+use codex_wire::agent::{AgentActivityKind, AgentId, SubagentCompletion};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::call::activity_bodies;
 use crate::handle::AgentHandle;
 use crate::mailbox::{InboxMessage, Mailbox};
-use crate::options::Options;
+use crate::options::{Options, ToolSet};
 use crate::recent_events::RecentEvents;
-use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Reply, Request, Tree};
+use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Phase, Reply, Request, Tree};
 use crate::writers::Writers;
 
 /// The time limit for the threads of agents to end.
 const CLOSING_TIME: Duration = Duration::from_secs(8);
 /// The longest sleep, so that a clock that was changed is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+/// The end of a thread, with what there is to tell about it.
+type ThreadEnd = futures_util::future::Shared<BoxFuture<'static, Option<String>>>;
 
 pub(crate) type CallReply = Result<Reply, AgentError>;
 
@@ -45,6 +52,12 @@ pub(crate) enum Message {
         details: Option<Box<Details>>,
         reply: oneshot::Sender<CallReply>,
         number: CallNumber,
+    },
+    /// The thread of an agent has started, or could not.
+    Launched {
+        agent: AgentId,
+        thread: ThreadId,
+        result: Result<(), String>,
     },
     /// The settings of an agent have changed, or are known now.
     Settings(AgentId, Arc<Settings>),
@@ -65,9 +78,19 @@ pub(crate) struct Details {
     pub(crate) role: Option<String>,
     pub(crate) nickname: Option<String>,
     pub(crate) instructions: Option<String>,
-    /// The call that forks, and the output that the child sees.
-    pub(crate) fork: Option<(String, String)>,
+    pub(crate) fork: Option<ForkDetails>,
     pub(crate) isolation: Option<Isolation>,
+}
+
+/// The history of an agent that begins with a copy of its parent's.
+#[derive(Debug, Clone)]
+pub(crate) struct ForkDetails {
+    /// The call that forks.
+    pub(crate) call_id: String,
+    /// The output of the call that the child sees.
+    pub(crate) output: String,
+    /// Only its last turns, if a number is given.
+    pub(crate) turns: Option<usize>,
 }
 
 /// The folder of an agent.
@@ -81,6 +104,8 @@ pub(crate) enum Isolation {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Options,
+    /// The tools of the tree, once they are chosen.
+    pub(crate) chosen_tools: OnceLock<ToolSet>,
     pub(crate) active: AtomicUsize,
     /// The newest events of agents, by thread.
     pub(crate) rings: Mutex<HashMap<ThreadId, Arc<RecentEvents>>>,
@@ -92,7 +117,11 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(options: Options, worktrees: Arc<Worktrees>) -> Self {
         let (rings, nicknames) = (Mutex::default(), Mutex::default());
-        Self { options, active: AtomicUsize::new(0), rings, nicknames, worktrees }
+        Self { options, chosen_tools: OnceLock::new(), active: AtomicUsize::new(0), rings, nicknames, worktrees }
+    }
+
+    pub(crate) fn tool_set(&self) -> ToolSet {
+        self.chosen_tools.get().copied().unwrap_or_else(|| self.options.choose(None, None))
     }
 
     pub(crate) fn ring(&self, thread: ThreadId) -> Arc<RecentEvents> {
@@ -131,6 +160,8 @@ pub(crate) struct TreeTask {
     /// The ends of turns whose changes are being looked at, and what has followed them.
     held: BTreeMap<AgentId, Vec<Input>>,
     writers: Writers,
+    /// The ends of threads that may be opened again.
+    closed: HashMap<ThreadId, ThreadEnd>,
 }
 
 impl TreeTask {
@@ -153,7 +184,7 @@ impl TreeTask {
         inbox: mpsc::UnboundedReceiver<Message>,
     ) -> Self {
         let Root { thread, agents, settings, mailbox, has_turn } = root;
-        let limits = shared.options.limits;
+        let limits = shared.options.limits(shared.tool_set());
         let (tree, effects) = if agents.is_empty() {
             (Tree::new(thread, limits), Vec::new())
         } else {
@@ -181,6 +212,7 @@ impl TreeTask {
             closing: JoinSet::new(),
             held: BTreeMap::new(),
             writers: Writers::default(),
+            closed: HashMap::new(),
         };
         task.perform(effects);
         if has_turn {
@@ -201,6 +233,7 @@ impl TreeTask {
                 Some(left) = self.closing.join_next() => self.warn(left.ok().flatten()),
                 () = sleep(due.unwrap_or_default().min(LONGEST_SLEEP)), if due.is_some() => self.step(Input::Tick),
             }
+            self.closed.retain(|_, closed| closed.peek().is_none());
         }
     }
 
@@ -212,10 +245,17 @@ impl TreeTask {
             Message::Used(agent, tokens) => self.used(agent, tokens),
             Message::Call { caller, request, details, reply, number } => {
                 self.calls.insert(number, reply);
-                if let (Request::Spawn { .. }, Some(details)) = (&request, details) {
+                if let (Request::Spawn(_), Some(details)) = (&request, details) {
                     self.details.insert(AgentId(self.tree.numbers().next_agent_id), *details);
                 }
                 self.step(Input::Call { caller, call: number, request });
+            }
+            Message::Launched { agent, thread, result } => {
+                // One that was closed or deleted meanwhile is not needed.
+                if result.is_ok() && self.tree.agent(agent).is_none_or(|agent| agent.phase != Phase::Launching) {
+                    self.closing.spawn(self.host.close(thread).map(|()| None));
+                }
+                self.step(Input::Launched { agent, result });
             }
             Message::Settings(agent, settings) => self.settings_changed(agent, &settings),
             Message::Close(_) => {}
@@ -239,7 +279,11 @@ impl TreeTask {
                 Effect::Launch { agent, how } => self.launch(agent, how),
                 Effect::Tell { log, event } => {
                     if let Some(mailbox) = self.mailboxes.get(&log) {
+                        let activity = self.activity(&event);
                         mailbox.log(Body::Agent(Arc::new(event)));
+                        if let Some(activity) = &activity {
+                            mailbox.show(activity_bodies(activity));
+                        }
                     }
                 }
                 Effect::Deliver { agent, mail } => {
@@ -266,6 +310,19 @@ impl TreeTask {
         }
     }
 
+    /// The end of a task as an item, for clients of the tools with paths.
+    fn activity(&self, event: &AgentEvent) -> Option<Arc<AgentActivity>> {
+        let AgentEvent::Result(result) = event else { return None };
+        let agent = self.tree.agent(result.agent_id).filter(|_| self.shared.tool_set() == ToolSet::Paths)?;
+        let kind = match result.completion {
+            SubagentCompletion::Completed { .. } | SubagentCompletion::Failed { .. } => AgentActivityKind::Completed,
+            SubagentCompletion::Canceled { .. } => AgentActivityKind::Interrupted,
+        };
+        let id = ItemId::new(ThreadId::fresh().to_string());
+        let (thread, path) = (agent.thread(), agent.path.clone());
+        Some(Arc::new(AgentActivity { id, kind, thread, path, model: None, effort: None }))
+    }
+
     fn mailbox(&self, agent: AgentId, order: impl FnOnce(&Mailbox)) {
         if let Some(mailbox) = self.mailboxes.get(&agent) {
             order(mailbox);
@@ -274,7 +331,7 @@ impl TreeTask {
 
     fn launch(&mut self, agent: AgentId, how: Launch) {
         let Some(found) = self.tree.agent(agent) else { return };
-        let (thread, depth) = (found.thread(), found.depth);
+        let (thread, depth, path) = (found.thread(), found.depth, found.summary.agent_path.clone());
         let parent = found.summary.parent_agent_id.unwrap_or(AgentId::ROOT);
         let root = || self.settings.get(&AgentId::ROOT);
         let Some(above) = self.settings.get(&parent).or_else(root).cloned() else { return };
@@ -297,7 +354,9 @@ impl TreeTask {
             known.insert(thread, nickname.clone());
         }
         let history = match (how, fork) {
-            (Launch::Fork, Some((call_id, output))) => ChildHistory::Fork { call_id, output },
+            (Launch::Fork, Some(ForkDetails { call_id, output, turns })) => {
+                ChildHistory::Fork { call_id, output, turns }
+            }
             (Launch::Resume, _) => ChildHistory::Resume,
             (Launch::Empty | Launch::Fork, _) => ChildHistory::Empty,
         };
@@ -305,7 +364,7 @@ impl TreeTask {
         let spawn = ThreadSpawn {
             parent_thread_id: parent_thread,
             depth: i64::from(depth),
-            agent_path: None,
+            agent_path: path,
             agent_nickname: nickname,
             agent_role: role,
         };
@@ -314,9 +373,14 @@ impl TreeTask {
         let child = ChildStart { thread, history, settings, root, spawn, instructions, agents, isolated_from: None };
         let (host, sender, worktrees) = (Arc::clone(&self.host), self.sender.clone(), self.shared.worktrees.clone());
         let folder = isolated::Folder::of(isolation, found, how, &above);
+        let closed = self.closed.remove(&thread);
         tokio::spawn(async move {
+            // A thread that is opened again has to have ended before.
+            if let Some(closed) = closed {
+                closed.await;
+            }
             let result = isolated::start(child, folder, worktrees, host).await;
-            let _: Result<(), _> = sender.send(Message::Input(Input::Launched { agent, result }));
+            let _: Result<(), _> = sender.send(Message::Launched { agent, thread, result });
         });
     }
 
@@ -327,11 +391,16 @@ impl TreeTask {
             self.shared.rings.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
             self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
             let (closing, worktrees) = (self.host.close(thread), Arc::clone(&self.shared.worktrees));
-            let fate = if self.tree.is_closing() { RecordFate::Kept } else { RecordFate::Removed };
-            self.closing.spawn(async move {
+            // One that is still known may be opened again.
+            let is_kept = self.tree.is_closing() || self.tree.agent(agent).is_some();
+            let fate = if is_kept { RecordFate::Kept } else { RecordFate::Removed };
+            let ended = async move {
                 closing.await;
                 isolated::remove(thread, fate, worktrees).await
-            });
+            };
+            let ended = ended.boxed().shared();
+            self.closing.spawn(ended.clone());
+            self.closed.insert(thread, ended);
         }
     }
 

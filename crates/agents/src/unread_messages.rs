@@ -33,26 +33,36 @@ fn is_from_above(message: &InboxMessage, agent: AgentId) -> bool {
 fn unread(group: Vec<InboxMessage>, agent: AgentId, shared: &Shared) -> Unread {
     let mail = group.iter().map(|message| message.mail.id).collect();
     let from_above = group.len() == 1 && is_from_above(&group[0], agent);
-    let form = match shared.options.tool_set {
-        _ if from_above && (shared.options.uses_user_messages || shared.options.tool_set == ToolSet::Namespace) => {
+    let tools = shared.tool_set();
+    let form = match tools {
+        _ if from_above && (shared.options.uses_user_messages || tools != ToolSet::Subagents) => {
             UnreadForm::User(group[0].mail.message.prompt.clone().unwrap_or_default())
         }
-        ToolSet::Namespace => UnreadForm::Note(notification(&group)),
+        ToolSet::Namespace | ToolSet::Paths | ToolSet::Off => UnreadForm::Note(notification(&group, tools)),
         ToolSet::Subagents => call(&group),
     };
     Unread { mail, form }
 }
 
-fn notification(group: &[InboxMessage]) -> String {
+/// Whether mail is told as a call.
+pub(crate) fn is_call(message: &InboxMessage, agent: AgentId, shared: &Shared) -> bool {
+    let is_of_user = is_from_above(message, agent) && shared.options.uses_user_messages;
+    shared.tool_set() == ToolSet::Subagents && !is_of_user
+}
+
+fn notification(group: &[InboxMessage], tools: ToolSet) -> String {
     let lines: Vec<String> = group
         .iter()
         .map(|message| {
-            let agent = message.sender.as_ref().map(|sender| sender.summary.session_id);
             let status = match &message.mail.completion {
                 Some(completion) => agent_json::ended(completion),
                 None => json!({"message": message.mail.message.prompt}),
             };
-            json!({"agent_id": agent, "status": status}).to_string()
+            let sender = message.sender.as_ref();
+            if tools == ToolSet::Paths {
+                return json!({"agent_path": sender.map(|sender| &sender.path), "status": status}).to_string();
+            }
+            json!({"agent_id": sender.map(|sender| sender.summary.session_id), "status": status}).to_string()
         })
         .collect();
     format!("<subagent_notification>\n{}\n</subagent_notification>", lines.join("\n"))

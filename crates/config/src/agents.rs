@@ -15,11 +15,13 @@ pub struct AgentsConfig {
     pub uses_user_messages: bool,
     /// `subagent_root_inbox_autosubmit`: whether mail wakes an idle root.
     pub wakes_root: bool,
+    /// `subagent_inbox_inject_before_tools`: whether mail comes before the outputs of the calls that ran meanwhile.
+    pub is_before_tools: bool,
 }
 
 impl Default for AgentsConfig {
     fn default() -> Self {
-        Self { active: 8, depth: 3, turns: 8, uses_user_messages: true, wakes_root: true }
+        Self { active: 8, depth: 3, turns: 8, uses_user_messages: true, wakes_root: true, is_before_tools: false }
     }
 }
 
@@ -39,6 +41,7 @@ impl AgentsConfig {
             turns: section.integer("concurrent_turns", 1..=64)?.unwrap_or(unset.turns),
             uses_user_messages: root.bool("root_agent_uses_user_messages")?.unwrap_or(unset.uses_user_messages),
             wakes_root: root.bool("subagent_root_inbox_autosubmit")?.unwrap_or(unset.wakes_root),
+            is_before_tools: root.bool("subagent_inbox_inject_before_tools")?.unwrap_or(unset.is_before_tools),
         })
     }
 }

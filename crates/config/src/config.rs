@@ -16,7 +16,8 @@ use crate::{
     AgentsConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
     ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
     ShellEnvironmentPolicy, SkillsConfig, StoreConfig, Tree, TrustLevel, Value, ValueError, WireApi,
-    audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers, provider::read_providers,
+    agent_roles::read_roles, audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers,
+    provider::read_providers,
 };
 
 /// The default provider.
@@ -160,6 +161,7 @@ impl Config {
         McpLoginConfig::read(root)?;
         StoreConfig::read(root, env)?;
         AgentsConfig::read(root)?;
+        read_roles(root, None)?;
         read_mcp_servers(root)?;
         let tools = root.section("tools")?;
         let features = root.map("features", switch)?;
@@ -263,10 +265,10 @@ fn select_provider(
     Ok(provider.clone())
 }
 
-/// A feature. Other releases have some as tables, which configure the feature without enabling it.
+/// A feature. Other releases have some as tables, in which `enabled` switches it.
 fn switch(section: &Reader<'_>, key: &str) -> Result<Option<bool>, ValueError> {
     match section.node(key).map(|node| &node.value) {
-        Some(Value::Table(_)) => Ok(None),
+        Some(Value::Table(_)) => section.section(key)?.bool("enabled"),
         Some(_) | None => section.bool(key),
     }
 }

@@ -31,6 +31,7 @@ const FEATURES: &[(&str, &str, &str, bool)] = &[
     ("goals", "Goals", "Lets a thread continue by itself until a goal is reached.", true),
     ("subagent_tools", "Subagents", "Lets an agent start others and exchange messages with them.", false),
     ("multi_agent", "Multi-agent", "Lets an agent start others with the tools of newer releases.", true),
+    ("multi_agent_v2", "Multi-agent by path", "Gives an agent tools that address others by paths.", false),
 ];
 
 /// The features with an effect, and their current state.

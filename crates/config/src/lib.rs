@@ -19,6 +19,7 @@
 
 mod account;
 mod account_host;
+mod agent_roles;
 mod agents;
 mod audit;
 mod auth;
@@ -68,6 +69,7 @@ mod words;
 
 pub use account::Account;
 pub use account_host::{AccountError, AccountHost, BegunLogin, LoginKind};
+pub use agent_roles::{AgentRole, RoleError, RoleSettings};
 pub use agents::AgentsConfig;
 pub use audit::{AuditedKey, ConfigWarning, Verdict};
 pub use auth::{Auth, AuthError, Bearer, TokenSource, Tokens};

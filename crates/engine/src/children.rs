@@ -38,7 +38,7 @@ impl Setup {
         let worktrees = Arc::new(Worktrees::new(&self.home));
         sweep_once(&worktrees, &self.store);
         let children = Arc::new(Children { setup, loaded: Arc::clone(loaded), is_unsaved, worktrees });
-        self.agents = trees.open(&self.config, self.profile.offers_agents, children);
+        self.agents = trees.open(&self.config, &self.home, self.profile.offers_agents, children);
     }
 }
 

@@ -97,6 +97,7 @@ mod tests {
             summary: ReasoningSummary::Auto,
             verbosity: None,
             mode: Mode::default(),
+            agent_tools: None,
         };
         expected.assert_eq(Environment::new(&settings, shell_name(Some("/usr/bin/zsh"))).text());
     }

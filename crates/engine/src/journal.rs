@@ -105,6 +105,11 @@ impl Journal {
         self.recent.last()
     }
 
+    /// The position of the log when it was loaded, if every event since then is in memory.
+    pub(crate) fn whole_since(&self) -> Option<Seq> {
+        self.recent.whole_since()
+    }
+
     /// The number up to which a subscriber that stopped earlier has to read the lines, to miss nothing of what follows;
     /// `None` if the lines do not record everything.
     pub(crate) fn lines_upto(&self, has_turn: bool) -> Option<Seq> {

@@ -8,6 +8,7 @@ use chrono::{SecondsFormat, Utc};
 use codex_log::history::History;
 use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
+use codex_wire::agent::MultiAgentVersion;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
@@ -70,6 +71,8 @@ pub(crate) struct PreparedThread {
     pub(crate) state: ThreadState,
     /// The unfinished work of a resumed thread.
     pub(crate) continued: Option<Box<ResumedWork>>,
+    /// The instructions for its role among agents.
+    pub(crate) role: Option<Message>,
 }
 
 /// The unfinished work of a resumed thread.
@@ -137,12 +140,11 @@ impl PreparedThread {
         }
         let meta_before = state.as_ref().map(|state| &state.meta);
         let withheld = meta_before.and_then(|meta| foreign::withhold(&mut configured, meta, setup, explicit));
+        let (models, unread) = ModelTable::read(&setup.config.model);
+        configured.agent_tools = agent_tools(setup, state.as_ref(), &models, &configured);
         let (cwd, is_resumed) = (configured.cwd.clone(), state.is_some());
         let told = Preamble::read(setup, &cwd);
-        let meta = match &state {
-            Some(state) => state.meta.clone(),
-            None => SessionMeta { instructions: told.user.clone(), ..meta },
-        };
+        let meta = state.as_ref().map_or_else(|| new_meta(meta, &told, &configured), |state| state.meta.clone());
         let before = stored.map(|stored| told_under(stored, &configured));
         let prompts = setup.store.prompts();
         let started = ThreadStarted {
@@ -156,15 +158,13 @@ impl PreparedThread {
             instruction_sources: told.sources.clone(),
         };
         let preface = told.preface(setup, &cwd);
-        let (models, unread) = ModelTable::read(&setup.config.model);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
         if !waits_again(setup) {
             state.limit_wait = None;
         }
         let continued = is_resumed.then(|| for_fork(continued(&mut state, before, &preface, asks_again), setup));
-        let mut warnings: Vec<String> =
-            warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
+        let mut warnings: Vec<_> = warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
         Ok(Self {
             started,
             instructions,
@@ -176,8 +176,14 @@ impl PreparedThread {
             journal,
             state,
             continued,
+            role: role_instructions(setup).map(Message::developer),
         })
     }
+}
+
+/// The metadata of a thread that has none yet.
+fn new_meta(meta: SessionMeta, told: &Preamble, configured: &Settings) -> SessionMeta {
+    SessionMeta { instructions: told.user.clone(), lineage: with_tools(meta.lineage, configured), ..meta }
 }
 
 impl OpenedLog {
@@ -271,8 +277,16 @@ fn lineage_of_child(child: &ChildStart) -> SessionLineage {
         parent_thread_id: Some(child.spawn.parent_thread_id),
         thread_source: Some("subagent".to_owned()),
         agent_nickname: child.spawn.agent_nickname.clone(),
+        // The tools of its tree are chosen already.
+        multi_agent_version: child.agents.settle_version(None, None).map(|version| version.as_str().to_owned()),
         ..SessionLineage::default()
     }
+}
+
+/// The lineage of a new thread, with the generation of its tools for other agents.
+fn with_tools(lineage: SessionLineage, settings: &Settings) -> SessionLineage {
+    let multi_agent_version = settings.agent_tools.map(|version| version.as_str().to_owned());
+    SessionLineage { multi_agent_version, ..lineage }
 }
 
 /// The instructions and skills for the model, and warnings about them.
@@ -374,7 +388,21 @@ fn configured(setup: &Setup) -> Settings {
         summary: config.model.reasoning_summary.clone(),
         verbosity: config.model.verbosity.clone(),
         mode: Mode::default(),
+        agent_tools: None,
     }
+}
+
+/// The generation of the tools for other agents: that of its log for a thread with a history, else that of its model.
+fn agent_tools(
+    setup: &Setup,
+    state: Option<&ThreadState>,
+    models: &ModelTable,
+    settings: &Settings,
+) -> Option<MultiAgentVersion> {
+    let of_turn = state.and_then(|state| state.settings.as_ref()?.agent_tools);
+    let of_meta = || state.and_then(|state| state.meta.lineage.multi_agent_version.as_ref()?.parse().ok());
+    let of_model = models.info(setup.config.model_of(&settings.model).1).agent_tools;
+    setup.agents.as_ref()?.settle_version(of_turn.or_else(of_meta), of_model)
 }
 
 /// The first line of a new thread's file.
@@ -399,7 +427,7 @@ fn meta(setup: &Setup) -> SessionMeta {
 
 /// A child that begins with its parent's history sees another output of the call that has made it.
 fn for_fork(mut continued: ResumedWork, setup: &Setup) -> Box<ResumedWork> {
-    let Some(ChildHistory::Fork { call_id, output }) = setup.child.as_ref().map(|child| &child.history) else {
+    let Some(ChildHistory::Fork { call_id, output, .. }) = setup.child.as_ref().map(|child| &child.history) else {
         return Box::new(continued);
     };
     for lost in &mut continued.ends.lost {

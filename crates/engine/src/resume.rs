@@ -86,6 +86,7 @@ mod tests {
             summary: ReasoningSummary::Auto,
             verbosity: None,
             mode: Mode::default(),
+            agent_tools: None,
         }
     }
 

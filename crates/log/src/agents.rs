@@ -6,13 +6,20 @@
 use std::collections::BTreeSet;
 
 use codex_wire::agent::{
-    AgentId, AgentInboxEvent, InboxMessage, SubagentCompletion, SubagentLifecycleEvent, SubagentSummary,
+    AgentActivityKind, AgentId, AgentInboxEvent, AgentState, AgentTool, InboxMessage, SubagentCompletion,
+    SubagentLifecycleEvent, SubagentSummary,
 };
+use codex_wire::event::TurnAbortReason;
 use codex_wire::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 
+use crate::item::CalledAgent;
+use crate::{Item, Status};
+
 /// The number of read messages that a thread remembers. The thread that sent the mail knows soon that it was read.
 const READ_KEPT: usize = 1024;
+/// The number of children of other releases that a thread knows.
+const MOST_UNNUMBERED: usize = 1024;
 
 /// Something that has happened to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +71,9 @@ pub struct Mail {
     /// The result of the sender, if its task is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<SubagentCompletion>,
+    /// Whether it waits until its recipient has something else to do.
+    #[serde(default, rename = "quiet", skip_serializing_if = "std::ops::Not::not")]
+    pub is_quiet: bool,
 }
 
 impl Mail {
@@ -131,12 +141,34 @@ pub struct ChildState {
     pub completion: Option<SubagentCompletion>,
 }
 
+/// A child that another release has started. It has no number yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnnumberedChild {
+    #[serde(rename = "thread_id")]
+    pub thread: ThreadId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nickname: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Its path in the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The result of its task, as far as its parent was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<SubagentCompletion>,
+}
+
 /// The agents of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentsState {
     /// The direct children, oldest first.
     pub children: Vec<ChildState>,
+    /// Children of other releases, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unnumbered: Vec<UnnumberedChild>,
     /// Mail that was accepted and of which this log does not tell that it was read, oldest first.
     pub mail: Vec<Mail>,
     /// The numbers of the mail that the agent of this thread has read.
@@ -193,12 +225,58 @@ impl AgentsState {
         }
     }
 
+    /// Takes note of an item about agents. Items of other releases are all that is known of their children; those of
+    /// this one are told by events before.
+    pub(crate) fn item_completed(&mut self, item: &Item) {
+        if let Some(call) = item.agent_call().filter(|call| call.status == Status::Completed) {
+            for agent in &call.agents {
+                if call.tool == AgentTool::SpawnAgent
+                    && let Some(child) = self.new_child(agent.thread)
+                {
+                    child.nickname.clone_from(&agent.nickname);
+                    child.role.clone_from(&agent.role);
+                    child.prompt.clone_from(&call.prompt);
+                } else if let Some(child) = self.unnumbered.iter_mut().find(|child| child.thread == agent.thread) {
+                    child.completion = completion_of(agent);
+                }
+            }
+        }
+        if let Some(activity) = item.agent_activity() {
+            if activity.kind == AgentActivityKind::Started {
+                self.new_child(activity.thread);
+            }
+            if let Some(child) = self.unnumbered.iter_mut().find(|child| child.thread == activity.thread) {
+                child.path = Some(activity.path.clone()).filter(|path| !path.is_empty());
+                child.completion = match activity.kind {
+                    AgentActivityKind::Started | AgentActivityKind::Interacted => None,
+                    AgentActivityKind::Completed => Some(SubagentCompletion::Completed { last_message: None }),
+                    AgentActivityKind::Interrupted => {
+                        Some(SubagentCompletion::Canceled { reason: TurnAbortReason::Interrupted })
+                    }
+                };
+            }
+        }
+    }
+
+    /// Adds a child of another release, unless it is known.
+    fn new_child(&mut self, thread: ThreadId) -> Option<&mut UnnumberedChild> {
+        let is_known = self.children.iter().any(|child| child.summary.session_id == thread)
+            || self.unnumbered.iter().any(|child| child.thread == thread);
+        if is_known || self.unnumbered.len() == MOST_UNNUMBERED {
+            return None;
+        }
+        let (nickname, role, prompt, path, completion) = (None, None, None, None, None);
+        self.unnumbered.push(UnnumberedChild { thread, nickname, role, prompt, path, completion });
+        self.unnumbered.last_mut()
+    }
+
     fn lifecycle(&mut self, event: &SubagentLifecycleEvent) {
         match event {
             SubagentLifecycleEvent::Created(created) => {
                 let summary = created.subagent.clone();
                 self.numbers.next_agent_id = self.numbers.next_agent_id.max(summary.agent_id.0 + 1);
                 self.children.retain(|child| child.summary.agent_id != summary.agent_id);
+                self.unnumbered.retain(|child| child.thread != summary.session_id);
                 self.children.push(ChildState { summary, completion: None });
             }
             SubagentLifecycleEvent::Status(change) => {
@@ -229,6 +307,19 @@ impl AgentsState {
 
     fn child_mut(&mut self, agent: AgentId) -> Option<&mut ChildState> {
         self.children.iter_mut().find(|child| child.summary.agent_id == agent)
+    }
+}
+
+/// The result of a task as a call tells it.
+fn completion_of(agent: &CalledAgent) -> Option<SubagentCompletion> {
+    let message = agent.message.clone();
+    match agent.status {
+        AgentState::Completed => Some(SubagentCompletion::Completed { last_message: message }),
+        AgentState::Errored => Some(SubagentCompletion::Failed { message: message.unwrap_or_default() }),
+        AgentState::Interrupted | AgentState::Shutdown => {
+            Some(SubagentCompletion::Canceled { reason: TurnAbortReason::Interrupted })
+        }
+        AgentState::PendingInit | AgentState::Running | AgentState::NotFound => None,
     }
 }
 
@@ -273,6 +364,8 @@ mod tests {
             started_at_ms: 5,
             pending_messages: 0,
             pending_interrupts: 0,
+            agent_path: None,
+            agent_role: None,
         };
         AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(SubagentCreated { subagent }))
     }
@@ -290,7 +383,7 @@ mod tests {
             prompt: Some("look".to_owned()),
             timestamp_ms: 7,
         };
-        AgentEvent::Mail(Mail { id, message, completion: None })
+        AgentEvent::Mail(Mail { id, message, completion: None, is_quiet: false })
     }
 
     fn inbox(id: u64, read: Vec<u64>) -> AgentEvent {

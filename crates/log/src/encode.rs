@@ -3,15 +3,17 @@
 //! Deltas are not stored: their complete items are. Of the event queue, only messages that a resumed client displays
 //! again are stored; the others follow from the items of the conversation.
 
+use codex_wire::agent::AgentActivityKind;
 use codex_wire::conversation_item::{ConversationItem, ItemOrigin};
 use codex_wire::event::EventMsg;
 use codex_wire::goal::Goal;
 use codex_wire::ids::ThreadId;
+use codex_wire::reasoning::ReasoningEffort;
 use codex_wire::rollout::TurnContextItem;
 use serde::Serialize;
 
 use crate::agents::AgentEvent;
-use crate::item::KeptItem;
+use crate::item::{AgentActivity, KeptItem};
 use crate::queue::QueueEvent;
 use crate::settings::{Mode, Settings};
 use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
@@ -126,6 +128,9 @@ fn append_item<S: LineSink + ?Sized>(event: &Event, item: &Item, file: &mut Time
     }
     if !item.is_call() {
         return append_kept(event, file);
+    }
+    if let Some(activity) = item.agent_activity() {
+        return file.append("event_msg", &ActivityLine::of(event, activity));
     }
     file.append("event_msg", &ItemLine::of(event, "item_completed", item))
 }
@@ -293,6 +298,40 @@ impl<'a> QueueLine<'a> {
     }
 }
 
+/// Something that has happened to another agent, in the form of the newest releases.
+#[derive(Serialize)]
+struct ActivityLine<'a> {
+    #[serde(rename = "type")]
+    kind_of_line: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+    event_id: &'a str,
+    occurred_at_ms: i64,
+    agent_thread_id: ThreadId,
+    agent_path: &'a str,
+    kind: AgentActivityKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a ReasoningEffort>,
+}
+
+impl<'a> ActivityLine<'a> {
+    fn of(event: &'a Event, activity: &'a AgentActivity) -> Self {
+        Self {
+            kind_of_line: "sub_agent_activity",
+            turn_id: event.turn.as_ref().map(TurnId::as_str),
+            event_id: activity.id.as_str(),
+            occurred_at_ms: event.at_ms,
+            agent_thread_id: activity.thread,
+            agent_path: &activity.path,
+            kind: activity.kind,
+            model: activity.model.as_deref(),
+            reasoning_effort: activity.effort.as_ref(),
+        }
+    }
+}
+
 /// [`codex_wire::rollout::CompactedItem`] with items that are already encoded.
 #[derive(Serialize)]
 struct CompactedLine<'a> {
@@ -310,6 +349,7 @@ pub(crate) fn turn_context(settings: &Settings) -> TurnContextItem {
         effort: settings.effort.clone(),
         summary: settings.summary.clone(),
         collaboration_mode: (settings.mode != Mode::default()).then(|| settings.collaboration_mode()),
+        multi_agent_version: settings.agent_tools.map(|version| version.as_str().to_owned()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use codex_wire::agent::MultiAgentVersion;
 use codex_wire::collaboration::CollaborationMode;
 pub use codex_wire::collaboration::Mode;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
@@ -31,6 +32,8 @@ pub struct Settings {
     pub verbosity: Option<Verbosity>,
     /// The collaboration mode.
     pub mode: Mode,
+    /// The generation of its tools for other agents, if another release knows them.
+    pub agent_tools: Option<MultiAgentVersion>,
 }
 
 impl Settings {
@@ -48,6 +51,7 @@ impl Settings {
             summary: ReasoningSummary::Auto,
             verbosity: None,
             mode: Mode::default(),
+            agent_tools: None,
         }
     }
 
@@ -61,6 +65,7 @@ impl Settings {
             effort: context.effort,
             summary: context.summary,
             mode: context.collaboration_mode.as_ref().map(Mode::of).unwrap_or_default(),
+            agent_tools: context.multi_agent_version.and_then(|version| version.parse().ok()),
             ..Self::of_folder(context.cwd)
         }
     }
@@ -127,6 +132,7 @@ impl Settings {
             summary: change.summary.clone().unwrap_or_else(|| self.summary.clone()),
             verbosity: self.verbosity.clone(),
             mode: change.mode.clone().unwrap_or_else(|| self.mode.clone()),
+            agent_tools: self.agent_tools,
         }
     }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::encode::{LineSink, encode};
-use codex_log::item::{AgentCall, CalledAgent, McpCall, McpCallEnd};
+use codex_log::item::{AgentActivity, AgentCall, CalledAgent, McpCall, McpCallEnd};
 use codex_log::line::Line;
 use codex_log::store::write_line;
 use codex_log::{
     Abort, AgentMessage, Body, CommandEnd, CommandItem, Event, Failure, Item, ItemId, Outcome, PatchEnd, PatchItem,
     Reasoning, Seq, Status, TurnId, UserMessage, WebSearch,
 };
-use codex_wire::agent::{AgentState, AgentTool};
+use codex_wire::agent::{AgentActivityKind, AgentState, AgentTool};
 use codex_wire::change::FileChange;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -90,7 +90,13 @@ fn mcp_call() -> impl Strategy<Value = Item> {
 fn agent_call() -> impl Strategy<Value = Item> {
     (text(), proptest::option::of(text()), ended()).prop_map(|(prompt, message, status)| {
         let thread = ThreadId::unknown();
-        let agent = CalledAgent { thread, nickname: Some("Ada".to_owned()), status: AgentState::Completed, message };
+        let agent = CalledAgent {
+            thread,
+            nickname: Some("Ada".to_owned()),
+            role: None,
+            status: AgentState::Completed,
+            message,
+        };
         Item::AgentCall(Arc::new(AgentCall {
             id: ItemId::new(""),
             tool: AgentTool::SendInput,
@@ -101,6 +107,19 @@ fn agent_call() -> impl Strategy<Value = Item> {
             model: None,
             effort: None,
             agents: vec![agent],
+        }))
+    })
+}
+
+fn agent_activity() -> impl Strategy<Value = Item> {
+    text().prop_map(|path| {
+        Item::AgentActivity(Arc::new(AgentActivity {
+            id: ItemId::new(""),
+            kind: AgentActivityKind::Started,
+            thread: ThreadId::unknown(),
+            path,
+            model: Some("m".to_owned()),
+            effort: None,
         }))
     })
 }
@@ -125,6 +144,7 @@ fn item() -> impl Strategy<Value = Item> {
         }),
         mcp_call(),
         agent_call(),
+        agent_activity(),
     ]
 }
 

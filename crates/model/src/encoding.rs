@@ -10,8 +10,8 @@ use codex_wire::tool_spec::{CustomTool, ToolSpec};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::flat_tools::{FlatTool, flat_tools, joined_name};
 use crate::schema::{is_simple, simplified};
-use crate::tool_names::accepted_name;
 
 /// The one argument of a function that represents a tool with free text.
 pub(crate) const FREE_TEXT: &str = "input";
@@ -88,17 +88,21 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// A tool as a function; `None` if only a provider with this built-in tool could run it.
-    pub(crate) fn of(spec: &'a ToolSpec, format: &RequestFormat<'_>) -> Option<Self> {
+    /// The tools of a list as functions, without those that only a provider with these built-in tools could run.
+    pub(crate) fn all(specs: &'a [ToolSpec], format: &RequestFormat<'_>) -> Vec<Self> {
+        flat_tools(specs, format.traits).into_iter().filter_map(|tool| Self::of(tool, format)).collect()
+    }
+
+    fn of(FlatTool { name, spec, .. }: FlatTool<'a>, format: &RequestFormat<'_>) -> Option<Self> {
         Some(match spec {
             ToolSpec::Function(tool) => Self {
-                name: accepted_name(&tool.name, format.traits),
+                name,
                 description: Cow::Borrowed(&tool.description),
                 strict: tool.strict && format.schemas == SchemaForm::Strict,
                 parameters: format.schema(&tool.parameters),
             },
             ToolSpec::Custom(tool) => Self {
-                name: accepted_name(&tool.name, format.traits),
+                name,
                 description: described(tool),
                 strict: false,
                 parameters: Cow::Owned(json!({
@@ -127,7 +131,11 @@ fn described(tool: &CustomTool) -> Cow<'_, str> {
 pub(crate) fn call_parts<'i>(item: &'i ResponseItem) -> Option<(Cow<'i, str>, Cow<'i, str>, Cow<'i, str>)> {
     let parts = |id: &'i str, name: &'i str, arguments| (Cow::Borrowed(id), Cow::Borrowed(name), arguments);
     Some(match item {
-        ResponseItem::FunctionCall(call) => parts(&call.call_id, &call.name, Cow::Borrowed(&*call.arguments)),
+        ResponseItem::FunctionCall(call) => {
+            let (id, arguments) = (Cow::Borrowed(&*call.call_id), Cow::Borrowed(&*call.arguments));
+            let joined = call.namespace.as_ref().map(|namespace| Cow::Owned(joined_name(namespace, &call.name)));
+            (id, joined.unwrap_or(Cow::Borrowed(&*call.name)), arguments)
+        }
         ResponseItem::CustomToolCall(call) => {
             parts(&call.call_id, &call.name, Cow::Owned(json!({FREE_TEXT: call.input}).to_string()))
         }

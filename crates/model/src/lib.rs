@@ -19,6 +19,7 @@ mod encoding;
 mod error;
 mod error_response;
 mod event;
+mod flat_tools;
 mod http;
 mod limits;
 pub mod ollama;

@@ -6,10 +6,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::Config;
+use codex_config::{Config, Home};
 use codex_log::agents::AgentsState;
 use codex_log::settings::Settings;
 use codex_log::{Body, Event};
+use codex_wire::agent::MultiAgentVersion;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
 use futures_util::future::BoxFuture;
@@ -19,6 +20,13 @@ use crate::worktrees::Worktrees;
 
 /// The agents of one thread, as a source of tools. The thread is gone when it is dropped.
 pub trait ThreadAgents: ToolSource + fmt::Debug {
+    /// Chooses the generation of its tools, by what the log of a resumed thread tells and what its model was trained on,
+    /// and returns it if other releases know it. It is chosen once.
+    fn settle_version(
+        &self,
+        stored: Option<MultiAgentVersion>,
+        of_model: Option<MultiAgentVersion>,
+    ) -> Option<MultiAgentVersion>;
     /// The thread has started, with these agents and settings. It needs a runtime.
     fn attach(&self, thread: ThreadId, agents: &AgentsState, settings: &Arc<Settings>);
     /// The file in the home folder with the instructions of its role, and the text if there is none.
@@ -30,7 +38,9 @@ pub trait ThreadAgents: ToolSource + fmt::Debug {
     /// Whether mail waits with which a turn goes on that would end.
     fn goes_on(&self) -> bool;
     /// Takes the mail in the order in which it is to be read, without mail that was read before.
-    fn take_mail(&self, agents: &AgentsState) -> Vec<Unread>;
+    fn take_mail(&self, agents: &AgentsState, when: MailTime) -> Vec<Unread>;
+    /// The user has said something while a turn runs.
+    fn heard(&self);
     /// Notes that a turn that was ordered did not begin.
     fn rested(&self);
     /// Sees an event of the thread.
@@ -43,6 +53,15 @@ pub trait ThreadAgents: ToolSource + fmt::Debug {
     fn cancel_below(&self, reason: &str);
     /// Ends all agents below, and returns the last events for the log.
     fn close(&self) -> BoxFuture<'static, Vec<Body>>;
+}
+
+/// The time at which mail is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailTime {
+    /// Between the calls of an answer and their outputs, where only calls can be: all other mail stays.
+    BeforeOutputs,
+    /// Before a request.
+    BeforeRequest,
 }
 
 /// Mail that was taken.
@@ -82,7 +101,13 @@ pub enum AgentOrder {
 /// Runs trees of agents.
 pub trait AgentTrees: Send + Sync + fmt::Debug {
     /// The agents of a thread that starts without a parent; none if its configuration offers no agents.
-    fn open(&self, config: &Config, is_offered: bool, host: Arc<dyn ChildHost>) -> Option<Arc<dyn ThreadAgents>>;
+    fn open(
+        &self,
+        config: &Config,
+        home: &Home,
+        is_offered: bool,
+        host: Arc<dyn ChildHost>,
+    ) -> Option<Arc<dyn ThreadAgents>>;
 }
 
 /// Starts and ends the threads of agents.
@@ -128,6 +153,8 @@ pub enum ChildHistory {
     Fork {
         call_id: String,
         output: String,
+        /// Only its last turns, if a number is given.
+        turns: Option<usize>,
     },
     /// Its own.
     Resume,

@@ -96,6 +96,12 @@ pub struct SubagentSummary {
     /// The number of pending interrupts.
     #[serde(default)]
     pub pending_interrupts: usize,
+    /// Its path in the tree, such as `/root/tests`, with tools that address agents by paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_path: Option<String>,
+    /// Its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_role: Option<String>,
 }
 
 tagged! {
@@ -240,5 +246,27 @@ spelled! {
         "errored" => Errored,
         "shutdown" => Shutdown,
         "not_found" => NotFound,
+    }
+}
+
+spelled! {
+    /// Something that happens to an agent, as items name it.
+    pub enum AgentActivityKind {
+        "started" => Started,
+        /// A message was sent to it.
+        "interacted" => Interacted,
+        "interrupted" => Interrupted,
+        "completed" => Completed,
+    }
+}
+
+spelled! {
+    /// The generation of the tools that agents have for each other.
+    pub enum MultiAgentVersion {
+        "disabled" => Disabled,
+        /// The namespace `multi_agent_v1`.
+        "v1" => V1,
+        /// Tools that address agents by paths.
+        "v2" => V2,
     }
 }

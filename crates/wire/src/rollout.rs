@@ -318,6 +318,9 @@ pub struct TurnContextItem {
     /// The collaboration mode, if it was not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
+    /// The generation of its agent tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multi_agent_version: Option<String>,
 }
 
 /// A summary that replaces the conversation before it.

@@ -220,7 +220,6 @@ fn rollout_lines_of_0166_decode() {
         last_usage_includes_reasoning
         limit_id
         metadata
-        multi_agent_version
         permission_profile
         realtime_active
         root_turn_id

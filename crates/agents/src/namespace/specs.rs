@@ -1,21 +1,17 @@
 //! The namespace as a model is told of it.
 
-use std::sync::LazyLock;
-
 use codex_wire::tool_spec::ToolSpec;
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, Verb};
+use crate::roles::Roles;
 
 /// The specification of all tools.
-pub(super) fn namespace() -> ToolSpec {
-    static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-        let tools =
-            Verb::ALL.into_iter().map(|verb| ToolSpec::function(verb.name(), description(verb), parameters(verb)));
-        let tools = tools.chain([crate::applying::namespace_spec()]).collect();
-        ToolSpec::namespace(NAMESPACE, "Starts other agents, waits for them and sends them messages.", tools)
-    });
-    SPEC.clone()
+pub(super) fn namespace(roles: &Roles) -> ToolSpec {
+    let tools =
+        Verb::ALL.into_iter().map(|verb| ToolSpec::function(verb.name(), description(verb), parameters(verb, roles)));
+    let tools = tools.chain([crate::applying::namespace_spec()]).collect();
+    ToolSpec::namespace(NAMESPACE, "Starts other agents, waits for them and sends them messages.", tools)
 }
 
 fn description(verb: Verb) -> &'static str {
@@ -31,7 +27,7 @@ fn description(verb: Verb) -> &'static str {
     }
 }
 
-fn parameters(verb: Verb) -> Value {
+fn parameters(verb: Verb, roles: &Roles) -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     let items = || json!({"type": "array", "items": {"type": "object"}, "description": "The message in parts."});
     let (properties, required): (Value, &[&str]) = match verb {
@@ -40,7 +36,7 @@ fn parameters(verb: Verb) -> Value {
                 "message": text("The task."),
                 "items": items(),
                 "fork_context": {"type": "boolean", "description": "Begin with a copy of this conversation."},
-                "agent_type": text("The role of the agent."),
+                "agent_type": text(&roles.description()),
                 "model": text("The model, if another than yours."),
                 "reasoning_effort": text("How hard it thinks."),
                 "isolation": crate::applying::isolation_parameter(),

@@ -116,6 +116,7 @@ impl TreeTask {
             | Input::TurnEnded { agent, .. }
             | Input::Rested { agent }
             | Input::Header { agent, .. }
+            | Input::Heard { agent }
             | Input::Read { agent, .. }
             | Input::Lost { agent } => *agent,
             Input::Call { .. }
@@ -155,7 +156,7 @@ impl TreeTask {
     pub(super) fn reported(&mut self, agent: AgentId, report: Option<Report>) {
         let held = self.held.remove(&agent).unwrap_or_default();
         let thread = self.threads.get(&agent).copied().unwrap_or_else(ThreadId::unknown);
-        let told = report.map(|report| applying::told(&report, agent, thread, self.shared.options.tool_set));
+        let told = report.map(|report| applying::told(&report, agent, thread, self.shared.tool_set()));
         let mut held = held.into_iter();
         if let Some(mut input) = held.next() {
             if let (Input::TurnEnded { end, .. }, Some(told)) = (&mut input, &told) {

@@ -6,8 +6,7 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::options::ToolSet;
-use crate::tree::{Limits, SendRequest};
+use crate::tree::{SendRequest, SpawnRequest};
 
 /// A host that keeps what it is to start, and starts it only when it is told so.
 #[derive(Default)]
@@ -70,8 +69,7 @@ impl Bench {
             mailbox: Arc::clone(&mailbox),
             has_turn: true,
         };
-        let options = Options { limits: Limits::default(), tool_set: ToolSet::Subagents, uses_user_messages: true };
-        let shared = Arc::new(Shared::new(options, host.worktrees()));
+        let shared = Arc::new(Shared::new(Options::with_nine_tools(), host.worktrees()));
         let sender = TreeTask::spawn(root, Arc::clone(&host) as Arc<dyn ChildHost>, shared);
         Self { host, sender, mailbox, number: 0 }
     }
@@ -89,8 +87,9 @@ impl Bench {
     }
 
     fn spawn(&mut self, caller: AgentId) -> oneshot::Receiver<CallReply> {
-        let (thread, origin) = (ThreadId::fresh(), SubagentOrigin::Spawn);
-        let request = Request::Spawn { thread, origin, prompt: Some("work".to_owned()), label: None, history: 0 };
+        let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some("work".to_owned()));
+        let new = SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None };
+        let request = Request::Spawn(new);
         let details =
             Details { settings: wide(), role: None, nickname: None, instructions: None, fork: None, isolation: None };
         self.call(caller, request, Some(details))
@@ -153,7 +152,13 @@ async fn a_child_that_starts_again_has_the_policies_of_now() {
     let child = bench.child(AgentId::ROOT).await;
     drop(child);
     bench.send(Message::Settings(AgentId::ROOT, narrow()));
-    let again = SendRequest { agent: AgentId(1), prompt: Some("again".to_owned()), label: None, interrupt: false };
+    let again = SendRequest {
+        agent: AgentId(1),
+        prompt: Some("again".to_owned()),
+        label: None,
+        interrupt: false,
+        is_quiet: false,
+    };
     bench.call(AgentId::ROOT, Request::Send(again), None).await.unwrap().unwrap();
     // The reply to another call shows that the launch was ordered.
     bench.call(AgentId::ROOT, Request::List { all: true }, None).await.unwrap().unwrap();

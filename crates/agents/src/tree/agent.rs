@@ -10,6 +10,8 @@ use super::CallNumber;
 pub(super) const MOST_MESSAGES: usize = 256;
 /// The number of bytes of messages that may wait for an agent.
 pub(super) const MOST_BYTES: usize = 1024 * 1024;
+/// The path of the root.
+pub(super) const ROOT_PATH: &str = "/root";
 /// The length of a summary.
 const SUMMARY_CHARS: usize = 80;
 
@@ -36,6 +38,8 @@ pub enum Phase {
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub summary: SubagentSummary,
+    /// Its path in the tree: the names of tasks, or numbers where there are none.
+    pub path: String,
     /// The number of levels below the root.
     pub depth: u32,
     pub phase: Phase,
@@ -75,13 +79,16 @@ impl Agent {
             started_at_ms: 0,
             pending_messages: 0,
             pending_interrupts: 0,
+            agent_path: None,
+            agent_role: None,
         };
-        Self::of(summary, 0, Phase::Resting)
+        Self::of(summary, ROOT_PATH.to_owned(), 0, Phase::Resting)
     }
 
-    pub(super) fn of(summary: SubagentSummary, depth: u32, phase: Phase) -> Self {
+    pub(super) fn of(summary: SubagentSummary, path: String, depth: u32, phase: Phase) -> Self {
         Self {
             summary,
+            path,
             depth,
             phase,
             initial_messages: 0,
@@ -146,7 +153,8 @@ impl Agent {
 }
 
 /// The beginning of a prompt on one line.
-pub(super) fn summarized(prompt: &str) -> Option<String> {
+#[must_use]
+pub fn summarized(prompt: &str) -> Option<String> {
     // A prompt may be large, and only its beginning matters.
     let mut line = String::new();
     for word in prompt.split_whitespace() {

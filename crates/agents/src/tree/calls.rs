@@ -6,7 +6,9 @@ use codex_wire::agent::{
 };
 
 use super::agent::{Agent, MOST_BYTES, Phase, summarized, trimmed_label};
-use super::request::{AgentView, LABEL_CHARS, LEAST_INTERVAL, PruneRequest, Pruned, Reply, Request, SendRequest};
+use super::request::{
+    AgentView, LABEL_CHARS, LEAST_INTERVAL, PruneRequest, Pruned, Reply, Request, SendRequest, SpawnRequest,
+};
 use super::watching::Watchdog;
 use super::{AgentError, CallNumber, Effect, Launch, Tree, WatchAction};
 
@@ -15,7 +17,7 @@ type Outcome = Result<Reply, AgentError>;
 impl Tree {
     pub(super) fn call(&mut self, caller: AgentId, call: CallNumber, request: Request) {
         let reply = match request {
-            request @ Request::Spawn { .. } => match self.spawn(caller, call, request) {
+            Request::Spawn(request) => match self.spawn(caller, call, request) {
                 // The reply follows when the thread has started.
                 Ok(()) => return,
                 Err(error) => Err(error),
@@ -29,12 +31,15 @@ impl Tree {
                 Ok(Some(reply)) => Ok(reply),
                 Err(error) => Err(error),
             },
+            Request::Find(target) => self.find_for(caller, &target).map(|agent| Reply::Agent(Box::new(agent.into()))),
             Request::Send(request) => self.send(caller, request),
             Request::List { all } => Ok(self.list(caller, all)),
+            Request::ListBelow(prefix) => self.list_below(caller, prefix.as_deref()),
             Request::Look(agent) => self.below(caller, agent).map(|agent| Reply::Agent(Box::new(agent.into()))),
             Request::Cancel { agent, reason } => self.cancel_for(caller, agent, reason),
             Request::Prune(request) => self.prune(caller, request),
             Request::Close(agent) => self.close_agent(caller, agent),
+            Request::Delete(agent) => self.delete_for(caller, agent),
             Request::Watch { agent, interval_s, message, is_canceled } => {
                 self.watch(caller, agent, interval_s, message, is_canceled)
             }
@@ -42,8 +47,8 @@ impl Tree {
         self.reply(call, reply);
     }
 
-    fn spawn(&mut self, caller: AgentId, call: CallNumber, request: Request) -> Result<(), AgentError> {
-        let Request::Spawn { thread, origin, prompt, label, history } = request else { return Ok(()) };
+    fn spawn(&mut self, caller: AgentId, call: CallNumber, request: SpawnRequest) -> Result<(), AgentError> {
+        let SpawnRequest { thread, origin, prompt, label, history, task, role } = request;
         if self.is_closing {
             return Err(AgentError::Closing);
         }
@@ -58,11 +63,12 @@ impl Tree {
         if depth > self.limits.depth {
             return Err(AgentError::TooDeep(self.limits.depth));
         }
+        let id = AgentId(self.numbers.next_agent_id);
+        let path = self.path_below(caller, id, task.as_deref())?;
         if self.active() >= self.limits.active {
             return Err(AgentError::NoSlot(self.limits.active));
         }
         let how = if origin == SubagentOrigin::Fork { Launch::Fork } else { Launch::Empty };
-        let id = AgentId(self.numbers.next_agent_id);
         self.numbers.next_agent_id += 1;
         let summary = SubagentSummary {
             agent_id: id,
@@ -77,16 +83,18 @@ impl Tree {
             started_at_ms: self.now_ms,
             pending_messages: 0,
             pending_interrupts: 0,
+            agent_path: task.map(|_| path.clone()),
+            agent_role: role,
         };
         let created = SubagentCreated { subagent: summary.clone() };
         self.tell(caller, AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(created)));
-        let mut agent = Agent::of(summary, depth, Phase::Launching);
+        let mut agent = Agent::of(summary, path, depth, Phase::Launching);
         agent.initial_messages = history;
         agent.launch_call = Some(call);
         self.agents.insert(id, agent);
         self.tell_inbox(id, Vec::new());
         if let Some(prompt) = prompt {
-            self.post(caller, id, Some(prompt), false);
+            self.post(caller, id, Some(prompt), false, false);
         }
         self.effect(Effect::Launch { agent: id, how });
         Ok(())
@@ -98,14 +106,14 @@ impl Tree {
         if self.is_below(agent, caller) { Ok(found) } else { Err(AgentError::Foreign(agent)) }
     }
 
-    fn known(&self, agent: AgentId) -> Result<&Agent, AgentError> {
+    pub(super) fn known(&self, agent: AgentId) -> Result<&Agent, AgentError> {
         let was_there = agent.0 < self.numbers.next_agent_id;
         let error = if was_there { AgentError::Gone(agent) } else { AgentError::NotFound(agent) };
         self.agents.get(&agent).ok_or(error)
     }
 
     fn send(&mut self, caller: AgentId, request: SendRequest) -> Outcome {
-        let SendRequest { agent, prompt, label, interrupt } = request;
+        let SendRequest { agent, prompt, label, interrupt, is_quiet } = request;
         if agent == caller {
             return Err(AgentError::ToItself);
         }
@@ -125,9 +133,9 @@ impl Tree {
         }
         let label = checked_label(label.as_deref())?;
         let summary = prompt.as_deref().and_then(summarized);
-        self.may_take(agent, prompt.as_ref().map_or(0, String::len))?;
+        self.may_take(agent, prompt.as_ref().map_or(0, String::len), is_quiet)?;
         if let Some(prompt) = prompt {
-            self.post(caller, agent, Some(prompt), interrupt);
+            self.post(caller, agent, Some(prompt), interrupt, is_quiet);
         }
         if interrupt {
             self.interrupt(agent);
@@ -142,8 +150,8 @@ impl Tree {
         Ok(Reply::Agent(Box::new((&*found).into())))
     }
 
-    /// Whether an agent can take a message of this size.
-    pub(super) fn may_take(&self, agent: AgentId, bytes: usize) -> Result<(), AgentError> {
+    /// Whether an agent can take a message of this size, and the work that it means unless it is quiet.
+    pub(super) fn may_take(&self, agent: AgentId, bytes: usize, is_quiet: bool) -> Result<(), AgentError> {
         if self.is_closing {
             return Err(AgentError::Closing);
         }
@@ -151,7 +159,7 @@ impl Tree {
         if !found.has_room(bytes) {
             return Err(AgentError::Full(agent));
         }
-        if agent != AgentId::ROOT && found.is_over() && self.active() >= self.limits.active {
+        if agent != AgentId::ROOT && !is_quiet && found.is_over() && self.active() >= self.limits.active {
             return Err(AgentError::NoSlot(self.limits.active));
         }
         Ok(())
@@ -163,6 +171,17 @@ impl Tree {
         Reply::Agents(self.agents.values().filter(is_listed).map(AgentView::from).collect())
     }
 
+    fn list_below(&self, caller: AgentId, prefix: Option<&str>) -> Outcome {
+        let prefix = prefix.map(|prefix| self.resolved_path(caller, prefix)).transpose()?;
+        let is_within = |agent: &Agent| {
+            prefix.as_ref().is_none_or(|prefix| {
+                agent.path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        let listed = self.agents.values().filter(|agent| self.is_below(agent.id(), caller) && is_within(agent));
+        Ok(Reply::Agents(listed.map(AgentView::from).collect()))
+    }
+
     fn cancel_for(&mut self, caller: AgentId, agent: AgentId, reason: Option<String>) -> Outcome {
         self.below(caller, agent)?;
         self.cancel(agent, Some(caller), reason.as_deref());
@@ -171,9 +190,9 @@ impl Tree {
 
     fn prune(&mut self, caller: AgentId, request: PruneRequest) -> Outcome {
         let mut pruned = Pruned::default();
-        let agents = match request.agents {
+        let agents = match &request.agents {
             Some(agents) if agents.is_empty() => return Err(AgentError::NothingToPrune),
-            Some(agents) => agents,
+            Some(agents) => agents.clone(),
             None => self.agents.values().filter(|a| a.summary.parent_agent_id == Some(caller)).map(Agent::id).collect(),
         };
         for agent in agents {
@@ -190,10 +209,27 @@ impl Tree {
             self.delete(caller, agent);
             pruned.pruned.push(thread);
         }
-        Ok(Reply::Pruned(pruned))
+        Ok(Reply::Pruned { request, pruned })
     }
 
+    /// Cancels an agent and everything below it, and ends their threads. They stay known, so that they can be opened
+    /// again.
     fn close_agent(&mut self, caller: AgentId, agent: AgentId) -> Outcome {
+        let view = AgentView::from(self.below(caller, agent)?);
+        self.cancel(agent, Some(caller), None);
+        for closed in self.subtree(agent) {
+            let Some(found) = self.get(closed).filter(|found| found.phase != Phase::Unloaded) else { continue };
+            found.phase = Phase::Unloaded;
+            let call = found.launch_call.take();
+            self.effect(Effect::Close { agent: closed });
+            if let Some(call) = call {
+                self.reply(call, Err(AgentError::Gone(closed)));
+            }
+        }
+        Ok(Reply::Agent(Box::new(view)))
+    }
+
+    fn delete_for(&mut self, caller: AgentId, agent: AgentId) -> Outcome {
         let view = AgentView::from(self.below(caller, agent)?);
         self.delete(caller, agent);
         Ok(Reply::Agent(Box::new(view)))

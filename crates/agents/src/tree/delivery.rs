@@ -34,7 +34,14 @@ impl Tree {
     }
 
     /// Sends a message. Nothing is checked.
-    pub(super) fn post(&mut self, sender: AgentId, recipient: AgentId, prompt: Option<String>, interrupt: bool) {
+    pub(super) fn post(
+        &mut self,
+        sender: AgentId,
+        recipient: AgentId,
+        prompt: Option<String>,
+        interrupt: bool,
+        is_quiet: bool,
+    ) {
         let message = InboxMessage {
             sender_agent_id: sender,
             recipient_agent_id: recipient,
@@ -43,11 +50,13 @@ impl Tree {
             timestamp_ms: self.now_ms,
         };
         let is_first = self.agents.get(&recipient).is_some_and(|agent| agent.phase == Phase::Launching);
-        self.put(sender, message, None);
+        self.put(sender, message, None, is_quiet);
         if !is_first {
             self.tell_inbox(recipient, Vec::new());
         }
-        self.give_work(recipient);
+        if !is_quiet {
+            self.give_work(recipient);
+        }
     }
 
     /// Sends the result of an agent's task to its parent.
@@ -71,15 +80,15 @@ impl Tree {
             prompt: Some(result_text(&completion, reason)),
             timestamp_ms: self.now_ms,
         };
-        self.put(parent, message, Some(completion));
+        self.put(parent, message, Some(completion), false);
         if !is_canceled {
             self.give_work(parent);
         }
     }
 
-    fn put(&mut self, log: AgentId, message: InboxMessage, completion: Option<SubagentCompletion>) {
+    fn put(&mut self, log: AgentId, message: InboxMessage, completion: Option<SubagentCompletion>, is_quiet: bool) {
         let recipient = message.recipient_agent_id;
-        let mail = Mail { id: self.numbers.next_mail, message, completion };
+        let mail = Mail { id: self.numbers.next_mail, message, completion, is_quiet };
         self.numbers.next_mail += 1;
         let log = self.log_of(log);
         self.tell(log, AgentEvent::Mail(mail.clone()));

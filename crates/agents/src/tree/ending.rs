@@ -26,7 +26,7 @@ impl Tree {
         found.is_new = false;
         let mail = found.inbox.clone();
         let is_idle = mail.is_empty() && *found.status() == SubagentStatus::Queued;
-        let has_work = !mail.is_empty() && !found.is_over();
+        let has_work = mail.iter().any(|mail| !mail.is_quiet) && !found.is_over();
         for mail in mail {
             self.effect(Effect::Deliver { agent, mail });
         }
@@ -121,7 +121,8 @@ impl Tree {
     /// Sees to mail that has come in the meantime.
     fn go_on(&mut self, agent: AgentId) {
         let Some(found) = self.agents.get(&agent) else { return };
-        let has_mail = !found.inbox.is_empty() && agent != AgentId::ROOT && found.phase == Phase::Resting;
+        let has_mail =
+            found.inbox.iter().any(|mail| !mail.is_quiet) && agent != AgentId::ROOT && found.phase == Phase::Resting;
         if has_mail && *found.status() != SubagentStatus::Canceled {
             if found.is_over() {
                 self.set_status(agent, SubagentStatus::Queued);

@@ -3,6 +3,7 @@
 use codex_wire::agent::AgentId;
 
 use super::agent::{MOST_BYTES, MOST_MESSAGES};
+use super::paths::NAME_CHARS;
 use super::request::{LABEL_CHARS, LEAST_INTERVAL, LEAST_TIMEOUT, MOST_TIMEOUT};
 
 /// The reason why a call did nothing.
@@ -14,13 +15,25 @@ pub enum AgentError {
     Gone(AgentId),
     #[error("agent_id {0} is not below you; only your own subagents and the agents above you can be addressed")]
     Foreign(AgentId),
+    #[error("there is no agent {0}; list_agents shows those that there are")]
+    NoSuchPath(String),
+    #[error("agent {0} is neither below nor above you; only those can be addressed")]
+    ForeignPath(String),
+    #[error("{0} is not a path of an agent; paths look like /root/tests or, below you, tests")]
+    BadPath(String),
+    #[error(
+        "`task_name` has to consist of 1 to {NAME_CHARS} lower-case letters, digits and underscores, and not be `root`"
+    )]
+    BadName,
+    #[error("there is already an agent {0}; choose another `task_name`, or send it a task with followup_task")]
+    NameTaken(String),
     #[error("an agent cannot send a message to itself")]
     ToItself,
     #[error("the root agent cannot be interrupted; send the message without `interrupt`")]
     InterruptsRoot,
     #[error("an agent cannot interrupt the agents above it; send the message without `interrupt`")]
     InterruptsAbove,
-    #[error("`prompt` must not be empty")]
+    #[error("the prompt must not be empty")]
     EmptyPrompt,
     #[error("a message needs a `prompt`, unless `interrupt` is true")]
     NothingToSay,

@@ -12,6 +12,7 @@ mod calls;
 mod delivery;
 mod ending;
 mod error;
+mod paths;
 mod request;
 mod resume;
 #[cfg(test)]
@@ -25,10 +26,11 @@ use codex_log::agents::{AgentEvent, Mail, Numbers};
 use codex_wire::agent::AgentId;
 use codex_wire::ids::ThreadId;
 
-pub use self::agent::{Agent, Phase};
+pub use self::agent::{Agent, Phase, summarized};
 pub use self::error::AgentError;
 pub use self::request::{
-    AgentView, AwaitRequest, Awaited, PruneRequest, Pruned, Reply, Request, SendRequest, Target, WatchAction,
+    AgentView, AwaitRequest, Awaited, PruneRequest, Pruned, Reply, Request, SendRequest, SpawnRequest, Target,
+    WatchAction,
 };
 use self::waiting::Wait;
 use self::watching::Watchdog;
@@ -92,6 +94,10 @@ pub enum Input {
     Read {
         agent: AgentId,
         mail: Vec<u64>,
+    },
+    /// The user has said something to an agent while its turn runs.
+    Heard {
+        agent: AgentId,
     },
     /// The thread of an agent is gone.
     Lost {
@@ -197,6 +203,7 @@ impl Tree {
             Input::Rested { agent } => self.rested(agent),
             Input::Header { agent, header } => self.header(agent, header),
             Input::Read { agent, mail } => self.read(agent, &mail),
+            Input::Heard { agent } => self.interrupt_waits(agent),
             Input::Lost { agent } => self.lost(agent),
             Input::BudgetUsedUp { agent, reason } => self.cancel_below(agent, &reason),
             Input::Tick => {}
@@ -226,12 +233,6 @@ impl Tree {
     /// All agents with the root, oldest first.
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
-    }
-
-    /// The agent of a thread.
-    #[must_use]
-    pub fn find(&self, thread: ThreadId) -> Option<&Agent> {
-        self.agents().find(|agent| agent.summary.session_id == thread)
     }
 
     /// The number of agents that are at work or ready, without the root.

@@ -18,19 +18,17 @@ pub(super) const LEAST_INTERVAL: u64 = 30;
 /// A call.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Start a child, with a fresh name for its thread.
-    Spawn {
-        thread: ThreadId,
-        origin: SubagentOrigin,
-        prompt: Option<String>,
-        label: Option<String>,
-        history: usize,
-    },
+    /// Start a child.
+    Spawn(SpawnRequest),
+    /// Look for an agent by its path or its thread.
+    Find(String),
     Send(SendRequest),
     /// List the children of the caller, or everything below it.
     List {
         all: bool,
     },
+    /// List everything below the caller, or below a path.
+    ListBelow(Option<String>),
     Await(AwaitRequest),
     /// Look at an agent.
     Look(AgentId),
@@ -39,8 +37,10 @@ pub enum Request {
         reason: Option<String>,
     },
     Prune(PruneRequest),
-    /// Cancel and delete an agent and everything below it.
+    /// Cancel an agent and everything below it, and end their threads.
     Close(AgentId),
+    /// Cancel and delete an agent and everything below it.
+    Delete(AgentId),
     /// Start the thread of an agent again.
     Reopen(AgentId),
     Watch {
@@ -51,6 +51,21 @@ pub enum Request {
     },
 }
 
+/// A new agent.
+#[derive(Debug, Clone)]
+pub struct SpawnRequest {
+    /// A fresh name for its thread.
+    pub thread: ThreadId,
+    pub origin: SubagentOrigin,
+    pub prompt: Option<String>,
+    pub label: Option<String>,
+    /// The number of messages of its parent that it begins with.
+    pub history: usize,
+    /// The last part of its path, with tools that address agents by paths.
+    pub task: Option<String>,
+    pub role: Option<String>,
+}
+
 /// A message to another agent.
 #[derive(Debug, Clone)]
 pub struct SendRequest {
@@ -58,6 +73,8 @@ pub struct SendRequest {
     pub prompt: Option<String>,
     pub label: Option<String>,
     pub interrupt: bool,
+    /// Whether an agent without work is left so until something else wakes it.
+    pub is_quiet: bool,
 }
 
 /// A wait for other agents.
@@ -99,7 +116,7 @@ impl AwaitRequest {
 }
 
 /// The agents to delete.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PruneRequest {
     /// These; all children of the caller if there are none.
     pub agents: Option<Vec<AgentId>>,
@@ -120,7 +137,11 @@ pub enum Reply {
     },
     Agents(Vec<AgentView>),
     Awaited(Box<Awaited>),
-    Pruned(Pruned),
+    /// The agents that were deleted, and the call.
+    Pruned {
+        request: PruneRequest,
+        pruned: Pruned,
+    },
     Watch {
         agent: AgentId,
         interval_s: u64,
@@ -133,6 +154,8 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentView {
     pub summary: codex_wire::agent::SubagentSummary,
+    /// Its path in the tree.
+    pub path: String,
     pub depth: u32,
     pub initial_messages: usize,
     pub completion: Option<SubagentCompletion>,
@@ -143,6 +166,7 @@ impl From<&Agent> for AgentView {
     fn from(agent: &Agent) -> Self {
         Self {
             summary: agent.summary.clone(),
+            path: agent.path.clone(),
             depth: agent.depth,
             initial_messages: agent.initial_messages,
             completion: agent.completion.clone(),
@@ -163,6 +187,8 @@ pub struct Awaited {
     pub messages: Vec<Mail>,
     /// Whether the result of its task is told.
     pub is_over: bool,
+    /// Whether the user has said something, which ends a wait for any mail.
+    pub is_interrupted: bool,
 }
 
 /// The deleted agents.

@@ -1,10 +1,13 @@
 //! The tree as the logs of its threads tell it.
 
-use codex_log::agents::{AgentsState, ChildState, Mail};
-use codex_wire::agent::{AgentId, SubagentCompletion, SubagentStatus};
+use codex_log::agents::{AgentEvent, AgentsState, ChildState, Mail, TaskResult, UnnumberedChild};
+use codex_wire::agent::{
+    AgentId, SubagentCompletion, SubagentCreated, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus,
+    SubagentSummary,
+};
 use codex_wire::ids::ThreadId;
 
-use super::agent::{Agent, Phase};
+use super::agent::{Agent, Phase, summarized};
 use super::ending::PROGRAM_ENDED;
 use super::request::LEAST_INTERVAL;
 use super::watching::Watchdog;
@@ -62,6 +65,13 @@ impl Tree {
                 let (target, interval) = (watchdog.agent_id, watchdog.interval_s.max(LEAST_INTERVAL));
                 self.watchdogs.push(Watchdog::new(owner, target, interval, watchdog.message, self.now_ms));
             }
+            for child in state.unnumbered {
+                if self.agents.len() <= MOST_AGENTS && self.agents.values().all(|known| known.thread() != child.thread)
+                {
+                    let (id, thread) = (self.number(owner, &child), child.thread);
+                    open.push((id, read(thread).unwrap_or_default()));
+                }
+            }
             for child in state.children {
                 let (id, thread) = (child.summary.agent_id, child.summary.session_id);
                 if !self.agents.contains_key(&id) && self.agents.len() <= MOST_AGENTS {
@@ -83,6 +93,41 @@ impl Tree {
         mail
     }
 
+    /// Gives a child that another release has started its number, and tells the log of its parent.
+    fn number(&mut self, owner: AgentId, child: &UnnumberedChild) -> AgentId {
+        let id = AgentId(self.numbers.next_agent_id);
+        let status = match &child.completion {
+            Some(SubagentCompletion::Completed { .. }) => SubagentStatus::Idle,
+            Some(SubagentCompletion::Canceled { .. }) => SubagentStatus::Canceled,
+            Some(SubagentCompletion::Failed { .. }) | None => SubagentStatus::Failed,
+        };
+        let failed = || SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() };
+        let completion = child.completion.clone().unwrap_or_else(failed);
+        let summary = SubagentSummary {
+            agent_id: id,
+            parent_agent_id: Some(owner),
+            session_id: child.thread,
+            parent_session_id: self.agents.get(&owner).map(Agent::thread),
+            origin: SubagentOrigin::Spawn,
+            status,
+            label: child.nickname.clone(),
+            summary: child.prompt.as_deref().and_then(summarized),
+            reasoning_header: None,
+            started_at_ms: self.now_ms,
+            pending_messages: 0,
+            pending_interrupts: 0,
+            agent_path: child.path.clone(),
+            agent_role: child.role.clone(),
+        };
+        let created = SubagentCreated { subagent: summary.clone() };
+        let result =
+            TaskResult { agent_id: id, session_id: child.thread, completion: completion.clone(), reason: None };
+        self.insert_known(owner, ChildState { summary, completion: Some(completion) });
+        self.tell_parent(id, AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(created)));
+        self.tell_parent(id, AgentEvent::Result(result));
+        id
+    }
+
     fn insert_known(&mut self, owner: AgentId, child: ChildState) {
         let ChildState { mut summary, completion } = child;
         let depth = self.agents.get(&owner).map_or(0, |owner| owner.depth) + 1;
@@ -94,7 +139,8 @@ impl Tree {
         }
         let id = summary.agent_id;
         self.numbers.next_agent_id = self.numbers.next_agent_id.max(id.0 + 1);
-        let mut agent = Agent::of(summary, depth, Phase::Unloaded);
+        let path = summary.agent_path.clone().unwrap_or_else(|| self.numbered_path(owner, id));
+        let mut agent = Agent::of(summary, path, depth, Phase::Unloaded);
         agent.is_lost = is_lost;
         let failed = || SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() };
         agent.completion = if is_lost { Some(failed()) } else { completion };

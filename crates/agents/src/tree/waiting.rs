@@ -14,6 +14,8 @@ pub(super) struct Wait {
     agents: Vec<AgentId>,
     target: Target,
     due_ms: i64,
+    /// Whether the user has said something.
+    is_interrupted: bool,
 }
 
 impl Wait {
@@ -42,7 +44,14 @@ impl Tree {
             return Err(AgentError::Closing);
         }
         let timeout_ms = i64::try_from(timeout_ms).unwrap_or(i64::MAX);
-        let wait = Wait { call, caller, agents, target, due_ms: self.now_ms.saturating_add(timeout_ms) };
+        let wait = Wait {
+            call,
+            caller,
+            agents,
+            target,
+            due_ms: self.now_ms.saturating_add(timeout_ms),
+            is_interrupted: false,
+        };
         if self.watched(&wait).is_empty() && target != Target::AnyMail {
             return Err(AgentError::NobodyToAwait);
         }
@@ -54,6 +63,13 @@ impl Tree {
         self.waits.retain(|wait| wait.call != call);
         for agent in self.agents.values_mut().filter(|agent| agent.launch_call == Some(call)) {
             agent.launch_call = None;
+        }
+    }
+
+    /// Ends the waits of an agent for any mail, because its user has said something.
+    pub(super) fn interrupt_waits(&mut self, agent: AgentId) {
+        for wait in self.waits.iter_mut().filter(|wait| wait.caller == agent && wait.target == Target::AnyMail) {
+            wait.is_interrupted = true;
         }
     }
 
@@ -107,8 +123,9 @@ impl Tree {
                 (!caller.inbox.is_empty()).then_some(AgentId::ROOT)
             }
         };
-        let is_timed_out = found.is_none() && wait.due_ms <= self.now_ms;
-        if found.is_none() && !is_timed_out {
+        let is_interrupted = found.is_none() && wait.is_interrupted;
+        let is_timed_out = found.is_none() && !is_interrupted && wait.due_ms <= self.now_ms;
+        if found.is_none() && !is_timed_out && !is_interrupted {
             return None;
         }
         let messages = match (found, wait.target) {
@@ -121,7 +138,7 @@ impl Tree {
         let agent = found.or(only).filter(|_| wait.target != Target::AnyMail).and_then(view);
         let is_over = found.is_some() && agent.as_ref().is_some_and(|agent| agent.completion.is_some());
         let agents = watched.iter().copied().filter_map(view).collect();
-        Some(Ok(Reply::Awaited(Box::new(Awaited { agent, agents, is_timed_out, messages, is_over }))))
+        Some(Ok(Reply::Awaited(Box::new(Awaited { agent, agents, is_timed_out, messages, is_over, is_interrupted }))))
     }
 
     /// The first of these agents that has sent mail to the caller, interrupts first.

@@ -50,8 +50,8 @@ impl Tree {
             }
             watchdog.wind_up(now_ms);
             let (owner, target, message) = (watchdog.owner, watchdog.target, watchdog.message.clone());
-            if self.may_take(target, message.len()).is_ok() {
-                self.post(owner, target, Some(message), false);
+            if self.may_take(target, message.len(), false).is_ok() {
+                self.post(owner, target, Some(message), false, false);
                 place += 1;
             } else {
                 self.remove_watchdog(place);

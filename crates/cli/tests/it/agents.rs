@@ -96,3 +96,47 @@ fn the_mcp_server_asks_the_questions_of_a_child() {
     assert!(place.path("project/made").exists());
     codex.finish();
 }
+
+/// A place like the other, where nobody is asked.
+fn unasked() -> Place {
+    place().file("home/config.toml", &CONFIG.replace("untrusted", "never"))
+}
+
+#[test]
+fn exec_tells_of_children_and_their_tree_can_be_shown() {
+    let place = unasked();
+    let run = place.run(&[&EXEC[..], &["Have a file made."]].concat(), "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let lines = run.lines();
+    let is_call = |line: &&Value| line["type"] == "item.completed" && line["item"]["type"] == "collab_tool_call";
+    let calls: Vec<&Value> = lines.iter().filter(is_call).map(|line| &line["item"]).collect();
+    let tools: Vec<_> = calls.iter().map(|call| call["tool"].as_str().unwrap_or_default()).collect();
+    assert_eq!(tools, ["spawn_agent", "wait"], "{}", run.stdout);
+    let child = calls[0]["receiver_thread_ids"][0].as_str().expect("the child is named");
+    assert_eq!(calls[1]["agents_states"][child]["message"], "Made it.");
+    let root = lines[0]["thread_id"].as_str().expect("the thread is named");
+    let tree = place.run(&["threads", "show", "--tree", root], "");
+    let shown: Vec<&str> = tree.stdout.lines().collect();
+    assert_eq!(shown.len(), 2, "{} {}", tree.stdout, tree.stderr);
+    assert!(shown[0].starts_with(&format!("0 {root}")), "{}", tree.stdout);
+    assert!(shown[1].starts_with(&format!("  1 {child} Make a file · idle")), "{}", tree.stdout);
+}
+
+#[test]
+fn proto_tells_of_children() {
+    let run = unasked().run(&["proto"], &say("1", "Have a file made."));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told: Vec<Value> = run.events();
+    let messages: Vec<&Value> = told.iter().map(|event| &event["msg"]).collect();
+    let lifecycle: Vec<_> = messages.iter().filter(|msg| msg["type"] == "subagent_lifecycle").collect();
+    let created = &lifecycle[0]["subagent"];
+    assert_eq!((&created["agent_id"], &created["parent_agent_id"]), (&json!(1), &json!(0)), "{created}");
+    assert_eq!((&created["origin"], &created["summary"]), (&json!("spawn"), &json!("Make a file")));
+    let status: Vec<_> = lifecycle.iter().filter_map(|msg| msg["status"].as_str()).collect();
+    assert_eq!(status, ["running", "idle"]);
+    let inbox = messages.iter().filter(|msg| msg["type"] == "agent_inbox" && msg["agent_id"] == 1).count();
+    assert!(inbox >= 2, "{}", run.stdout);
+    let shown = messages.iter().filter(|msg| msg["type"] == "exec_command_begin");
+    let shown: Vec<_> = shown.filter_map(|msg| msg["command"][0].as_str()).collect();
+    assert!(shown.contains(&"Started agent") && shown.contains(&"Waited for agents"), "{shown:?}");
+}

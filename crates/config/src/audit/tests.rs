@@ -206,9 +206,10 @@ fn a_home_of_0_166_is_audited() {
             24 features.multi_agent: ok
             25 features.goals: ok
             26 features.apps: ok
-            27 features.multi_agent_v2: `features.multi_agent_v2` has no effect: this release has no such feature
+            27 features.multi_agent_v2: ok
             29 tools.web_search: `tools.web_search` has no effect: how the web is searched is up to the provider
-            32 agents: `agents` has no effect: this release does not support it
+            33 agents.max_threads: ok
+            36 agents.reviewer.description: ok
             38 hooks: `hooks` has no effect: hooks are not supported yet
             48 memories: `memories` has no effect: this release does not support it
             52 tui.theme: ok

@@ -26,6 +26,8 @@ const FREE: &str = r#"
     approved_mcp_servers.any = "x"
     [models.any]
     thinking = "none"
+    [agents.any]
+    description = "x"
     [prices.any]
     input = 1
     output = 1
@@ -49,6 +51,8 @@ const OF_KEY_PLACES: &[&str] = &[
 const FEATURES: &[&str] = &[
     "features.goals",
     "features.multi_agent",
+    "features.multi_agent_v2",
+    "features.multi_agent_v2.**",
     "features.parallel",
     "features.subagent_tools",
     "features.unified_exec",

@@ -36,6 +36,8 @@ pub(super) struct CatalogueModel {
     #[serde(default)]
     pub(super) input_modalities: Option<Vec<String>>,
     #[serde(default)]
+    pub(super) multi_agent_version: Option<String>,
+    #[serde(default)]
     pub(super) supports_parallel_tool_calls: bool,
     #[serde(default = "yes")]
     pub(super) supports_reasoning_summaries: bool,

@@ -5,6 +5,7 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use codex_wire::agent::MultiAgentVersion;
 use codex_wire::provider_traits::{PatchForm, ShellForm, ThinkingForm};
 use codex_wire::reasoning::ReasoningEffort;
 
@@ -30,6 +31,8 @@ pub struct ModelInfo {
     pub thinking: ThinkingForm,
     /// The maximum length of its answers, for APIs that require it.
     pub max_output_tokens: Option<u32>,
+    /// The generation of tools for other agents that it was trained on, if that is known.
+    pub agent_tools: Option<MultiAgentVersion>,
 }
 
 impl ModelInfo {
@@ -50,6 +53,7 @@ pub struct ModelCorrection {
     patch: Option<PatchForm>,
     thinking: Option<ThinkingForm>,
     max_output_tokens: Option<u32>,
+    agent_tools: Option<MultiAgentVersion>,
 }
 
 impl ModelCorrection {
@@ -64,6 +68,7 @@ impl ModelCorrection {
             patch: entry.word("apply_patch")?,
             thinking: entry.word("thinking")?,
             max_output_tokens: entry.integer("max_output_tokens", 1..)?,
+            agent_tools: entry.word("multi_agent_version")?,
         }))
     }
 
@@ -76,6 +81,7 @@ impl ModelCorrection {
             patch: self.patch.unwrap_or(known.patch),
             thinking: self.thinking.unwrap_or(known.thinking),
             max_output_tokens: self.max_output_tokens.or(known.max_output_tokens),
+            agent_tools: self.agent_tools.or(known.agent_tools),
         }
     }
 }
@@ -172,6 +178,7 @@ impl From<&Row> for ModelInfo {
             patch: row.trained.patch,
             thinking: row.trained.thinking,
             max_output_tokens: row.most_output,
+            agent_tools: None,
         }
     }
 }
@@ -194,6 +201,7 @@ impl From<&CatalogueModel> for ModelInfo {
                 Some(_) => PatchForm::Function,
                 None => known.patch,
             },
+            agent_tools: model.multi_agent_version.as_deref().and_then(|version| version.parse().ok()),
             ..known
         }
     }

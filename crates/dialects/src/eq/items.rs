@@ -35,6 +35,8 @@ impl View<'_> {
             }
             Item::McpCall(call) => out.push(mcp_begin(call)),
             Item::AgentCall(call) => out.push(self.agent_call_begin(call)),
+            // Readers of the queue are told of agents by other messages.
+            Item::AgentActivity(_) => {}
             Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
                 if let Some(item) = turn_item(item).filter(|_| self.vocabulary.items) {
                     let (thread_id, turn_id) = (self.event.thread, self.turn_id());
@@ -55,6 +57,7 @@ impl View<'_> {
             Item::Command(_)
             | Item::McpCall(_)
             | Item::AgentCall(_)
+            | Item::AgentActivity(_)
             | Item::UserMessage(_)
             | Item::AgentMessage(_)
             | Item::Reasoning(_)
@@ -94,6 +97,7 @@ impl View<'_> {
             }
             Item::McpCall(call) => out.extend(call.end.as_ref().map(|end| mcp_end(call, end))),
             Item::AgentCall(call) => out.push(self.agent_call_end(call)),
+            Item::AgentActivity(_) => {}
             Item::WebSearch(search) => {
                 let (call_id, query) = (search.id.as_str().to_owned(), search.query.clone());
                 out.push(EventMsg::WebSearchEnd(WebSearchEndEvent { call_id, query }));
@@ -242,7 +246,9 @@ fn source(command: &CommandItem) -> ExecCommandSource {
 fn turn_item(item: &Item) -> Option<TurnItem> {
     let id = item.id().as_str().to_owned();
     Some(match item {
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) => return None,
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) | Item::AgentActivity(_) => {
+            return None;
+        }
         Item::WebSearch(search) => TurnItem::WebSearch(WebSearchItem { id, query: search.query.clone() }),
         Item::UserMessage(said) => TurnItem::UserMessage(UserMessageItem { id, content: said.content.clone() }),
         Item::AgentMessage(answer) => TurnItem::AgentMessage(AgentMessageItem {

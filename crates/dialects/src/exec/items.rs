@@ -17,7 +17,7 @@ use super::project::{Out, Projector};
 impl Projector {
     pub(super) fn item_completed(&mut self, item: &Item, out: Out<'_>) {
         match item {
-            Item::UserMessage(_) => {}
+            Item::UserMessage(_) | Item::AgentActivity(_) => {}
             Item::AgentMessage(answer) => {
                 self.completed(ThreadItemDetails::AgentMessage { text: answer.text.clone() }, out);
             }
@@ -42,8 +42,12 @@ impl Projector {
             Item::Command(command) => self.command_started(command, out),
             Item::McpCall(call) => self.call_started(&call.id, mcp_tool_call(call), out),
             Item::AgentCall(call) => self.call_started(&call.id, agent_call(call), out),
-            Item::Patch(_) | Item::UserMessage(_) | Item::AgentMessage(_) | Item::Reasoning(_) | Item::WebSearch(_) => {
-            }
+            Item::Patch(_)
+            | Item::UserMessage(_)
+            | Item::AgentMessage(_)
+            | Item::Reasoning(_)
+            | Item::WebSearch(_)
+            | Item::AgentActivity(_) => {}
         }
     }
 

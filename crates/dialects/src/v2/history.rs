@@ -6,7 +6,7 @@ use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, Roll
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
 use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
 
-use super::items::{stored_item, thread_item};
+use super::items::{is_known, stored_item, thread_item};
 use crate::ProtocolRelease;
 
 /// Assembles the turns of a thread from its lines.
@@ -148,6 +148,9 @@ impl TurnReader {
     }
 
     fn add_item(&mut self, item: Item, turn: Option<&TurnId>, (began_ms, at_ms): (i64, i64)) {
+        if !is_known(&item, self.release) {
+            return;
+        }
         if item.said().is_some() {
             self.begin_unless_running(turn, at_ms);
         }

@@ -9,7 +9,7 @@ use codex_log::{CommandEnd, CommandItem, Item, PatchItem, Status};
 use codex_protocol::v2::created::{CreatedItem, CreatedText};
 use codex_protocol::v2::item::{
     CallStatus, CollabAgentState, CollabAgentToolCall, CommandAction, CommandExecution, CommandSource,
-    FileUpdateChange, InputItem, McpToolCall, McpToolCallContext, PatchChangeKind, ThreadItem,
+    FileUpdateChange, InputItem, McpToolCall, McpToolCallContext, PatchChangeKind, SubAgentActivity, ThreadItem,
 };
 use codex_wire::change::FileChange;
 use codex_wire::command::ParsedCommand;
@@ -39,7 +39,20 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
             ThreadItem::CommandExecution(Box::new(command_execution(&as_command(call), release)))
         }
         Item::AgentCall(call) => ThreadItem::CollabAgentToolCall(Box::new(agent_call(call))),
+        Item::AgentActivity(activity) => ThreadItem::SubAgentActivity(Box::new(SubAgentActivity {
+            id,
+            kind: activity.kind,
+            agent_thread_id: activity.thread,
+            agent_path: activity.path.clone(),
+            model: activity.model.clone(),
+            reasoning_effort: activity.effort.clone(),
+        })),
     }
+}
+
+/// Whether clients of a release know items of this kind.
+pub(super) fn is_known(item: &Item, release: ProtocolRelease) -> bool {
+    release == ProtocolRelease::V0166 || !matches!(item, Item::AgentActivity(_))
 }
 
 /// The same for an item that has no other owner. Its texts are moved.
@@ -62,7 +75,8 @@ pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
         | Item::WebSearch(_)
         | Item::Patch(_)
         | Item::McpCall(_)
-        | Item::AgentCall(_) => thread_item(&item, release),
+        | Item::AgentCall(_)
+        | Item::AgentActivity(_) => thread_item(&item, release),
     }
 }
 
@@ -80,7 +94,8 @@ pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
         | Item::Command(_)
         | Item::Patch(_)
         | Item::McpCall(_)
-        | Item::AgentCall(_) => None,
+        | Item::AgentCall(_)
+        | Item::AgentActivity(_) => None,
     }
 }
 

@@ -25,7 +25,7 @@ use codex_wire::tokens::{RateLimitSnapshot, TokenUsageInfo};
 
 use super::goal_and_queue;
 use super::history::turn_error;
-use super::items::thread_item;
+use super::items::{is_known, thread_item};
 use super::mcp;
 use super::read_state::read_state_changed;
 use super::reviews::{self, review_turn};
@@ -210,6 +210,7 @@ impl Projector {
             Body::Queue(_) => out.extend(goal_and_queue::told(&self.thread, event)),
             Body::TurnStarted { .. } => self.turn_started(event, turn, out),
             Body::Recorded(record) => self.recorded(turn, record, out),
+            Body::ItemStarted(item) | Body::ItemCompleted(item) if !is_known(item, self.release) => {}
             Body::ItemStarted(item) => {
                 // Clients expect this order: a command waits for approval before it starts, other items start before
                 // they wait.

@@ -92,6 +92,7 @@ impl Session {
             rules,
             mut state,
             continued,
+            role,
         } = PreparedThread::prepare(&setup).await?;
         let is_copy = matches!(setup.initial_history, InitialHistory::Forked { .. });
         let given = std::mem::take(&mut setup.initial_history).given();
@@ -119,7 +120,10 @@ impl Session {
         session.calls.hold_roots(&session.setup, &session.profile, None);
         session.attach_agents();
         match continued {
-            Some(continued) => session.go_on(*continued, is_copy).await,
+            Some(continued) => {
+                session.go_on(*continued, is_copy).await;
+                session.begin_as_fork(role);
+            }
             None => session.begin_conversation(preface, given),
         }
         let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);

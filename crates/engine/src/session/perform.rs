@@ -48,7 +48,7 @@ impl Session {
                 Effect::Emit(body) => self.emit(body),
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
                 Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
-                Effect::TakeMail => self.take_mail(),
+                Effect::TakeMail(when) => self.take_mail(when),
                 Effect::AskModel => self.ask_model(),
                 Effect::AskForSummary { halvings } => self.ask_for_summary(halvings),
                 Effect::Compact(summary) => self.put_summary(summary),

@@ -79,6 +79,7 @@ impl Profile {
             waits_for_limits: config.model.waits_for_limits,
             tools: Arc::clone(tools),
             agents: agents.cloned(),
+            is_mail_first: agents.is_some() && config.agents().is_before_tools,
         }
     }
 

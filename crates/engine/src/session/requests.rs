@@ -6,7 +6,7 @@ use std::time::Duration;
 use codex_log::history::History;
 use codex_log::queue::{QueueEvent, QueueState, QueuedInput};
 use codex_log::settings::{Settings, SettingsChange};
-use codex_log::{Abort, Body, Outcome, Record, ReviewEntered, TurnId};
+use codex_log::{Abort, Body, Outcome, Record, ReviewEntered, Seq, TurnId};
 use codex_thread::goal::{GoalChange, GoalError};
 use codex_thread::queue::{QueueError, QueueRequest};
 use codex_thread::{
@@ -127,8 +127,11 @@ impl Session {
     fn subscribe(&mut self, after: Option<&Cursor>) -> Subscription {
         let log = self.journal.log();
         let now = after.filter(|place| place.log.as_deref().is_none_or(|name| log.is(name)));
-        let unbroken = now.and_then(|place| self.journal.subscribe_after(place.seq));
-        let told = now.filter(|_| unbroken.is_some()).map(|place| place.seq);
+        // Clients hear a child from its beginning, or from where it goes on.
+        let loaded = self.journal.whole_since().filter(|_| self.setup.child.is_some());
+        let seen = now.map(|place| if place.seq == Seq::default() { loaded.unwrap_or_default() } else { place.seq });
+        let unbroken = seen.and_then(|seq| self.journal.subscribe_after(seq));
+        let told = seen.filter(|_| unbroken.is_some());
         // Events of this load are repeated from memory or not at all: lines do not record how items grew.
         let is_kept = |name: &str| !log.is(name) && log.is_same_incarnation(name);
         let has_turn = self.turn.is_some();
@@ -193,6 +196,9 @@ impl Session {
             }
             let said = self.message(content, key).await;
             self.goals.goal.person_spoke();
+            if let Some(agents) = &self.calls.agents {
+                agents.heard();
+            }
             self.step(Input::UserSaid(said)).await;
             return TurnStart::Joined(joined);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codex_log::agents::{AgentEvent, AgentsState, MailRead};
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, ItemId, Record, TurnId};
-use codex_tools::agents::{AgentOrder, Unread, UnreadForm};
+use codex_tools::agents::{AgentOrder, ChildHistory, MailTime, Unread, UnreadForm};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::response::{FunctionCall, FunctionCallOutput, FunctionCallOutputPayload, Message, ResponseItem};
@@ -23,6 +23,25 @@ impl Session {
             self.emit(Body::Agent(Arc::new(AgentEvent::All(Box::default()))));
         }
         agents.attach(self.started.meta.id, &self.state.agents, &self.profile.settings);
+    }
+
+    /// A copy of its parent's conversation goes on as an agent of its own: with its last turns only, if that is wanted,
+    /// and with the instructions of its role behind them.
+    pub(super) fn begin_as_fork(&mut self, role: Option<Message>) {
+        let Some(child) = self.setup.child.clone() else { return };
+        let ChildHistory::Fork { turns, .. } = &child.history else { return };
+        if let Some(turns) = turns {
+            let conversation = &self.state.conversation;
+            let first = conversation.turns().len().checked_sub(*turns).filter(|first| *first > 0);
+            if let Some(begin) = first.and_then(|first| conversation.turns().get(first)) {
+                let kept = conversation.items().get(begin.item..).unwrap_or_default();
+                let replacement = conversation.preface().iter().chain(kept).cloned().collect();
+                self.emit(Body::WentBack { response_id: String::new(), replacement });
+            }
+        }
+        if let Some(role) = role {
+            self.tell_model(role);
+        }
     }
 
     pub(super) async fn obey_tree(&mut self, order: AgentOrder) {
@@ -87,9 +106,9 @@ impl Session {
 
     /// Puts the mail that waits into the conversation. The line that tells that it was read comes first, so that no
     /// mail is read twice.
-    pub(super) fn take_mail(&mut self) {
+    pub(super) fn take_mail(&mut self, when: MailTime) {
         let Some(agents) = self.calls.agents.clone().filter(|_| !self.conversations.is_review()) else { return };
-        let unread = agents.take_mail(&self.state.agents);
+        let unread = agents.take_mail(&self.state.agents, when);
         let mail: Vec<u64> = unread.iter().flat_map(|unread| unread.mail.iter().copied()).collect();
         if mail.is_empty() {
             return;
@@ -152,5 +171,5 @@ impl Session {
 
 /// Whether the thread is a child that began with a copy of its parent's history.
 fn is_forked_child(setup: &Setup) -> bool {
-    setup.child.as_ref().is_some_and(|child| matches!(child.history, codex_tools::agents::ChildHistory::Fork { .. }))
+    setup.child.as_ref().is_some_and(|child| matches!(child.history, ChildHistory::Fork { .. }))
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use codex_log::{Body, Delta, Failure, ItemId, Outcome, Record, TurnId};
 use codex_model::{Backoff, ModelEvent, Retry};
-use codex_tools::agents::ThreadAgents;
+use codex_tools::agents::{MailTime, ThreadAgents};
 use codex_tools::call::{ToolCall, call_of};
 use codex_tools::registry::Registry;
 use codex_wire::conversation_item::ItemOrigin;
@@ -63,7 +63,7 @@ pub(crate) enum Effect {
     /// Log the settings of the request. It precedes the first [`Effect::AskModel`] of an answer.
     NoteSettings,
     /// Put the mail of other agents into the conversation.
-    TakeMail,
+    TakeMail(MailTime),
     /// Ask the model with the current conversation.
     AskModel,
     /// Ask the model for a summary of the conversation, without this many of its oldest halves.
@@ -116,6 +116,8 @@ pub(crate) struct TurnPolicy {
     pub(crate) tools: Arc<Registry>,
     /// The other agents, whose mail the turn reads.
     pub(crate) agents: Option<Arc<dyn ThreadAgents>>,
+    /// Whether mail comes before the outputs of calls.
+    pub(crate) is_mail_first: bool,
 }
 
 /// The purpose of a request to the model.
@@ -170,6 +172,8 @@ pub(crate) struct Turn {
     calls: Calls,
     /// Messages of the user that arrived while the model was busy.
     joined: VecDeque<UserMessage>,
+    /// Whether mail is read before the first output of a call.
+    is_mail_due: bool,
     /// The last message of the current answer.
     last_message: Option<Text>,
     /// The provider's id of the last complete answer, if it sent one.
@@ -238,6 +242,7 @@ impl Turn {
             limit_waits: 0,
             items: AnswerItems::new(id),
             joined: VecDeque::new(),
+            is_mail_due: false,
             last_message: None,
             last_response: None,
             uncounted: None,
@@ -313,7 +318,7 @@ impl Turn {
         }
         self.take_in_what_was_said(effects);
         if self.policy.agents.is_some() {
-            effects.push(Effect::TakeMail);
+            effects.push(Effect::TakeMail(MailTime::BeforeRequest));
         }
         self.phase = Phase::Answering;
         self.last_message = None;
@@ -387,6 +392,7 @@ impl Turn {
                 }
                 (self.attempt, self.limit_waits) = (0, 0);
                 self.items.close();
+                self.is_mail_due = self.policy.is_mail_first;
                 return self.run_calls_or_ask(effects);
             }
             ModelEvent::TextDelta { item_id, delta } => (item_id, Delta::Text(delta.into())),
@@ -422,7 +428,14 @@ impl Turn {
     /// conversation, otherwise ends.
     fn run_calls_or_ask(&mut self, effects: &mut Vec<Effect>) {
         let came_from_call = self.phase == Phase::Calling;
-        self.calls.take_ended().into_iter().for_each(|output| record(output, effects));
+        let ended = self.calls.take_ended();
+        // Between two outputs there can be nothing: some APIs would reject that.
+        if !ended.is_empty() && std::mem::take(&mut self.is_mail_due) {
+            effects.push(Effect::TakeMail(MailTime::BeforeOutputs));
+        }
+        for output in ended {
+            record(output, effects);
+        }
         if self.calls.is_empty()
             && let Some(usage) = self.uncounted.take()
         {

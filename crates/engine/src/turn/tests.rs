@@ -39,6 +39,7 @@ fn policy(compact_at: Option<i64>) -> TurnPolicy {
         waits_for_limits: true,
         tools: Arc::default(),
         agents: None,
+        is_mail_first: false,
     }
 }
 
@@ -128,7 +129,7 @@ fn show_item(item: &Item) -> String {
         Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
         Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
         Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) => {
+        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) | Item::AgentActivity(_) => {
             format!("call {}", item.id().as_str())
         }
     }
@@ -154,7 +155,7 @@ fn show(effect: &Effect) -> String {
         Effect::Emit(other) => format!("{other:?}"),
         Effect::Count { .. } => "count".to_owned(),
         Effect::NoteSettings => "settings".to_owned(),
-        Effect::TakeMail => "MAIL".to_owned(),
+        Effect::TakeMail(when) => format!("MAIL {when:?}"),
         Effect::AskModel => "ASK".to_owned(),
         Effect::AskAgain => "ASK AGAIN".to_owned(),
         Effect::AskForSummary { halvings } => format!("ASK FOR SUMMARY without {halvings} halves"),

@@ -11,8 +11,9 @@ use codex_log::{Body, Event, Outcome, TurnId};
 use codex_thread::goal::GoalChange;
 use codex_thread::queue::QueueError;
 use codex_thread::{ExplicitOverrides, InitialHistory};
-use codex_tools::agents::{AgentOrder, ThreadAgents, Unread, UnreadForm};
+use codex_tools::agents::{AgentOrder, MailTime, ThreadAgents, Unread, UnreadForm};
 use codex_tools::registry::{Tool, ToolSource};
+use codex_wire::agent::MultiAgentVersion;
 use codex_wire::goal::GoalStatus;
 use codex_wire::ids::ThreadId;
 use expect_test::expect;
@@ -288,7 +289,13 @@ impl ThreadAgents for OneMail {
         false
     }
 
-    fn take_mail(&self, _: &AgentsState) -> Vec<Unread> {
+    fn settle_version(&self, _: Option<MultiAgentVersion>, _: Option<MultiAgentVersion>) -> Option<MultiAgentVersion> {
+        None
+    }
+
+    fn heard(&self) {}
+
+    fn take_mail(&self, _: &AgentsState, _: MailTime) -> Vec<Unread> {
         self.mail.lock().expect("it is unlocked").take().into_iter().collect()
     }
 

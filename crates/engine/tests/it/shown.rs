@@ -44,6 +44,7 @@ fn shown_item(item: &Item) -> String {
         Item::Command(command) => format!("command {}", command.id.as_str()),
         Item::McpCall(call) => format!("mcp call {} {:?}", call.id.as_str(), call.status),
         Item::AgentCall(call) => format!("agent call {} {:?}", call.id.as_str(), call.status),
+        Item::AgentActivity(activity) => format!("agent {} {}", activity.path, activity.kind.as_str()),
     }
 }
 

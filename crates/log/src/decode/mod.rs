@@ -18,6 +18,7 @@ use codex_wire::rollout::{SessionMeta, TurnContextItem};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::item::{AgentActivity, StoredActivity};
 use crate::line::{Head, Line};
 use crate::plans::Plans;
 use crate::settings::Settings;
@@ -238,6 +239,11 @@ impl Decoder {
             | "queue_all" => {
                 if let Some(told) = line.payload_as() {
                     self.push(moment, Body::Queue(Arc::new(told)), out);
+                }
+            }
+            "sub_agent_activity" => {
+                if let Some(activity) = line.payload_as::<StoredActivity>() {
+                    self.item(moment, AgentActivity::from(activity).into(), out);
                 }
             }
             "warning" => self.push(moment, Body::Warning { message: payload.words() }, out),

@@ -74,7 +74,9 @@ impl Wanted {
 
     /// The kind of an item.
     pub(super) fn item(item: &Item) -> Self {
-        if item.is_call() {
+        if item.agent_call().is_some() || item.agent_activity().is_some() {
+            Self::CALLS | Self::AGENTS
+        } else if item.is_call() {
             Self::CALLS
         } else if item.said().is_some() {
             Self::SHOWN | Self::SAID
@@ -95,7 +97,8 @@ impl Wanted {
             | "entered_review_mode"
             | "context_compacted"
             | "warning" => Self::SHOWN,
-            "item_completed" => Self::SHOWN | Self::SAID | Self::CALLS,
+            "item_completed" => Self::SHOWN | Self::SAID | Self::CALLS | Self::AGENTS,
+            "sub_agent_activity" => Self::CALLS | Self::AGENTS,
             "item_interrupted" => Self::SHOWN | Self::CALLS | Self::BROKEN_OFF,
             "token_count" => Self::TOKENS,
             "goal_changed" | "goal_cleared" => Self::GOALS,
@@ -113,6 +116,7 @@ impl Wanted {
         match kind {
             "UserMessage" => Self::SHOWN | Self::SAID,
             "AgentMessage" | "Reasoning" => Self::SHOWN,
+            "CollabAgentToolCall" | "SubAgentActivity" => Self::CALLS | Self::AGENTS,
             _ => Self::CALLS,
         }
     }

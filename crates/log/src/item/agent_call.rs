@@ -1,9 +1,12 @@
 //! A call about other agents.
 
+use std::collections::BTreeMap;
+
 use codex_wire::agent::{AgentState, AgentTool};
 use codex_wire::ids::ThreadId;
 use codex_wire::reasoning::ReasoningEffort;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{ItemId, Status};
 
@@ -33,6 +36,8 @@ pub struct CalledAgent {
     pub thread: ThreadId,
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "agent_nickname")]
     pub nickname: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "agent_role")]
+    pub role: Option<String>,
     pub status: AgentState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -110,6 +115,9 @@ pub struct Stored {
     reasoning_effort: Option<ReasoningEffort>,
     #[serde(default)]
     receiver_agents: Vec<StoredAgent>,
+    /// The agents as other releases store them.
+    #[serde(default)]
+    agents_states: BTreeMap<ThreadId, Value>,
 }
 
 /// An agent in a file. Those of other releases tell less.
@@ -119,19 +127,44 @@ struct StoredAgent {
     #[serde(default)]
     agent_nickname: Option<String>,
     #[serde(default)]
+    agent_role: Option<String>,
+    #[serde(default)]
     status: Option<AgentState>,
     #[serde(default)]
     message: Option<String>,
 }
 
+/// A status as other releases store it: a word, or a word with a message.
+fn state_of(stored: &Value) -> Option<(AgentState, Option<String>)> {
+    match stored {
+        Value::String(word) => Some((word.parse().ok()?, None)),
+        Value::Object(members) => {
+            let (word, message) = members.iter().next()?;
+            Some((word.parse().ok()?, message.as_str().map(str::to_owned)))
+        }
+        _ => None,
+    }
+}
+
 impl From<Stored> for AgentCall {
     fn from(stored: Stored) -> Self {
-        let agent = |agent: StoredAgent| CalledAgent {
-            thread: agent.thread_id,
-            nickname: agent.agent_nickname,
-            status: agent.status.unwrap_or(AgentState::NotFound),
-            message: agent.message,
-        };
+        let Stored { receiver_agents, mut agents_states, .. } = stored;
+        let mut agents: Vec<CalledAgent> = Vec::new();
+        for agent in receiver_agents {
+            let known = agents_states.remove(&agent.thread_id).as_ref().and_then(state_of);
+            let (status, message) = known.unwrap_or((AgentState::NotFound, None));
+            agents.push(CalledAgent {
+                thread: agent.thread_id,
+                nickname: agent.agent_nickname,
+                role: agent.agent_role,
+                status: agent.status.unwrap_or(status),
+                message: agent.message.or(message),
+            });
+        }
+        for (thread, stored) in agents_states {
+            let Some((status, message)) = state_of(&stored) else { continue };
+            agents.push(CalledAgent { thread, nickname: None, role: None, status, message });
+        }
         Self {
             id: ItemId::new(stored.id),
             tool: stored.tool,
@@ -141,7 +174,7 @@ impl From<Stored> for AgentCall {
             prompt: stored.prompt,
             model: stored.model,
             effort: stored.reasoning_effort,
-            agents: stored.receiver_agents.into_iter().map(agent).collect(),
+            agents,
         }
     }
 }

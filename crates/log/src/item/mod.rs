@@ -3,6 +3,7 @@
 //! The file of a kind has its fields, title and size, and its stored form in both directions. Generic readers use the
 //! methods for all kinds; only the dialects match on the kinds, each in one file.
 
+mod agent_activity;
 mod agent_call;
 mod agent_message;
 mod command;
@@ -23,6 +24,8 @@ use crate::draft::Run;
 use crate::review;
 use crate::shared_id::shared_id;
 
+pub use agent_activity::AgentActivity;
+pub(crate) use agent_activity::Stored as StoredActivity;
 pub use agent_call::{AgentCall, CalledAgent};
 pub use agent_message::AgentMessage;
 pub use command::{CommandEnd, CommandItem, CommandStatus};
@@ -56,6 +59,8 @@ pub enum Item {
     McpCall(Arc<McpCall>),
     /// A call about other agents.
     AgentCall(Arc<AgentCall>),
+    /// Something that has happened to another agent.
+    AgentActivity(Arc<AgentActivity>),
 }
 
 /// The status of a call.
@@ -107,6 +112,7 @@ impl Item {
             Self::Patch(patch) => &patch.id,
             Self::McpCall(call) => &call.id,
             Self::AgentCall(call) => &call.id,
+            Self::AgentActivity(activity) => &activity.id,
         }
     }
 
@@ -114,7 +120,11 @@ impl Item {
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         match self {
-            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => None,
+            Self::UserMessage(_)
+            | Self::AgentMessage(_)
+            | Self::Reasoning(_)
+            | Self::WebSearch(_)
+            | Self::AgentActivity(_) => None,
             Self::Command(command) => Some(command.status),
             Self::Patch(patch) => Some(patch.status),
             Self::McpCall(call) => Some(call.status),
@@ -134,6 +144,7 @@ impl Item {
             Self::Patch(patch) => patch.title().into(),
             Self::McpCall(call) => call.title().into(),
             Self::AgentCall(call) => call.title().into(),
+            Self::AgentActivity(activity) => activity.title().into(),
         }
     }
 
@@ -149,6 +160,7 @@ impl Item {
             Self::Patch(patch) => patch.weight(),
             Self::McpCall(call) => call.weight(),
             Self::AgentCall(call) => call.weight(),
+            Self::AgentActivity(activity) => activity.weight(),
         }
     }
 
@@ -156,7 +168,7 @@ impl Item {
     #[must_use]
     pub fn begun(&self) -> Self {
         match self {
-            Self::UserMessage(_) | Self::WebSearch(_) => self.clone(),
+            Self::UserMessage(_) | Self::WebSearch(_) | Self::AgentActivity(_) => self.clone(),
             Self::AgentMessage(answer) => Self::AgentMessage(answer.begun()),
             Self::Reasoning(thought) => Self::Reasoning(thought.begun()),
             Self::Command(command) => Self::Command(Arc::new(command.begun())),
@@ -173,9 +185,12 @@ impl Item {
             Self::AgentMessage(answer) => Self::AgentMessage(answer.broken_off(runs)),
             Self::Reasoning(thought) => Self::Reasoning(thought.broken_off(runs)),
             Self::Command(command) => Self::Command(Arc::new(command.broken_off(runs))),
-            Self::UserMessage(_) | Self::WebSearch(_) | Self::Patch(_) | Self::McpCall(_) | Self::AgentCall(_) => {
-                self.with_status(Status::Failed)
-            }
+            Self::UserMessage(_)
+            | Self::WebSearch(_)
+            | Self::Patch(_)
+            | Self::McpCall(_)
+            | Self::AgentCall(_)
+            | Self::AgentActivity(_) => self.with_status(Status::Failed),
         }
     }
 
@@ -191,6 +206,9 @@ impl Item {
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { id, ..Arc::unwrap_or_clone(call) })),
             Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { id, ..Arc::unwrap_or_clone(call) })),
+            Self::AgentActivity(activity) => {
+                Self::AgentActivity(Arc::new(AgentActivity { id, ..Arc::unwrap_or_clone(activity) }))
+            }
         }
     }
 
@@ -205,7 +223,8 @@ impl Item {
             | Self::Command(_)
             | Self::Patch(_)
             | Self::McpCall(_)
-            | Self::AgentCall(_) => vec![self],
+            | Self::AgentCall(_)
+            | Self::AgentActivity(_) => vec![self],
         }
     }
 
@@ -225,8 +244,18 @@ impl Item {
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { status, ..(**patch).clone() })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { status, ..(**call).clone() })),
             Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { status, ..(**call).clone() })),
-            Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) | Self::WebSearch(_) => self.clone(),
+            Self::UserMessage(_)
+            | Self::AgentMessage(_)
+            | Self::Reasoning(_)
+            | Self::WebSearch(_)
+            | Self::AgentActivity(_) => self.clone(),
         }
+    }
+}
+
+impl From<AgentActivity> for Item {
+    fn from(activity: AgentActivity) -> Self {
+        Self::AgentActivity(Arc::new(activity))
     }
 }
 
@@ -261,7 +290,12 @@ impl Item {
     pub fn is_call(&self) -> bool {
         match self {
             Self::UserMessage(_) | Self::AgentMessage(_) | Self::Reasoning(_) => false,
-            Self::WebSearch(_) | Self::Command(_) | Self::Patch(_) | Self::McpCall(_) | Self::AgentCall(_) => true,
+            Self::WebSearch(_)
+            | Self::Command(_)
+            | Self::Patch(_)
+            | Self::McpCall(_)
+            | Self::AgentCall(_)
+            | Self::AgentActivity(_) => true,
         }
     }
 
@@ -269,6 +303,18 @@ impl Item {
     #[must_use]
     pub fn command(&self) -> Option<&CommandItem> {
         if let Self::Command(command) = self { Some(command) } else { None }
+    }
+
+    /// The call about other agents, if it is one.
+    #[must_use]
+    pub fn agent_call(&self) -> Option<&AgentCall> {
+        if let Self::AgentCall(call) = self { Some(call) } else { None }
+    }
+
+    /// The news about another agent, if it is that.
+    #[must_use]
+    pub fn agent_activity(&self) -> Option<&AgentActivity> {
+        if let Self::AgentActivity(activity) = self { Some(activity) } else { None }
     }
 
     /// The patch, if it is one.
@@ -287,7 +333,12 @@ impl Item {
             Self::UserMessage(said) => out.push(said.message()),
             Self::AgentMessage(answer) => out.push(answer.message()),
             Self::Reasoning(thought) => thought.messages(wants_thoughts, out),
-            Self::Command(_) | Self::Patch(_) | Self::WebSearch(_) | Self::McpCall(_) | Self::AgentCall(_) => {}
+            Self::Command(_)
+            | Self::Patch(_)
+            | Self::WebSearch(_)
+            | Self::McpCall(_)
+            | Self::AgentCall(_)
+            | Self::AgentActivity(_) => {}
         }
     }
 
@@ -302,6 +353,7 @@ impl Item {
             Self::Patch(patch) => KeptItem::FileChange(patch.stored_form()),
             Self::McpCall(call) => KeptItem::McpToolCall(call.stored_form()),
             Self::AgentCall(call) => KeptItem::CollabAgentToolCall(call.stored_form()),
+            Self::AgentActivity(activity) => KeptItem::SubAgentActivity(activity.stored_form()),
         }
     }
 
@@ -324,6 +376,7 @@ pub(crate) enum KeptItem<'a> {
     McpToolCall(mcp_call::StoredForm<'a>),
     WebSearch(web_search::StoredForm<'a>),
     CollabAgentToolCall(agent_call::StoredForm<'a>),
+    SubAgentActivity(agent_activity::StoredForm<'a>),
 }
 
 /// A complete item, as it is decoded. The newest releases also store messages in this form.
@@ -337,6 +390,7 @@ pub enum StoredItem {
     FileChange(patch::Stored),
     McpToolCall(mcp_call::Stored),
     CollabAgentToolCall(agent_call::Stored),
+    SubAgentActivity(agent_activity::Stored),
     WebSearch(web_search::Stored),
     #[serde(other)]
     Other,
@@ -362,6 +416,7 @@ impl StoredItem {
             "FileChange" => Self::FileChange(parse(json)?),
             "McpToolCall" => Self::McpToolCall(parse(json)?),
             "CollabAgentToolCall" => Self::CollabAgentToolCall(parse(json)?),
+            "SubAgentActivity" => Self::SubAgentActivity(parse(json)?),
             "WebSearch" => Self::WebSearch(parse(json)?),
             _ => Self::Other,
         };
@@ -379,6 +434,7 @@ impl StoredItem {
             Self::FileChange(stored) => Item::Patch(Arc::new(stored.into())),
             Self::McpToolCall(stored) => Item::McpCall(Arc::new(stored.into())),
             Self::CollabAgentToolCall(stored) => Item::AgentCall(Arc::new(stored.into())),
+            Self::SubAgentActivity(stored) => Item::AgentActivity(Arc::new(stored.into())),
             Self::WebSearch(stored) => Item::WebSearch(stored.into()),
             Self::Other => return None,
         })

@@ -227,6 +227,7 @@ impl ThreadState {
         if let Some(said) = item.said().filter(|_| !item.is_kept_elsewhere()) {
             self.said(said, turn);
         }
+        self.agents.item_completed(item);
     }
 
     fn said(&mut self, said: &UserMessage, turn: Option<&TurnId>) {

@@ -32,8 +32,7 @@ pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u
     let written = messages::write(&mut body, &prompt.input, format, is_marked);
     body.push(b']');
     let tools = prompt.tools.on_wire(&format.tools_name(), |specs| {
-        let functions = specs.iter().filter_map(|spec| Function::of(spec, format));
-        json_of(&functions.map(|function| tool(&function)).collect::<Vec<_>>())
+        json_of(&Function::all(specs, format).iter().map(tool).collect::<Vec<_>>())
     });
     let mut tail = tail(prompt, format);
     if tools != "[]" || written.has_calls {

@@ -18,8 +18,7 @@ pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u
     messages::write(&mut body, &prompt.input, format);
     body.push(b']');
     let tools = prompt.tools.on_wire(&format.tools_name(), |specs| {
-        let functions = specs.iter().filter_map(|spec| Function::of(spec, format));
-        json_of(&functions.map(|function| tool(&function)).collect::<Vec<_>>())
+        json_of(&Function::all(specs, format).iter().map(tool).collect::<Vec<_>>())
     });
     // Not every server accepts an empty list.
     if tools != "[]" {

@@ -148,7 +148,7 @@ pub fn request_body(prompt: &Prompt, wire: WireKind, provider: &str, traits: &Pr
 /// Decodes an answer of any API.
 #[derive(Debug)]
 enum Decoder {
-    Responses(ResponsesDecoder),
+    Responses(Box<ResponsesDecoder>),
     Chat(Box<ChatDecoder>),
     Anthropic(Box<AnthropicDecoder>),
 }
@@ -160,7 +160,12 @@ impl Decoder {
         let keeps_ids = traits.store || format.is_message;
         let tools = || AnswerTools::new(&prompt.tools, traits);
         match wire {
-            WireKind::Responses => Self::Responses(ResponsesDecoder::new(origin, keeps_ids)),
+            WireKind::Responses if traits.hosted_tools => {
+                Self::Responses(Box::new(ResponsesDecoder::new(origin, keeps_ids)))
+            }
+            WireKind::Responses => {
+                Self::Responses(Box::new(ResponsesDecoder::new(origin, keeps_ids).without_namespaces(tools())))
+            }
             WireKind::Chat => {
                 Self::Chat(Box::new(ChatDecoder::new(origin, tools(), traits.thoughts, traits.stream_usage)))
             }

@@ -1,11 +1,15 @@
 //! The body of a request, joined from encoded parts.
 
+use std::borrow::Cow;
+
 use codex_wire::conversation_item::ConversationItem;
 use codex_wire::reasoning::ReasoningSummary;
+use codex_wire::tool_spec::{ToolList, ToolSpec};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
 
 use crate::encoding::{RequestFormat, json_of as json, write_string};
+use crate::flat_tools::flat_tools;
 use crate::{Prompt, ReasoningRequest};
 
 /// Encodes a request. Input items and tools are copied byte for byte; the buffer is allocated once, at its final size.
@@ -15,7 +19,7 @@ pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u
     let tail = json(&Tail::new(prompt, format));
     // The tail is a separate object; its opening brace is replaced by a comma.
     let tail = tail.strip_prefix('{').unwrap_or_default();
-    let tools = prompt.tools.responses_json();
+    let tools = tools_json(&prompt.tools, format);
     let known = format.follows.as_ref().map_or(0, |stored| stored.items);
     let sent: Vec<_> = prompt.input.iter().skip(known).filter(|item| !format.is_unreadable(item)).collect();
     let items = sent.iter().map(|item| item.json_bytes() + id_member(item, format).len() + 1).sum::<usize>();
@@ -48,6 +52,22 @@ pub(crate) fn request_body(prompt: &Prompt, format: &RequestFormat<'_>) -> Vec<u
     body.extend_from_slice(tail.as_bytes());
     debug_assert_eq!(body.len(), size, "the buffer has grown or is too large");
     body
+}
+
+/// The tools; without namespaces for a provider that is not known to accept them.
+fn tools_json<'a>(tools: &'a ToolList, format: &RequestFormat<'_>) -> Cow<'a, str> {
+    let is_namespace = |spec: &ToolSpec| matches!(spec, ToolSpec::Namespace(_));
+    if format.traits.hosted_tools || !tools.specs().iter().any(is_namespace) {
+        return Cow::Borrowed(tools.responses_json());
+    }
+    tools.on_wire(&format.tools_name(), |specs| {
+        let flat = flat_tools(specs, format.traits).into_iter();
+        let named = flat.map(|tool| match tool.namespace {
+            Some(_) => tool.spec.named(tool.name.into_owned()),
+            None => tool.spec.clone(),
+        });
+        ToolList::of(named.collect()).responses_json().to_owned()
+    })
 }
 
 /// The id member that a provider with stored items expects in each of its own.

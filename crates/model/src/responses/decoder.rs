@@ -7,7 +7,7 @@ use codex_wire::conversation_item::ItemOrigin;
 use codex_wire::response::ResponseItem;
 use serde_json::json;
 
-use crate::answer_tools::invalid_answer;
+use crate::answer_tools::{AnswerTools, invalid_answer};
 use crate::decode::decode;
 use crate::error_response::shorten;
 use crate::{ModelError, ModelEvent};
@@ -25,13 +25,21 @@ pub struct ResponsesDecoder {
     open: Vec<(String, String)>,
     /// The ids of complete calls.
     whole: Vec<String>,
+    /// The tools that the provider knows by other names.
+    tools: AnswerTools,
 }
 
 impl ResponsesDecoder {
     /// Creates a decoder for one answer.
     #[must_use]
     pub fn new(origin: ItemOrigin, stores: bool) -> Self {
-        Self { origin, stores, open: Vec::new(), whole: Vec::new() }
+        Self { origin, stores, open: Vec::new(), whole: Vec::new(), tools: AnswerTools::default() }
+    }
+
+    /// The same, for a provider that has no namespaces.
+    #[must_use]
+    pub(crate) fn without_namespaces(self, tools: AnswerTools) -> Self {
+        Self { tools, ..self }
     }
 
     /// Decodes one event.
@@ -44,8 +52,11 @@ impl ResponsesDecoder {
                 self.begin_call(&item)?;
                 events.push_back(ModelEvent::ItemAdded(item));
             }
-            Some(ModelEvent::ItemDone(item, _)) => {
+            Some(ModelEvent::ItemDone(mut item, _)) => {
                 self.end_call(&item)?;
+                if let ResponseItem::FunctionCall(call) = &mut item {
+                    self.tools.named(call);
+                }
                 let origin = self.origin(&item);
                 events.push_back(ModelEvent::ItemDone(item, origin));
             }

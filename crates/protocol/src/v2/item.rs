@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use codex_wire::agent::AgentActivityKind;
 use codex_wire::command::ParsedCommand;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::{ByteRange, TextElement as StoredTextElement, UserInput};
@@ -91,6 +92,8 @@ pub enum ThreadItem {
     McpToolCall(Box<McpToolCall>),
     /// A call about other agents.
     CollabAgentToolCall(Box<CollabAgentToolCall>),
+    /// Something that has happened to another agent.
+    SubAgentActivity(Box<SubAgentActivity>),
     /// A search of the web.
     WebSearch {
         /// Its name.
@@ -137,6 +140,7 @@ impl ThreadItem {
             Self::CommandExecution(command) => &command.id,
             Self::McpToolCall(call) => &call.id,
             Self::CollabAgentToolCall(call) => &call.id,
+            Self::SubAgentActivity(activity) => &activity.id,
             Self::UserMessage { id, .. }
             | Self::AgentMessage { id, .. }
             | Self::Reasoning { id, .. }
@@ -390,6 +394,25 @@ pub struct CollabAgentState {
     pub status: String,
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// Something that has happened to another agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SubAgentActivity {
+    /// Its name.
+    pub id: String,
+    pub kind: AgentActivityKind,
+    /// The thread of the agent.
+    pub agent_thread_id: ThreadId,
+    /// The path of the agent in its tree.
+    pub agent_path: String,
+    /// The model of a new agent.
+    #[serde(default)]
+    pub model: Option<String>,
+    #[serde(default)]
+    pub reasoning_effort: Option<ReasoningEffort>,
 }
 
 /// One part of user input, in the form for clients.

@@ -51,7 +51,7 @@ pub(crate) async fn until_end(client: &mut AppClient, thread: &str) -> Vec<Value
 }
 
 /// All messages up to the end of that many turns of any thread.
-async fn until_ends(client: &mut AppClient, turns: usize) -> Vec<Value> {
+pub(crate) async fn until_ends(client: &mut AppClient, turns: usize) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     while messages.iter().filter(|message| message["method"] == "turn/completed").count() < turns {
         messages.push(client.next().await);

@@ -5,8 +5,10 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod app_account;
+mod app_agent_roles;
 mod app_agent_worktrees;
 mod app_agents;
+mod app_agents_by_path;
 mod app_backlog;
 mod app_broken_off;
 mod app_catalogue;

@@ -113,6 +113,7 @@ fn context(calls: &Lifecycle) -> (tempfile::TempDir, Arc<ToolContext>) {
         summary: ReasoningSummary::Auto,
         verbosity: None,
         mode: codex_log::settings::Mode::default(),
+        agent_tools: None,
     });
     let thread = Arc::clone(calls.thread());
     let setup = ToolSetup {

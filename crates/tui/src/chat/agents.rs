@@ -2,7 +2,7 @@
 
 use codex_client::Event;
 use codex_client::event::Members;
-use codex_protocol::v2::item::CollabAgentToolCall;
+use codex_protocol::v2::item::{CollabAgentToolCall, SubAgentActivity};
 use codex_wire::ids::RequestId;
 use serde_json::Value;
 
@@ -10,6 +10,8 @@ use super::session::about;
 
 /// The number of agents that are remembered; older ones make way.
 const MOST: usize = 256;
+/// The greatest depth that is shown, should threads name each other in a circle.
+const MOST_DEPTH: usize = 16;
 
 /// The child agents of the open thread.
 #[derive(Debug, Default)]
@@ -19,10 +21,14 @@ pub(crate) struct Agents {
     asked: Vec<RequestId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Agent {
     thread: String,
+    /// The thread that has started it.
+    parent: String,
     status: String,
+    /// Its path, if it is known by one.
+    path: Option<String>,
     /// The beginning of its task.
     task: String,
     header: Option<String>,
@@ -53,10 +59,8 @@ impl Agents {
 
     /// Takes note of an event of any thread.
     pub(crate) fn event(&mut self, event: &Event) {
-        if let Event::ItemCompleted { item, .. } = event
-            && kind(item) == "collabAgentToolCall"
-        {
-            self.called(item);
+        if let Event::ItemCompleted { item, .. } = event {
+            self.item(item);
         }
         let Some(agent) = self.known.iter_mut().find(|agent| agent.thread == about(event)) else { return };
         match event {
@@ -73,38 +77,88 @@ impl Agents {
         }
     }
 
+    /// Takes note of the earlier turns of the thread.
+    pub(crate) fn earlier(&mut self, turns: &[Value]) {
+        let items = turns.iter().filter_map(|turn| turn["items"].as_array()).flatten().filter_map(Value::as_object);
+        items.for_each(|item| self.item(item));
+    }
+
+    fn item(&mut self, item: &Members) {
+        match kind(item) {
+            "collabAgentToolCall" => self.called(item),
+            "subAgentActivity" => {
+                let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+                let agent = self.known.iter_mut().find(|agent| agent.thread == text("agentThreadId"));
+                if let Some(agent) = agent {
+                    agent.path = Some(text("agentPath").to_owned());
+                } else {
+                    let (thread, status) = (text("agentThreadId").to_owned(), text("kind").to_owned());
+                    self.add(Agent { thread, status, path: Some(text("agentPath").to_owned()), ..Agent::default() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, agent: Agent) {
+        if self.known.len() == MOST {
+            self.known.remove(0);
+        }
+        self.known.push(agent);
+    }
+
     fn called(&mut self, item: &Members) {
+        let parent = item.get("senderThreadId").and_then(Value::as_str).unwrap_or_default();
         let is_closed = item.get("tool").is_some_and(|tool| tool == "closeAgent");
         for (thread, state) in item.get("agentsStates").and_then(Value::as_object).into_iter().flatten() {
             let status = if is_closed { "closed" } else { state["status"].as_str().unwrap_or_default() };
             if let Some(agent) = self.known.iter_mut().find(|agent| agent.thread == *thread) {
                 status.clone_into(&mut agent.status);
+                if agent.parent.is_empty() {
+                    parent.clone_into(&mut agent.parent);
+                }
                 continue;
-            }
-            if self.known.len() == MOST {
-                self.known.remove(0);
             }
             let task = item.get("prompt").and_then(Value::as_str).unwrap_or_default();
             let task = task.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
             let (thread, status) = (thread.clone(), status.to_owned());
-            self.known.push(Agent { thread, status, task, header: None, tokens: 0 });
+            self.add(Agent { thread, parent: parent.to_owned(), status, task, ..Agent::default() });
         }
     }
 
-    /// One line for each agent, for people.
+    /// One line for each agent, for people: its id, name, status, header and tokens, below the agent that started it.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let line = |agent: &Agent| {
-            let id = agent.thread.get(agent.thread.len().saturating_sub(8)..).unwrap_or_default();
-            let doing = agent.header.as_deref().unwrap_or(&agent.task);
-            format!("{id}  {:<11} {doing} ({} tokens)", agent.status, agent.tokens)
-        };
-        self.known.iter().map(line).collect()
+        let is_known = |thread: &str| self.known.iter().any(|agent| agent.thread == thread);
+        let mut lines = Vec::new();
+        for agent in self.known.iter().filter(|agent| !is_known(&agent.parent)) {
+            self.add_lines(agent, 0, &mut lines);
+        }
+        lines
+    }
+
+    fn add_lines(&self, agent: &Agent, depth: usize, lines: &mut Vec<String>) {
+        if depth > MOST_DEPTH || lines.len() > MOST {
+            return;
+        }
+        let id = agent.thread.get(agent.thread.len().saturating_sub(8)..).unwrap_or_default();
+        let name = agent.path.as_deref().unwrap_or(&agent.task);
+        let header = agent.header.as_deref().map(|header| format!(" · {header}")).unwrap_or_default();
+        let (indent, status) = ("  ".repeat(depth), &agent.status);
+        lines.push(format!("{indent}{id}  {status:<11} {name}{header} ({} tokens)", agent.tokens));
+        for child in self.known.iter().filter(|child| child.parent == agent.thread) {
+            self.add_lines(child, depth + 1, lines);
+        }
     }
 }
 
 /// A call about agents on one line.
 pub(crate) fn title(call: &CollabAgentToolCall) -> String {
     format!("{} {}", call.tool, call.prompt.as_deref().unwrap_or_default())
+}
+
+/// Something that has happened to an agent, on one line.
+pub(crate) fn activity(told: &SubAgentActivity) -> String {
+    format!("{} {}", told.agent_path, told.kind.as_str())
 }
 
 fn kind(item: &Members) -> &str {
@@ -143,6 +197,29 @@ mod tests {
         agents.event(&completed(&thread, &json!({"type": "reasoning", "summary": ["**Reading** more"]})));
         let (status, error) = ("completed".to_owned(), Value::Null);
         agents.event(&Event::TurnEnded { thread, turn, status, error, duration_ms: None });
-        assert_eq!(agents.lines(), ["12345678  completed   Reading (7 tokens)"]);
+        assert_eq!(agents.lines(), ["12345678  completed   Look at it · Reading (7 tokens)"]);
+    }
+
+    #[test]
+    fn agents_are_listed_below_the_one_that_started_them() {
+        let spawned = |parent: &str, child: &str| {
+            json!({"type": "collabAgentToolCall", "tool": "spawnAgent", "prompt": "Look", "senderThreadId": parent,
+                "agentsStates": {child: {"status": "running"}}})
+        };
+        let named =
+            json!({"type": "subAgentActivity", "kind": "started", "agentThreadId": "b", "agentPath": "/root/a/b"});
+        let mut agents = Agents::default();
+        agents.earlier(&[json!({"items": [spawned("root", "a"), spawned("root", "c")]})]);
+        agents.event(&completed("a", &named));
+        agents.event(&completed("a", &spawned("a", "b")));
+        let expected = [
+            "a  running     Look (0 tokens)",
+            "  b  running     /root/a/b (0 tokens)",
+            "c  running     Look (0 tokens)",
+        ];
+        assert_eq!(agents.lines(), expected);
+        agents.event(&completed("x", &spawned("y", "x")));
+        agents.event(&completed("y", &spawned("x", "y")));
+        assert_eq!(agents.lines().len(), 3, "a circle is left out");
     }
 }

@@ -132,7 +132,9 @@ impl<W: Write> Chat<W> {
             turns.reverse();
         }
         let told = answer.pointer("/thread/turns").and_then(Value::as_array);
-        self.view.earlier(if turns.is_empty() { told.map_or(&[], Vec::as_slice) } else { &turns }, has_more);
+        let turns = if turns.is_empty() { told.map_or(&[][..], Vec::as_slice) } else { &turns };
+        self.agents.earlier(turns);
+        self.view.earlier(turns, has_more);
         Ok(())
     }
 

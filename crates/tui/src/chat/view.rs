@@ -291,6 +291,7 @@ impl View {
             ThreadItem::EnteredReviewMode { review, .. } => self.note(Style::Bold, "review", review),
             ThreadItem::WebSearch { query, .. } if !query.is_empty() => self.note(Style::Dim, "search", query),
             ThreadItem::CollabAgentToolCall(call) => self.note(Style::Green, "agent", &agents::title(call)),
+            ThreadItem::SubAgentActivity(told) => self.note(Style::Green, "agent", &agents::activity(told)),
             ThreadItem::McpToolCall(call) => {
                 self.note(Style::Green, "call", &format!("{}.{} {}", call.server, call.tool, call.arguments));
             }

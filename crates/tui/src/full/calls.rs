@@ -208,6 +208,7 @@ impl App {
         let mut turns = answer["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
         turns.reverse();
         let Some(id) = self.thread_id().filter(|_| !turns.is_empty()) else { return };
+        self.calls.agents.earlier(&turns);
         let mut value = codex_client::event::Members::new();
         value.insert("turns".to_owned(), Value::Array(turns));
         self.update_thread(codex_client::Event::Thread { id, value, whole: true });

@@ -65,6 +65,7 @@ pub(super) fn lines(item: &Item, context: Context<'_>) -> Vec<Row> {
         "fileChange" => changes(item, context),
         "mcpToolCall" | "dynamicToolCall" => call(item, context),
         "collabAgentToolCall" => vec![note(Style::Green, "agent", &format!("{} {}", text("tool"), text("prompt")))],
+        "subAgentActivity" => vec![note(Style::Green, "agent", &format!("{} {}", text("agentPath"), text("kind")))],
         "webSearch" => vec![note(Style::Dim, "search", text("query"))],
         "imageView" => vec![note(Style::Dim, "looked at", text("path"))],
         "enteredReviewMode" => vec![note(Style::Bold, "review", text("review"))],

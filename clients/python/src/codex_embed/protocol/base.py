@@ -2972,9 +2972,7 @@ class SubagentStatusChange(TypedDict):
     status: SubagentStatus
 
 
-class SubagentSummary(TypedDict):
-    """One agent as others see it."""
-
+class _SubagentSummaryRequired(TypedDict):
     # The agent.
     agent_id: AgentId
     # The agent that started it.
@@ -2999,6 +2997,15 @@ class SubagentSummary(TypedDict):
     pending_messages: int
     # The number of pending interrupts.
     pending_interrupts: int
+
+
+class SubagentSummary(_SubagentSummaryRequired, total=False):
+    """One agent as others see it."""
+
+    # Its path in the tree, such as `/root/tests`, with tools that address agents by paths.
+    agent_path: str | None
+    # Its role.
+    agent_role: str | None
 
 
 class Submission(TypedDict):

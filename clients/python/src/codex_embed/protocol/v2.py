@@ -2351,6 +2351,21 @@ class SkillsListResponse(TypedDict):
     data: list[SkillsListEntry]
 
 
+class SubAgentActivity(TypedDict):
+    """Something that has happened to another agent."""
+
+    # Its name.
+    id: str
+    kind: AgentActivityKind
+    # The thread of the agent.
+    agentThreadId: base.ThreadId
+    # The path of the agent in its tree.
+    agentPath: str
+    # The model of a new agent.
+    model: str | None
+    reasoningEffort: base.ReasoningEffort | None
+
+
 class TerminalInteractionNotification(TypedDict):
     """Input was typed into a terminal."""
 
@@ -2975,6 +2990,26 @@ class ThreadItemCollabAgentToolCall(TypedDict):
     # The agents by thread.
     agentsStates: dict[str, CollabAgentState]
     type: Literal["collabAgentToolCall"]
+    # The start time in Unix milliseconds.
+    startedAtMs: int | None
+    # The completion time.
+    completedAtMs: int | None
+
+
+class ThreadItemSubAgentActivity(TypedDict):
+    """An item, with when it began and ended."""
+
+    # Its name.
+    id: str
+    kind: AgentActivityKind
+    # The thread of the agent.
+    agentThreadId: base.ThreadId
+    # The path of the agent in its tree.
+    agentPath: str
+    # The model of a new agent.
+    model: str | None
+    reasoningEffort: base.ReasoningEffort | None
+    type: Literal["subAgentActivity"]
     # The start time in Unix milliseconds.
     startedAtMs: int | None
     # The completion time.
@@ -4219,6 +4254,10 @@ Account: TypeAlias = AccountApiKey | AccountChatgpt
 AccountLogoutResponse: TypeAlias = base.Empty
 
 
+# Something that happens to an agent, as items name it.
+AgentActivityKind: TypeAlias = Literal["started", "interrupted", "completed"] | Literal["interacted"]
+
+
 AgentMessageDeltaNotification: TypeAlias = ItemDelta
 
 
@@ -4492,7 +4531,7 @@ ThreadInjectItemsResponse: TypeAlias = base.Empty
 
 
 # An item, with when it began and ended.
-ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
+ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemSubAgentActivity | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
 
 
 # The item next to the start of a page.

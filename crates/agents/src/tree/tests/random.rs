@@ -5,7 +5,7 @@ use codex_wire::ids::ThreadId;
 use fastrand::Rng;
 
 use super::world::World;
-use crate::tree::{AwaitRequest, Input, Limits, PruneRequest, Request, SendRequest, Target, TurnEnd};
+use crate::tree::{AwaitRequest, Input, Limits, PruneRequest, Request, SendRequest, SpawnRequest, Target, TurnEnd};
 
 /// The number of trees that are played. `CODEX_TEST_TREES` sets another number, for a long run.
 const TREES: u64 = 2_000;
@@ -74,7 +74,8 @@ fn step(world: &mut World, rng: &mut Rng) {
             world.now_ms += rng.i64(0..600_000);
             world.input(Input::Tick);
         }
-        90..93 => world.input(Input::Header { agent, header: "Reading".to_owned() }),
+        90 => world.input(Input::Heard { agent }),
+        91..93 => world.input(Input::Header { agent, header: "Reading".to_owned() }),
         93..96 => world.lose(agent),
         96..98 => {
             let waiting: Vec<_> = world.waiting.keys().copied().collect();
@@ -96,17 +97,20 @@ fn call(world: &mut World, rng: &mut Rng, caller: AgentId) {
     world.report_read(caller);
     let agent = AgentId(rng.u64(0..10));
     let text = || Some("look".to_owned());
-    let request = match rng.u8(..24) {
+    let request = match rng.u8(..26) {
         0..9 => {
             let is_fork = rng.u8(..4) == 0;
             let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
             let prompt = if is_fork && rng.bool() { None } else { text() };
-            Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: None, history: 0 }
+            let task = (rng.u8(..3) == 0).then(|| format!("task_{}", rng.u8(..6)));
+            let (thread, label, role) = (ThreadId::fresh(), None, None);
+            Request::Spawn(SpawnRequest { thread, origin, prompt, label, history: 0, task, role })
         }
         9..14 => {
             let interrupt = rng.u8(..3) == 0;
             let prompt = if rng.u8(..4) == 0 { None } else { text() };
-            Request::Send(SendRequest { agent, prompt, label: None, interrupt })
+            let is_quiet = !interrupt && rng.u8(..3) == 0;
+            Request::Send(SendRequest { agent, prompt, label: None, interrupt, is_quiet })
         }
         14..17 => {
             let agents = if rng.bool() { vec![agent] } else { Vec::new() };
@@ -120,6 +124,8 @@ fn call(world: &mut World, rng: &mut Rng, caller: AgentId) {
         }
         21 => Request::Close(agent),
         22 => Request::Reopen(agent),
+        23 => Request::Find(format!("task_{}", rng.u8(..6))),
+        24 => Request::ListBelow(rng.bool().then(|| "/root/task_1".to_owned())),
         _ => Request::Watch { agent, interval_s: 30, message: None, is_canceled: rng.bool() },
     };
     world.call(caller, request);

@@ -1,13 +1,13 @@
 //! Single rules, one test each.
 
-use codex_log::agents::AgentEvent;
+use codex_log::agents::{AgentEvent, AgentsState, UnnumberedChild};
 use codex_wire::agent::{AgentId, SubagentCompletion, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus};
 use codex_wire::ids::ThreadId;
 
 use super::world::World;
 use crate::tree::{
-    AgentError, AwaitRequest, CallNumber, Input, Limits, PruneRequest, Reply, Request, SendRequest, Target, TurnEnd,
-    WatchAction,
+    AgentError, AwaitRequest, CallNumber, Effect, Input, Limits, PruneRequest, Reply, Request, SendRequest,
+    SpawnRequest, Target, Tree, TurnEnd, WatchAction,
 };
 
 const ROOT: AgentId = AgentId::ROOT;
@@ -15,12 +15,21 @@ const ONE: AgentId = AgentId(1);
 const TWO: AgentId = AgentId(2);
 
 fn spawn(prompt: &str) -> Request {
-    let (origin, prompt) = (SubagentOrigin::Spawn, Some(prompt.to_owned()));
-    Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: None, history: 0 }
+    Request::Spawn(new_agent(prompt))
+}
+
+fn new_agent(prompt: &str) -> SpawnRequest {
+    let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some(prompt.to_owned()));
+    SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None }
+}
+
+/// A new agent with a name.
+fn named(task: &str) -> Request {
+    Request::Spawn(SpawnRequest { task: Some(task.to_owned()), ..new_agent("look at it") })
 }
 
 fn send(agent: AgentId, prompt: Option<&str>, interrupt: bool) -> Request {
-    Request::Send(SendRequest { agent, prompt: prompt.map(str::to_owned), label: None, interrupt })
+    Request::Send(SendRequest { agent, prompt: prompt.map(str::to_owned), label: None, interrupt, is_quiet: false })
 }
 
 fn wait(agents: &[AgentId]) -> Request {
@@ -60,10 +69,7 @@ fn bad_calls_change_nothing_and_say_what_is_wrong() {
     let mut world = world(Limits::default());
     child(&mut world, ROOT);
     let told = world.told.len();
-    let labelled = |label: String| {
-        let (origin, prompt) = (SubagentOrigin::Spawn, Some("p".to_owned()));
-        Request::Spawn { thread: ThreadId::fresh(), origin, prompt, label: Some(label), history: 0 }
-    };
+    let labelled = |label: String| Request::Spawn(SpawnRequest { label: Some(label), ..new_agent("p") });
     let long = "x".repeat(1024 * 1024);
     let cases = [
         (spawn("  "), AgentError::EmptyPrompt),
@@ -313,7 +319,8 @@ fn mail_of_a_deleted_agent_outlives_a_crash() {
     let mut world = world(Limits::default());
     child(&mut world, ROOT);
     world.call(ONE, send(ROOT, Some("found it"), false));
-    world.call(ROOT, Request::Close(ONE));
+    let agents = Some(vec![ONE]);
+    world.call(ROOT, Request::Prune(PruneRequest { agents, completed_only: false }));
     world.crash();
     let inbox = &world.tree.agent(ROOT).expect("the root is always there").inbox;
     let texts: Vec<_> = inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
@@ -334,4 +341,141 @@ fn a_launch_that_fails_is_told_once_and_with_its_reason() {
         assert_eq!(error(&world, call), AgentError::Launch(reason.to_owned()));
         assert!(world.tree.agent(agent).is_none(), "it is rolled back");
     }
+}
+
+#[test]
+fn paths_are_unique_and_outlive_a_crash() {
+    let mut world = world(Limits::default());
+    world.call(ROOT, named("tests"));
+    world.launch(ONE, Ok(()));
+    world.obey(ONE);
+    world.call(ONE, named("unit"));
+    world.launch(TWO, Ok(()));
+    world.crash();
+    world.begin_turn(ROOT);
+    let path = |world: &World, agent| world.tree.agent(agent).map(|agent| agent.path.clone());
+    assert_eq!(path(&world, ONE).as_deref(), Some("/root/tests"));
+    assert_eq!(path(&world, TWO).as_deref(), Some("/root/tests/unit"));
+    let told = world.told.len();
+    let taken = world.call(ROOT, named("tests"));
+    assert_eq!(error(&world, taken), AgentError::NameTaken("/root/tests".to_owned()));
+    for name in ["", "root", "a/b", "..", "Tests", "a b", &"x".repeat(65)] {
+        let call = world.call(ROOT, named(name));
+        assert_eq!(error(&world, call), AgentError::BadName, "{name}");
+    }
+    assert_eq!((world.told.len(), world.tree.agents().count()), (told, 3), "nothing has changed");
+}
+
+#[test]
+fn agents_are_found_by_whole_and_relative_paths_and_by_threads() {
+    let mut world = world(Limits::default());
+    for (caller, agent, name) in [(ROOT, ONE, "a"), (ONE, TWO, "b"), (ROOT, AgentId(3), "c")] {
+        world.call(caller, named(name));
+        world.launch(agent, Ok(()));
+        world.obey(agent);
+    }
+    let thread = world.tree.agent(TWO).expect("it is there").thread().to_string();
+    for (caller, target, expected) in [
+        (ROOT, "a", Ok(ONE)),
+        (ROOT, "a/b", Ok(TWO)),
+        (ROOT, "/root/a/b/", Ok(TWO)),
+        (ONE, "b", Ok(TWO)),
+        (ONE, "/root", Ok(ROOT)),
+        (TWO, "/root/a", Ok(ONE)),
+        (ROOT, &*thread, Ok(TWO)),
+        (ONE, "/root/c", Err(AgentError::ForeignPath("`/root/c`".to_owned()))),
+        (ONE, "a", Err(AgentError::NoSuchPath("`a`".to_owned()))),
+        (ROOT, "/rooted", Err(AgentError::BadPath("`/rooted`".to_owned()))),
+        (ROOT, "", Err(AgentError::BadPath("``".to_owned()))),
+        (ROOT, "../a", Err(AgentError::BadPath("`../a`".to_owned()))),
+    ] {
+        let call = world.call(caller, Request::Find(target.to_owned()));
+        let found = match world.reply_to(call).expect("there is a reply").clone() {
+            Ok(Reply::Agent(view)) => Ok(view.summary.agent_id),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(found, expected, "{caller} {target}");
+    }
+    let call = world.call(ROOT, Request::ListBelow(Some("a".to_owned())));
+    let Some(Ok(Reply::Agents(views))) = world.reply_to(call) else { panic!("a list") };
+    assert_eq!(views.iter().map(|view| &*view.path).collect::<Vec<_>>(), ["/root/a", "/root/a/b"]);
+    let call = world.call(ROOT, Request::Find("x".repeat(1_000_000)));
+    assert!(error(&world, call).to_string().len() < 300);
+}
+
+#[test]
+fn a_quiet_message_waits_for_the_next_task() {
+    let mut world = world(Limits { active: 1, ..Limits::default() });
+    child(&mut world, ROOT);
+    world.end_turn(ONE, done());
+    let quiet = |prompt: &str| {
+        let prompt = Some(prompt.to_owned());
+        Request::Send(SendRequest { agent: ONE, prompt, label: None, interrupt: false, is_quiet: true })
+    };
+    world.call(ROOT, quiet("by the way"));
+    assert_eq!(status(&world, ONE), SubagentStatus::Idle);
+    assert!(world.sessions[&ONE].orders.is_empty());
+    world.crash();
+    world.begin_turn(ROOT);
+    assert_eq!(status(&world, ONE), SubagentStatus::Idle);
+    world.call(ROOT, send(ONE, Some("once more"), false));
+    world.launch(ONE, Ok(()));
+    let texts: Vec<_> = world.sessions[&ONE].inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
+    assert_eq!(texts, ["by the way", "once more"]);
+}
+
+#[test]
+fn a_wait_for_any_mail_ends_when_the_user_speaks() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    let wait = AwaitRequest { agents: Vec::new(), timeout_ms: 300_000, target: Target::AnyMail };
+    let call = world.call(ROOT, Request::Await(wait));
+    assert_eq!(world.reply_to(call), None);
+    world.input(Input::Heard { agent: ROOT });
+    let Some(Ok(Reply::Awaited(awaited))) = world.reply_to(call) else { panic!("it is over") };
+    assert!(awaited.is_interrupted && !awaited.is_timed_out);
+}
+
+#[test]
+fn a_closed_agent_can_be_opened_again() {
+    let mut world = world(Limits::default());
+    child(&mut world, ROOT);
+    world.call(ROOT, Request::Close(ONE));
+    assert_eq!(status(&world, ONE), SubagentStatus::Canceled);
+    assert!(!world.sessions.contains_key(&ONE));
+    let call = world.call(ROOT, Request::Reopen(ONE));
+    world.launch(ONE, Ok(()));
+    assert!(matches!(world.reply_to(call), Some(Ok(Reply::Agent(_)))));
+    world.call(ROOT, send(ONE, Some("go on"), false));
+    world.obey(ONE);
+    assert_eq!(status(&world, ONE), SubagentStatus::Running);
+}
+
+#[test]
+fn children_of_other_releases_get_numbers() {
+    let thread = ThreadId::fresh();
+    let state = AgentsState {
+        unnumbered: vec![UnnumberedChild {
+            thread,
+            nickname: Some("Nash".to_owned()),
+            role: Some("explorer".to_owned()),
+            prompt: Some("child task\nplease".to_owned()),
+            path: None,
+            completion: Some(SubagentCompletion::Completed { last_message: Some("Hello".to_owned()) }),
+        }],
+        ..AgentsState::default()
+    };
+    let (tree, effects) = Tree::resume(ThreadId::fresh(), Limits::default(), &state, &mut |_| None, 5);
+    let agent = tree.agent(ONE).expect("it has the first number");
+    assert_eq!((agent.thread(), agent.status()), (thread, &SubagentStatus::Idle));
+    assert_eq!(agent.summary.summary.as_deref(), Some("child task please"));
+    let mut known = state;
+    for effect in effects {
+        if let Effect::Tell { log: ROOT, event } = effect {
+            known.apply(&event);
+        }
+    }
+    assert!(known.unnumbered.is_empty() && known.children.len() == 1, "the log of the root tells about it");
+    assert_eq!(known.children[0].completion, agent.completion);
 }

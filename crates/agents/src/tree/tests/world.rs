@@ -244,6 +244,8 @@ impl World {
             assert!(agent.depth <= self.limits.depth, "{about:?}");
             assert!(agent.inbox.iter().filter(|mail| mail.completion.is_none()).count() <= 256, "{about:?}");
             assert!(self.created.contains(&agent.id()), "{about:?}");
+            let same = self.tree.agents().filter(|other| other.path == agent.path).count();
+            assert_eq!(same, 1, "{} is the path of several: {about:?}", agent.path);
         }
         let busy = self.tree.agents().filter(|agent| agent.phase == Phase::Waking).count();
         assert!(busy <= self.limits.turns + 1, "{busy} agents were woken");
@@ -296,7 +298,7 @@ impl World {
             let waits = agent.is_some_and(|agent| agent.inbox.iter().any(|mail| mail.id == *id));
             let is_resting = agent.is_some_and(|agent| {
                 let is_stopped = matches!(agent.status(), SubagentStatus::Canceled | SubagentStatus::Failed);
-                agent.phase == Phase::Unloaded || is_stopped
+                agent.phase == Phase::Unloaded || is_stopped || mail.is_quiet
             });
             let is_lost = *read == 0 && !self.deleted.contains(recipient) && !(waits && is_resting);
             assert!(!is_lost, "the message {id} to {recipient} was lost");

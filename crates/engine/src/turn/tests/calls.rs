@@ -84,6 +84,33 @@ fn where_one_call_runs_at_a_time_they_run_in_order() {
 }
 
 #[test]
+fn mail_can_come_before_the_first_output_and_between_no_two() {
+    let policy = TurnPolicy { is_mail_first: true, ..policy(None) };
+    let turn = Turn::start(&TurnId::new("t"), said("hi"), Window::default(), policy).0;
+    play(
+        turn,
+        "call 1 a\ncall 2 b\ncompleted\nended 1 one\nended 2 two",
+        expect![[r#"
+        call 1 a
+            record call 1
+        call 2 b
+            record call 2
+        completed
+            count
+            RUN 1
+            RUN 2
+        ended 1 one
+            MAIL BeforeOutputs
+            record output 1 Text("one")
+        ended 2 two
+            record output 2 Text("two")
+            settings
+            ASK
+    "#]],
+    );
+}
+
+#[test]
 fn a_patch_waits_for_what_runs_and_what_follows_waits_for_the_patch() {
     check(
         "call 1 a\ncall 2 apply_patch\ncall 3 b\ncall 4 update_plan\ncompleted\nended 1 x\nended 2 x\nended 3 x\nended 4 x",
