@@ -274,10 +274,21 @@ class PureTest(unittest.TestCase):
             (elicitation, allow_all(approvals.Question(1, elicitation, None)), {"action": "decline", "content": None}),
             ("item/permissions/requestApproval", allow(), {"permissions": {}, "scope": "turn"}),
             ("item/tool/call", result({"success": True}), {"success": True}),
+            (
+                "item/tool/call",
+                approvals.tool_result("seven"),
+                {"contentItems": [{"type": "inputText", "text": "seven"}], "success": True},
+            ),
+            (
+                "item/permissions/requestApproval",
+                approvals.grant(approvals.Question(1, "", {"permissions": {"network": {}}}), for_session=True),
+                {"permissions": {"network": {}}, "scope": "session"},
+            ),
         ]
         for method, decision, expected in cases:
             self.assertEqual(encode(method, decision), {"result": expected})
-        self.assertEqual(encode("from/the/future", allow())["error"]["code"], -32601)
+        for method in ("from/the/future", "item/tool/call"):
+            self.assertEqual(encode(method, allow())["error"]["code"], -32601)
 
     def test_a_character_may_be_cut_in_the_middle(self):
         line = '{"method":"warning","params":{"message":"ä€😀"}}\n'.encode()

@@ -21,6 +21,13 @@ export const cancel = () => ({ kind: "cancel" });
 /** The result of a question that is no approval, as its method defines it. */
 export const result = (value) => ({ kind: "result", value });
 
+/** The result of a tool that the program supplies (`item/tool/call`), as text. */
+export const toolResult = (text, success = true) =>
+  result({ contentItems: [{ type: "inputText", text }], success });
+/** Everything that a question asks for (`item/permissions/requestApproval`), for the turn or for the session. */
+export const grant = (question, forSession = false) =>
+  result({ permissions: question?.params?.permissions ?? {}, scope: forSession ? "session" : "turn" });
+
 /** A policy that denies everything. */
 export const denyAll = () => deny("the policy of this program is to deny");
 /** A policy that allows every command and every change of files, and denies questions that are no approvals. */

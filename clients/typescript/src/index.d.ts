@@ -26,6 +26,10 @@ export namespace approvals {
   function cancel(): Decision;
   /** The result of a question that is no approval, as its method defines it. */
   function result(value: unknown): Decision;
+  /** The result of a tool that the program supplies (`item/tool/call`), as text. */
+  function toolResult(text: string, success?: boolean): Decision;
+  /** Everything that a question asks for (`item/permissions/requestApproval`), for the turn or for the session. */
+  function grant(question: Question, forSession?: boolean): Decision;
   const denyAll: Handler;
   const allowAll: Handler;
 }

@@ -3355,6 +3355,18 @@ export type ServerRequest =
     method: "mcpServer/elicitation/request";
     params: v2.McpServerElicitationRequestParams;
   }
+  /** Requests wider permissions for commands. */
+  | {
+    id: RequestId;
+    method: "item/permissions/requestApproval";
+    params: v2.PermissionsRequestApprovalParams;
+  }
+  /** Calls a tool that the client supplies. */
+  | {
+    id: RequestId;
+    method: "item/tool/call";
+    params: v2.DynamicToolCallParams;
+  }
   /** Requests new tokens from the client, because its own were rejected. */
   | {
     id: RequestId;
@@ -3369,6 +3381,8 @@ export type ServerRequestMethods = {
   "execCommandApproval": { params: ExecCommandApprovalParams; response: ExecCommandApprovalResponse };
   "applyPatchApproval": { params: ApplyPatchApprovalParams; response: ApplyPatchApprovalResponse };
   "mcpServer/elicitation/request": { params: v2.McpServerElicitationRequestParams; response: v2.McpServerElicitationRequestResponse };
+  "item/permissions/requestApproval": { params: v2.PermissionsRequestApprovalParams; response: v2.PermissionsRequestApprovalResponse };
+  "item/tool/call": { params: v2.DynamicToolCallParams; response: v2.DynamicToolCallResponse };
   "account/chatgptAuthTokens/refresh": { params: v2.ChatgptAuthTokensRefreshParams; response: v2.ChatgptAuthTokensRefreshResponse };
 };
 
@@ -4137,6 +4151,37 @@ export namespace v2 {
     | "started" | "interrupted" | "completed"
     /** A message was sent to it. */
     | "interacted";
+  /** Access to files. */
+  export type AdditionalFileSystemPermissions = {
+    /** Folders to read. Commands can read everything but secrets, so none are requested. */
+    read: Array<string> | null;
+    /** Folders to write. */
+    write: Array<string> | null;
+    /** The same as entries with a path and an access mode. */
+    entries: Array<unknown> | null;
+  };
+
+  /** Access to files. */
+  export type AdditionalFileSystemPermissionsInput = {
+    /** Folders to read. Commands can read everything but secrets, so none are requested. */
+    read?: Array<string> | null;
+    /** Folders to write. */
+    write?: Array<string> | null;
+    /** The same as entries with a path and an access mode. */
+    entries?: Array<unknown> | null;
+  };
+
+  /** Access to the network. */
+  export type AdditionalNetworkPermissions = {
+    /** Whether commands may use it. */
+    enabled: boolean | null;
+  };
+
+  /** Access to the network. */
+  export type AdditionalNetworkPermissionsInput = {
+    /** Whether commands may use it. */
+    enabled?: boolean | null;
+  };
 
   export type AgentMessageDeltaNotification = v2.ItemDelta;
 
@@ -4888,6 +4933,111 @@ export namespace v2 {
     | "both"
     /** `item/created` and `item/delta` in addition to the events that do not repeat these items. */
     | "items";
+
+  /** A tool that takes JSON. */
+  export type DynamicTool = {
+    /** Its name. */
+    name: string;
+    /** Its purpose, for the model. */
+    description: string;
+    /** The JSON schema of its arguments. */
+    inputSchema: unknown;
+    /** Whether the model may learn of it later. This program offers every tool at once. */
+    deferLoading?: boolean;
+  };
+
+  /** A call of a tool that a client supplies, as an item. */
+  export type DynamicToolCall = {
+    /** The id of the model's call. */
+    id: string;
+    /** The namespace of the tool, if it has one. */
+    namespace: string | null;
+    /** The tool. */
+    tool: string;
+    /** The arguments of the call. */
+    arguments: unknown;
+    /** Its status. */
+    status: v2.CallStatus;
+    /** The result. */
+    contentItems: Array<v2.DynamicToolCallOutputContentItem> | null;
+    /** Whether the tool did what it was asked to do. */
+    success: boolean | null;
+    /** Its duration. */
+    durationMs: number | null;
+  };
+
+  /** A part of a result. */
+  export type DynamicToolCallOutputContentItem =
+    /** Text. */
+    | {
+      type: "inputText";
+      /** The text. */
+      text: string;
+    }
+    /** An image. */
+    | {
+      type: "inputImage";
+      /** A `data:` URL. */
+      imageUrl: string;
+    }
+    /** Sound. */
+    | {
+      type: "inputAudio";
+      /** A `data:` URL. */
+      audioUrl: string;
+    };
+
+  /** `item/tool/call`. */
+  export type DynamicToolCallParams = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string;
+    /** The id of the model's call, which is that of its item. */
+    callId: string;
+    /** The namespace of the tool, if it has one. */
+    namespace: string | null;
+    /** The tool. */
+    tool: string;
+    /** The arguments of the call. */
+    arguments: unknown;
+  };
+
+  /** The response to `item/tool/call`. */
+  export type DynamicToolCallResponse = {
+    /** The result. */
+    contentItems: Array<v2.DynamicToolCallOutputContentItem>;
+    /** Whether the tool did what it was asked to do. */
+    success: boolean;
+  };
+
+  /** Several tools under one name. */
+  export type DynamicToolNamespace = {
+    /** Its name. */
+    name: string;
+    /** Its purpose, for the model. */
+    description: string;
+    /** Its tools. */
+    tools: Array<v2.DynamicToolNamespaceTool>;
+  };
+
+  /** A tool of a namespace. */
+  export type DynamicToolNamespaceTool =
+    /** A tool. */
+    | {
+      type: "function";
+    } & v2.DynamicTool;
+
+  /** A tool, or several tools under one name. */
+  export type DynamicToolSpec =
+    /** A tool. */
+    | {
+      type: "function";
+    } & v2.DynamicTool
+    /** Several tools under one name. */
+    | {
+      type: "namespace";
+    } & v2.DynamicToolNamespace;
 
   /** The form of an answer to an MCP server. */
   export type ElicitationMode =
@@ -5906,6 +6056,13 @@ export namespace v2 {
     params: unknown;
   };
 
+  /** The time for which permissions are granted. */
+  export type PermissionGrantScope =
+    /** Until the turn ends. */
+    | "turn"
+    /** As long as the thread is loaded. */
+    | "session";
+
   /** The parameters of `permissionProfile/list`. */
   export type PermissionProfileListParams = {
     /** The cursor of the previous page. */
@@ -5931,6 +6088,34 @@ export namespace v2 {
     description: string | null;
     /** Whether it may be chosen. */
     allowed: boolean;
+  };
+
+  /** `item/permissions/requestApproval`. */
+  export type PermissionsRequestApprovalParams = {
+    /** The thread. */
+    threadId: string;
+    /** The turn. */
+    turnId: string;
+    /** The id of the model's call. */
+    itemId: string;
+    /** The time of the request. */
+    startedAtMs: number;
+    /** The environment; always `local` here. */
+    environmentId: string | null;
+    /** The working directory. */
+    cwd: string;
+    /** The reason that the model gives. */
+    reason: string | null;
+    /** The requested permissions. */
+    permissions: v2.RequestPermissionProfile;
+  };
+
+  /** The response to `item/permissions/requestApproval`. */
+  export type PermissionsRequestApprovalResponse = {
+    /** The granted permissions. More than was requested has no effect. */
+    permissions: v2.RequestPermissionProfileInput;
+    /** The time for which they are granted. */
+    scope?: v2.PermissionGrantScope;
   };
 
   /** One of `[profiles]`. */
@@ -6074,6 +6259,22 @@ export namespace v2 {
 
   /** A release whose behaviour a server matches. */
   export type Release = "0.77" | "0.166";
+
+  /** Permissions that are requested or granted. */
+  export type RequestPermissionProfile = {
+    /** Access to files. */
+    fileSystem: v2.AdditionalFileSystemPermissions | null;
+    /** Access to the network. */
+    network: v2.AdditionalNetworkPermissions | null;
+  };
+
+  /** Permissions that are requested or granted. */
+  export type RequestPermissionProfileInput = {
+    /** Access to files. */
+    fileSystem?: v2.AdditionalFileSystemPermissionsInput | null;
+    /** Access to the network. */
+    network?: v2.AdditionalNetworkPermissionsInput | null;
+  };
 
   /** The thread of a review. */
   export type ReviewDelivery =
@@ -6848,6 +7049,10 @@ export namespace v2 {
     | {
       type: "mcpToolCall";
     } & v2.McpToolCall
+    /** A call of a tool that the client supplies. */
+    | {
+      type: "dynamicToolCall";
+    } & v2.DynamicToolCall
     /** A call about other agents. */
     | {
       type: "collabAgentToolCall";
@@ -7575,6 +7780,8 @@ export namespace v2 {
     threadSource?: string | null;
     /** Whether the client wants every item of the conversation with the model. */
     experimentalRawEvents?: boolean;
+    /** Tools that the client supplies, and runs when it is asked to with `item/tool/call`. */
+    dynamicTools?: Array<v2.DynamicToolSpec> | null;
   };
 
   export type ThreadStartResponse = v2.ThreadOpened;

@@ -194,6 +194,8 @@ export const SERVER_REQUESTS = Object.freeze([
   "execCommandApproval",
   "applyPatchApproval",
   "mcpServer/elicitation/request",
+  "item/permissions/requestApproval",
+  "item/tool/call",
   "account/chatgptAuthTokens/refresh",
 ]);
 

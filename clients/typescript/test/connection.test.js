@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { allow, allowAll, deny, encode } from "../src/approvals.js";
+import { allow, allowAll, deny, encode, grant, toolResult } from "../src/approvals.js";
 import { Backoff } from "../src/backoff.js";
 import { Events, connect } from "../src/connection.js";
 import { Registry } from "../src/registry.js";
@@ -142,6 +142,14 @@ test("decisions are told in the words of the question", () => {
     result: { action: "decline", content: null },
   });
   assert.equal(encode("from/the/future", allow()).error.code, -32601);
+  assert.equal(encode("item/tool/call", allow()).error.code, -32601);
+  assert.deepEqual(encode("item/tool/call", toolResult("seven")), {
+    result: { contentItems: [{ type: "inputText", text: "seven" }], success: true },
+  });
+  const asked = { params: { permissions: { network: {} } } };
+  assert.deepEqual(encode("item/permissions/requestApproval", grant(asked, true)), {
+    result: { permissions: { network: {} }, scope: "session" },
+  });
 });
 
 test("noise is tolerated up to a bound", async () => {

@@ -48,6 +48,18 @@ impl Decision {
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: reason.into() }
     }
+
+    /// The result of a tool that the program supplies (`item/tool/call`), as text.
+    pub fn tool_result(text: impl Into<String>, success: bool) -> Self {
+        Self::Result(json!({"contentItems": [{"type": "inputText", "text": text.into()}], "success": success}))
+    }
+
+    /// Everything that a question asks for (`item/permissions/requestApproval`), for the turn or for the session.
+    #[must_use]
+    pub fn grant(ask: &Ask, for_session: bool) -> Self {
+        let scope = if for_session { "session" } else { "turn" };
+        Self::Result(json!({"permissions": ask.params["permissions"], "scope": scope}))
+    }
 }
 
 /// A question on its way to the part of a program that decides. Dropped without an answer, it is denied.
@@ -238,7 +250,17 @@ mod tests {
             ("execCommandApproval", Decision::AllowForSession, json!({"decision": "approved_for_session"})),
             ("applyPatchApproval", Decision::deny(""), json!({"decision": "denied"})),
             ("mcpServer/elicitation/request", Decision::deny(""), json!({"action": "decline", "content": null})),
-            ("item/tool/call", Decision::Result(json!({"success": true})), json!({"success": true})),
+            (
+                "item/tool/call",
+                Decision::tool_result("seven", true),
+                json!({"contentItems": [{"type": "inputText", "text": "seven"}], "success": true}),
+            ),
+            ("item/permissions/requestApproval", Decision::Allow, json!({"permissions": {}, "scope": "turn"})),
+            (
+                "item/permissions/requestApproval",
+                Decision::grant(&Ask { params: json!({"permissions": {"network": {}}}), ..ask("") }, true),
+                json!({"permissions": {"network": {}}, "scope": "session"}),
+            ),
         ] {
             assert_eq!(encode(method, decision), Ok(expected), "{method}");
         }

@@ -29,6 +29,7 @@ pub struct OfferedMode {
 const FEATURES: &[(&str, &str, &str, bool)] = &[
     ("web_search_request", "Web search", "Lets a provider that can search the web while it answers.", false),
     ("goals", "Goals", "Lets a thread continue by itself until a goal is reached.", true),
+    ("request_permissions_tool", "Permissions", "Lets the model ask for folders and the network.", false),
     ("subagent_tools", "Subagents", "Lets an agent start others and exchange messages with them.", false),
     ("multi_agent", "Multi-agent", "Lets an agent start others with the tools of newer releases.", true),
     ("multi_agent_v2", "Multi-agent by path", "Gives an agent tools that address others by paths.", false),

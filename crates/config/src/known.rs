@@ -95,6 +95,7 @@ pub(crate) const KEYS: &[Known] = &[
     shared("features.goals"),
     shared("features.parallel"),
     shared("features.unified_exec"),
+    partly("features.request_permissions_tool", &["false"]),
     partly("features.subagent_tools", &["false"]),
     partly("features.multi_agent", &["false"]),
     partly("features.multi_agent_v2", &["false"]),

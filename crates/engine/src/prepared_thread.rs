@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::{SecondsFormat, Utc};
 use codex_log::history::History;
 use codex_log::store::{Opened, StoreErrorKind};
-use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
+use codex_thread::{ClientAdditions, ExplicitOverrides, HistoryMode, InitialHistory};
 use codex_wire::agent::MultiAgentVersion;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
@@ -200,6 +200,7 @@ impl OpenedLog {
                 let lineage = SessionLineage {
                     forked_from_id: forked.forked_from_id,
                     imported_at: forked.imported_at,
+                    dynamic_tools: forked.dynamic_tools,
                     ..meta.lineage.clone()
                 };
                 let meta = SessionMeta { lineage, ..meta.clone() };
@@ -261,13 +262,19 @@ pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
 
 /// The lineage of a thread that a client has started.
 fn lineage_of_client(setup: &Setup) -> SessionLineage {
-    SessionLineage { thread_source: setup.additions.thread_source.clone(), ..SessionLineage::default() }
+    let ClientAdditions { thread_source, dynamic_tools, .. } = setup.additions.clone();
+    SessionLineage { thread_source, dynamic_tools, ..SessionLineage::default() }
 }
 
 /// The lineage of a fork.
 fn lineage_of_fork(of: &SessionMeta, new: &SessionLineage) -> SessionLineage {
-    let (imported_at, thread_source) = (of.lineage.imported_at.clone(), new.thread_source.clone());
-    SessionLineage { forked_from_id: Some(of.id), imported_at, thread_source, ..SessionLineage::default() }
+    SessionLineage {
+        forked_from_id: Some(of.id),
+        imported_at: of.lineage.imported_at.clone(),
+        thread_source: new.thread_source.clone(),
+        dynamic_tools: of.lineage.dynamic_tools.clone(),
+        ..SessionLineage::default()
+    }
 }
 
 /// The lineage of a child.

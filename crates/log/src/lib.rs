@@ -6,6 +6,7 @@
 //! Invariant: types and pure functions. No files, no clock, no async runtime.
 
 pub mod agents;
+pub mod client_tools;
 pub mod decode;
 mod delta;
 pub mod draft;
@@ -17,6 +18,7 @@ pub mod keys;
 pub mod line;
 pub mod messages;
 pub mod open_items;
+pub mod permissions;
 mod plans;
 mod question;
 pub mod queue;

@@ -17,6 +17,7 @@ use codex_wire::mcp::McpInvocation;
 use serde_json::Value;
 
 use crate::ItemId;
+use crate::permissions::{GrantScope, Permissions};
 
 /// The id of a question: the item that it is about, and the number of earlier questions about that item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -104,6 +105,12 @@ pub enum QuestionKind {
     },
     /// A question of an MCP server while a call runs.
     Elicitation(Elicitation),
+    /// Wider permissions for commands.
+    Permissions {
+        asked: Permissions,
+        /// The working directory.
+        cwd: PathBuf,
+    },
 }
 
 /// A question of an MCP server to the user.
@@ -139,6 +146,7 @@ impl QuestionKind {
             Self::Patch { .. } => "patch",
             Self::Tool { .. } => "tool call",
             Self::Elicitation(_) => "question of an MCP server",
+            Self::Permissions { .. } => "request for permissions",
         }
     }
 }
@@ -155,6 +163,8 @@ pub enum Answer {
         /// The content of the answer.
         content: Option<Value>,
     },
+    /// Permissions, perhaps fewer than were asked for, or none.
+    Granted { permissions: Permissions, scope: GrantScope },
     /// A no: the client sent something that is not an answer to the question.
     Declined,
 }
@@ -168,6 +178,9 @@ impl Answer {
             Self::Given { action: ElicitationDecision::Accept, .. } => ReviewDecision::Approved,
             Self::Given { action: ElicitationDecision::Decline, .. } => ReviewDecision::Denied,
             Self::Given { action: ElicitationDecision::Cancel, .. } => ReviewDecision::Abort,
+            Self::Granted { permissions, .. } if permissions.is_empty() => ReviewDecision::Denied,
+            Self::Granted { scope: GrantScope::Turn, .. } => ReviewDecision::Approved,
+            Self::Granted { scope: GrantScope::Session, .. } => ReviewDecision::ApprovedForSession,
             Self::Declined => ReviewDecision::Denied,
         }
     }

@@ -440,7 +440,9 @@ impl Call for RunningCall {
                     Answer::Given { action, content } => (*action, content.clone()),
                     Answer::Decision(decision) if decision.allows() => (ElicitationDecision::Accept, None),
                     Answer::Decision(ReviewDecision::Abort) => (ElicitationDecision::Cancel, None),
-                    Answer::Decision(_) | Answer::Declined => (ElicitationDecision::Decline, None),
+                    Answer::Decision(_) | Answer::Granted { .. } | Answer::Declined => {
+                        (ElicitationDecision::Decline, None)
+                    }
                 };
                 let mut effects = vec![self.note(answer, None)];
                 effects.extend(self.reply(action, content));

@@ -204,6 +204,7 @@ impl<W: Write> Terminal<W> {
                 let arguments = invocation.arguments.as_ref().map(ToString::to_string).unwrap_or_default();
                 format!("MCP tool {}.{} {arguments}", invocation.server, invocation.tool)
             }
+            QuestionKind::Permissions { asked, .. } => asked.argv().join(" "),
             QuestionKind::Elicitation(asked) => format!("MCP server {}: {}", asked.server, asked.message),
         };
         self.transcript.note(Style::Yellow, "approval needed", &what)

@@ -28,6 +28,10 @@ pub struct SandboxContext {
     pub roots: ResolvedRoots,
     /// The protected names.
     pub names: Names,
+    /// Folders that a person has opened beyond the policy.
+    pub granted_roots: Vec<PathBuf>,
+    /// Whether a person has allowed the network beyond the policy.
+    pub granted_network: bool,
 }
 
 impl SandboxContext {
@@ -35,7 +39,7 @@ impl SandboxContext {
     #[must_use]
     pub fn of(codex_home: &Path, env: &[(OsString, OsString)]) -> Self {
         let tmpdir = env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| value.into());
-        Self { codex_home: codex_home.to_owned(), tmpdir, roots: ResolvedRoots::default(), names: Names::default() }
+        Self { codex_home: codex_home.to_owned(), tmpdir, ..Self::default() }
     }
 }
 
@@ -76,7 +80,7 @@ impl Profile {
             SandboxPolicy::DangerFullAccess | SandboxPolicy::ExternalSandbox { .. } => return None,
             SandboxPolicy::ReadOnly => (Vec::new(), Vec::new(), false),
             SandboxPolicy::WorkspaceWrite(limits) => {
-                let workspaces = std::iter::once(cwd.to_owned())
+                let workspaces: Vec<PathBuf> = std::iter::once(cwd.to_owned())
                     .chain(limits.writable_roots.iter().map(|root| cwd.join(root)))
                     .collect();
                 let tmp = (!limits.exclude_slash_tmp).then(|| PathBuf::from("/tmp"));
@@ -84,6 +88,9 @@ impl Profile {
                 (workspaces, tmp.into_iter().chain(tmpdir).collect(), limits.network_access)
             }
         };
+        let granted = sandbox_context.granted_roots.iter().cloned();
+        let workspaces = workspaces.into_iter().chain(granted).collect();
+        let network = network || sandbox_context.granted_network;
         let mut moved = Vec::new();
         let mut roots = folders(workspaces, &codex_home, &sandbox_context.roots, &mut moved);
         let workspaces: Vec<PathBuf> = roots.iter().map(|root| root.path.clone()).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::agents::AgentsState;
+use codex_log::client_tools::ToolClient;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, ThreadStarted, TurnId};
@@ -265,6 +266,14 @@ impl Thread {
     /// When the thread has ended.
     pub async fn read_resource(&self, server: String, uri: String) -> Result<Result<Vec<Value>, String>, Closed> {
         self.ask(|reply| ThreadRequest::Servers(ServersRequest::ReadResource { server, uri, reply })).await
+    }
+
+    /// Lets a client run the tools that a client supplies to this thread, unless another that can is connected.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub async fn offer_tool_client(&self, client: Arc<dyn ToolClient>) -> Result<(), Closed> {
+        self.ask(|reply| ThreadRequest::OfferToolClient { client, reply }).await
     }
 
     /// The number of subscribers.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use codex_log::client_tools::ToolClient;
 use codex_log::history::ForkPoint;
+use codex_wire::dynamic_tool::DynamicToolSpec;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
 use serde_json::{Map, Value};
@@ -88,6 +91,10 @@ pub struct StartThread {
 pub struct ClientAdditions {
     /// The client's word for the origin of the thread, which is stored and shown unchanged.
     pub thread_source: Option<String>,
+    /// The tools that the client supplies.
+    pub dynamic_tools: Vec<DynamicToolSpec>,
+    /// The client as the one that runs them, also those of a resumed thread that it has started.
+    pub tool_client: Option<Arc<dyn ToolClient>>,
 }
 
 /// The initial history of a thread.

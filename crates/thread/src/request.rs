@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::agents::AgentsState;
+use codex_log::client_tools::ToolClient;
 use codex_log::settings::{Settings, SettingsChange};
 use codex_log::state::ThreadState;
 use codex_log::{Answer, QuestionId, TurnId};
@@ -120,6 +121,7 @@ pub enum ThreadRequest {
     Queue(QueueRequest),
     Agents { reply: oneshot::Sender<Box<AgentsState>> },
     Permissions(PermissionsRequest),
+    OfferToolClient { client: Arc<dyn ToolClient>, reply: oneshot::Sender<()> },
     CountListeners { reply: oneshot::Sender<usize> },
     IsRetirable { questions: OpenQuestions, reply: oneshot::Sender<bool> },
     Finish { reply: oneshot::Sender<()> },

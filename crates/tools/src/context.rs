@@ -17,6 +17,7 @@ use codex_wire::policy::ApprovalsReviewer;
 use codex_wire::tokens::BYTES_PER_TOKEN;
 
 use crate::command::{CallLimits, LaunchContext, variables};
+use crate::permissions::GrantedPermissions;
 use crate::sampling::Sampler;
 
 /// The default number of output bytes of a command for the model.
@@ -35,6 +36,10 @@ pub struct ThreadTools {
     is_told_of_nobody: AtomicBool,
     /// Whether the model is offered the tool for reporting on a goal.
     offers_goal: AtomicBool,
+    /// Whether the model may ask for permissions.
+    asks_permissions: AtomicBool,
+    /// The permissions that people have granted.
+    pub(crate) granted: GrantedPermissions,
 }
 
 impl Default for ThreadTools {
@@ -46,6 +51,8 @@ impl Default for ThreadTools {
             findings: Findings::default(),
             is_told_of_nobody: AtomicBool::new(false),
             offers_goal: AtomicBool::new(false),
+            asks_permissions: AtomicBool::new(false),
+            granted: GrantedPermissions::default(),
         }
     }
 }
@@ -68,6 +75,16 @@ impl ThreadTools {
     /// Notes whether there is a goal to report on. It can change during a turn.
     pub fn set_offers_goal(&self, offers_goal: bool) {
         self.offers_goal.store(offers_goal, Ordering::Relaxed);
+    }
+
+    /// Whether the model may ask for permissions.
+    pub(crate) fn asks_permissions(&self) -> bool {
+        self.asks_permissions.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the model may ask for permissions.
+    pub fn set_asks_permissions(&self, asks: bool) {
+        self.asks_permissions.store(asks, Ordering::Relaxed);
     }
 
     /// Waits until commands are cleaned up and anything in the folders that could run code later is disarmed. Returns
@@ -136,6 +153,7 @@ impl ToolContext {
             terminals: Arc::clone(&thread.terminals),
             names: Names::new(&config.sandbox.protected_names, &config.sandbox.unprotected_names),
             findings: thread.findings.clone(),
+            granted: thread.granted.clone(),
         };
         Self {
             shell: shell.unwrap_or("/bin/sh").to_owned(),

@@ -238,6 +238,7 @@ impl Lifecycle {
     pub async fn end_turn(&mut self, cwd: &Path) -> Vec<Body> {
         let mut told = self.grants.look_after_terminals(&self.thread).await;
         told.extend(self.thread.inspect_folders(cwd).await);
+        self.thread.granted.end_turn();
         told
     }
 

@@ -15,6 +15,7 @@ use crate::context::ToolContext;
 use crate::grants::Grants;
 use crate::lifecycle::Call;
 use crate::patching::ApplyPatchTool;
+use crate::permissions::RequestPermissionsTool;
 use crate::plain::{UnknownTool, UpdateGoalTool, UpdatePlanTool, ViewImageTool, WebSearchTool};
 
 /// A tool that a model or the user can call.
@@ -31,6 +32,7 @@ pub trait Tool: Send + Sync {
 
 /// The tools that a model is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each kind of tool, and all combinations make sense")]
 pub struct Offer {
     /// The tool for running commands.
     pub shell: ShellForm,
@@ -42,6 +44,8 @@ pub struct Offer {
     pub has_goal: bool,
     /// Whether the tools of an MCP server are one namespace.
     pub has_namespaces: bool,
+    /// Whether the model may ask for permissions.
+    pub asks_permissions: bool,
 }
 
 /// A source of tools.
@@ -71,6 +75,7 @@ impl ToolSource for BuiltIn {
             Arc::new(ViewImageTool),
             Arc::new(UpdatePlanTool),
             Arc::new(UpdateGoalTool),
+            Arc::new(RequestPermissionsTool),
             Arc::new(UserShellTool),
         ]
     }
@@ -157,7 +162,14 @@ mod tests {
     use crate::call::ToolInput;
 
     fn offer(shell: ShellForm, searches_web: bool, has_goal: bool) -> Offer {
-        Offer { shell, patch: PatchForm::Function, searches_web, has_goal, has_namespaces: false }
+        Offer {
+            shell,
+            patch: PatchForm::Function,
+            searches_web,
+            has_goal,
+            has_namespaces: false,
+            asks_permissions: false,
+        }
     }
 
     #[test]

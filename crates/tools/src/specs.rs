@@ -52,6 +52,44 @@ pub(crate) static UPDATE_GOAL: LazyLock<ToolSpec> = LazyLock::new(|| {
     )
 });
 
+pub(crate) static REQUEST_PERMISSIONS: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::function(
+        "request_permissions",
+        "Asks the person to let commands write to more folders, or use the network, when the sandbox stops you. Ask only \
+         for what you need.",
+        json!({
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string", "description": "Why you need it, in one sentence"},
+                "permissions": {
+                    "type": "object",
+                    "properties": {
+                        "file_system": {
+                            "type": "object",
+                            "properties": {
+                                "write": {
+                                    "type": "array",
+                                    "description": "Existing folders",
+                                    "items": {"type": "string"}
+                                }
+                            },
+                            "additionalProperties": false
+                        },
+                        "network": {
+                            "type": "object",
+                            "properties": {"enabled": {"type": "boolean"}},
+                            "additionalProperties": false
+                        }
+                    },
+                    "additionalProperties": false
+                }
+            },
+            "required": ["permissions"],
+            "additionalProperties": false
+        }),
+    )
+});
+
 /// The schema of the tools that run a command to its end.
 fn command_schema(command: &Value) -> Value {
     json!({

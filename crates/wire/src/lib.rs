@@ -18,6 +18,7 @@ pub mod command;
 pub mod command_line;
 pub mod conversation_item;
 pub mod decision;
+pub mod dynamic_tool;
 pub mod error_info;
 pub mod event;
 pub mod forms;

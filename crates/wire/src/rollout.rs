@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::collaboration::CollaborationMode;
+use crate::dynamic_tool::DynamicToolSpec;
 use crate::event::EventMsg;
 use crate::ids::ThreadId;
 use crate::policy::{AskForApproval, SandboxPolicy};
@@ -213,6 +214,10 @@ pub struct SessionLineage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub base_instructions: Option<Value>,
+    /// The tools that its client supplies. Those that cannot be read are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "readable")]
+    #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::few()"))]
+    pub dynamic_tools: Vec<DynamicToolSpec>,
     /// The writable folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "proptest::option::of(crate::forms::few())"))]
@@ -221,6 +226,12 @@ pub struct SessionLineage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", proptest(strategy = "crate::forms::any_object()"))]
     pub context_window: Option<Value>,
+}
+
+/// Reads the values of a list that have the right form.
+fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let values = Option::<Vec<Value>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(values.iter().filter_map(read).collect())
 }
 
 /// The kind of client, or other source, that started a thread.

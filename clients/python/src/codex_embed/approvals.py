@@ -66,6 +66,17 @@ def result(value: Any) -> Decision:
     return Decision("result", value=value)
 
 
+def tool_result(text: str, success: bool = True) -> Decision:
+    """The result of a tool that the program supplies (`item/tool/call`), as text."""
+    return result({"contentItems": [{"type": "inputText", "text": text}], "success": success})
+
+
+def grant(question: Question, for_session: bool = False) -> Decision:
+    """Everything that a question asks for (`item/permissions/requestApproval`), for the turn or for the session."""
+    asked = question.params.get("permissions") if isinstance(question.params, dict) else None
+    return result({"permissions": asked or {}, "scope": "session" if for_session else "turn"})
+
+
 def deny_all(_: Question) -> Decision:
     """A policy that denies everything."""
     return deny("the policy of this program is to deny")

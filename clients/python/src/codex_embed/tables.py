@@ -199,6 +199,8 @@ SERVER_REQUESTS: frozenset[str] = frozenset(
         "execCommandApproval",
         "applyPatchApproval",
         "mcpServer/elicitation/request",
+        "item/permissions/requestApproval",
+        "item/tool/call",
         "account/chatgptAuthTokens/refresh",
     )
 )

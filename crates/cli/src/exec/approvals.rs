@@ -49,6 +49,9 @@ impl Answer {
                 *command == codex_wire::command_line::join(argv)
                     || matches!(argv.as_slice(), [_, _, script] if script == command)
             }
+            (Some(command), QuestionKind::Permissions { asked, .. }) => {
+                *command == codex_wire::command_line::join(&asked.argv())
+            }
             (Some(_), QuestionKind::Patch { .. } | QuestionKind::Tool { .. } | QuestionKind::Elicitation(_)) => false,
         }
     }

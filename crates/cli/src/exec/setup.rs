@@ -42,7 +42,8 @@ pub(crate) fn setup(shared: &Shared, args: &ExecArgs, env: &Env) -> anyhow::Resu
     } else {
         initial_history
     };
-    let additions = ClientAdditions { thread_source: args.options.storage.thread_source.clone() };
+    let additions =
+        ClientAdditions { thread_source: args.options.storage.thread_source.clone(), ..ClientAdditions::default() };
     Ok(Setup { initial_history, additions, ..setup })
 }
 

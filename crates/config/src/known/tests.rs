@@ -54,6 +54,7 @@ const FEATURES: &[&str] = &[
     "features.multi_agent_v2",
     "features.multi_agent_v2.**",
     "features.parallel",
+    "features.request_permissions_tool",
     "features.subagent_tools",
     "features.unified_exec",
 ];

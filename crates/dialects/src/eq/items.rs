@@ -34,6 +34,7 @@ impl View<'_> {
                 }
             }
             Item::McpCall(call) => out.push(mcp_begin(call)),
+            Item::DynamicCall(call) => out.push(mcp_begin(&call.as_mcp_call())),
             Item::AgentCall(call) => out.push(self.agent_call_begin(call)),
             // Readers of the queue are told of agents by other messages.
             Item::AgentActivity(_) => {}
@@ -56,6 +57,7 @@ impl View<'_> {
             Item::Patch(patch) => out.push(self.patch_begin(patch)),
             Item::Command(_)
             | Item::McpCall(_)
+            | Item::DynamicCall(_)
             | Item::AgentCall(_)
             | Item::AgentActivity(_)
             | Item::UserMessage(_)
@@ -96,6 +98,10 @@ impl View<'_> {
                 }
             }
             Item::McpCall(call) => out.extend(call.end.as_ref().map(|end| mcp_end(call, end))),
+            Item::DynamicCall(call) => {
+                let call = call.as_mcp_call();
+                out.extend(call.end.as_ref().map(|end| mcp_end(&call, end)));
+            }
             Item::AgentCall(call) => out.push(self.agent_call_end(call)),
             Item::AgentActivity(_) => {}
             Item::WebSearch(search) => {
@@ -246,7 +252,12 @@ fn source(command: &CommandItem) -> ExecCommandSource {
 fn turn_item(item: &Item) -> Option<TurnItem> {
     let id = item.id().as_str().to_owned();
     Some(match item {
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) | Item::AgentActivity(_) => {
+        Item::Command(_)
+        | Item::Patch(_)
+        | Item::McpCall(_)
+        | Item::DynamicCall(_)
+        | Item::AgentCall(_)
+        | Item::AgentActivity(_) => {
             return None;
         }
         Item::WebSearch(search) => TurnItem::WebSearch(WebSearchItem { id, query: search.query.clone() }),

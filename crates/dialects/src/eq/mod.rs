@@ -171,6 +171,15 @@ impl View<'_> {
                     parsed_cmd: parsed.clone(),
                 })
             }
+            QuestionKind::Permissions { asked, cwd } => EventMsg::ExecApprovalRequest(ExecApprovalRequestEvent {
+                call_id,
+                turn_id,
+                command: asked.argv(),
+                cwd: cwd.clone(),
+                reason,
+                proposed_execpolicy_amendment: None,
+                parsed_cmd: Vec::new(),
+            }),
             QuestionKind::Patch { changes, grant_root } => {
                 let (changes, grant_root) = ((**changes).clone(), grant_root.clone());
                 EventMsg::ApplyPatchApprovalRequest(ApplyPatchApprovalRequestEvent {

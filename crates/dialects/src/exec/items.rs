@@ -32,6 +32,7 @@ impl Projector {
             Item::Command(command) => self.command_completed(command, out),
             Item::Patch(patch) => self.patch_completed(patch, out),
             Item::McpCall(call) => self.call_completed(&call.id, mcp_tool_call(call), out),
+            Item::DynamicCall(call) => self.call_completed(&call.id, mcp_tool_call(&call.as_mcp_call()), out),
             Item::AgentCall(call) => self.call_completed(&call.id, agent_call(call), out),
         }
     }
@@ -41,6 +42,7 @@ impl Projector {
         match item {
             Item::Command(command) => self.command_started(command, out),
             Item::McpCall(call) => self.call_started(&call.id, mcp_tool_call(call), out),
+            Item::DynamicCall(call) => self.call_started(&call.id, mcp_tool_call(&call.as_mcp_call()), out),
             Item::AgentCall(call) => self.call_started(&call.id, agent_call(call), out),
             Item::Patch(_)
             | Item::UserMessage(_)

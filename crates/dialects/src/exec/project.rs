@@ -160,6 +160,10 @@ impl Projector {
             QuestionKind::Command { argv, cwd, .. } => {
                 Subject::Command { command: codex_wire::command_line::join(argv), argv: argv.clone(), cwd: cwd.clone() }
             }
+            QuestionKind::Permissions { asked, cwd } => {
+                let (argv, cwd) = (asked.argv(), cwd.clone());
+                Subject::Command { command: codex_wire::command_line::join(&argv), argv, cwd }
+            }
             QuestionKind::Patch { changes, .. } => Subject::FileChange { changes: updated(changes) },
             QuestionKind::Tool { invocation, .. } => {
                 let McpInvocation { server, tool, arguments } = invocation.clone();

@@ -39,6 +39,14 @@ pub fn question(conversation_id: ThreadId, asked: &Question) -> ServerRequest {
             reason,
             parsed_cmd: mcp_tool::parsed(invocation),
         }),
+        QuestionKind::Permissions { asked, cwd } => ServerRequest::ExecCommandApproval(ExecCommandApprovalParams {
+            conversation_id,
+            call_id,
+            command: asked.argv(),
+            cwd: cwd.clone(),
+            reason,
+            parsed_cmd: Vec::new(),
+        }),
         // Clients of 2025 cannot answer it; they refuse an unknown request.
         QuestionKind::Elicitation(elicitation) => v2::elicitation(conversation_id, "", elicitation),
     }

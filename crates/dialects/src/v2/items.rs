@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_log::item::{AgentCall, CalledAgent, McpCall};
+use codex_log::item::{AgentCall, CalledAgent, DynamicCall, McpCall};
 use codex_log::{CommandEnd, CommandItem, Item, PatchItem, Status};
 use codex_protocol::v2::created::{CreatedItem, CreatedText};
+use codex_protocol::v2::dynamic_tool::DynamicToolCall;
 use codex_protocol::v2::item::{
     CallStatus, CollabAgentState, CollabAgentToolCall, CommandAction, CommandExecution, CommandSource,
     FileUpdateChange, InputItem, McpToolCall, McpToolCallContext, PatchChangeKind, SubAgentActivity, ThreadItem,
@@ -35,6 +36,10 @@ pub fn thread_item(item: &Item, release: ProtocolRelease) -> ThreadItem {
         Item::Command(command) => ThreadItem::CommandExecution(Box::new(command_execution(command, release))),
         Item::Patch(patch) => file_change(patch),
         Item::McpCall(call) => ThreadItem::McpToolCall(Box::new(mcp_tool_call(call, release))),
+        Item::DynamicCall(call) if release != ProtocolRelease::V0166 => {
+            ThreadItem::McpToolCall(Box::new(mcp_tool_call(&call.as_mcp_call(), release)))
+        }
+        Item::DynamicCall(call) => ThreadItem::DynamicToolCall(Box::new(dynamic_call(call))),
         Item::AgentCall(call) if release != ProtocolRelease::V0166 => {
             ThreadItem::CommandExecution(Box::new(command_execution(&as_command(call), release)))
         }
@@ -75,6 +80,7 @@ pub(super) fn stored_item(item: Item, release: ProtocolRelease) -> ThreadItem {
         | Item::WebSearch(_)
         | Item::Patch(_)
         | Item::McpCall(_)
+        | Item::DynamicCall(_)
         | Item::AgentCall(_)
         | Item::AgentActivity(_) => thread_item(&item, release),
     }
@@ -94,6 +100,7 @@ pub(super) fn created_item(item: &Item) -> Option<CreatedItem> {
         | Item::Command(_)
         | Item::Patch(_)
         | Item::McpCall(_)
+        | Item::DynamicCall(_)
         | Item::AgentCall(_)
         | Item::AgentActivity(_) => None,
     }
@@ -216,6 +223,20 @@ fn mcp_tool_call(call: &McpCall, release: ProtocolRelease) -> McpToolCall {
         error: result.and_then(|result| result.as_ref().err()).map(|message| json!({"message": message})),
         duration_ms: call.end.as_ref().map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),
         newer: is_newer.then(McpToolCallContext::default),
+    }
+}
+
+fn dynamic_call(call: &DynamicCall) -> DynamicToolCall {
+    let content_items = call.end.as_ref().and_then(|end| end.content.clone());
+    DynamicToolCall {
+        id: call.id.as_str().to_owned(),
+        namespace: call.namespace.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        status: call_status(call.status),
+        success: call.end.as_ref().map(|_| call.status == Status::Completed),
+        content_items,
+        duration_ms: call.end.as_ref().map(|end| i64::try_from(end.duration.as_millis()).unwrap_or(i64::MAX)),
     }
 }
 

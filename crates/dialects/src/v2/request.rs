@@ -1,9 +1,15 @@
 //! Questions as requests of v2.
 
-use std::path::PathBuf;
+use std::path::Path;
 
+use codex_log::permissions::Permissions;
 use codex_log::{Question, QuestionKind};
+use codex_protocol::v2::permission_request::{
+    AdditionalFileSystemPermissions, AdditionalNetworkPermissions, PermissionsRequestApprovalParams,
+    RequestPermissionProfile,
+};
 use codex_protocol::v2::request::{CommandApprovalParams, FileChangeApprovalParams, ServerRequest};
+use codex_wire::command::ParsedCommand;
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
 
@@ -47,24 +53,59 @@ pub fn question(release: ProtocolRelease, thread: ThreadId, turn: &str, asked: &
         }
         // Earlier clients can only answer questions about commands.
         QuestionKind::Tool { invocation, .. } => {
-            let argv = mcp_tool::argv(invocation);
-            ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
-                kind: "command".into(),
+            let (argv, parsed) = (mcp_tool::argv(invocation), mcp_tool::parsed(invocation));
+            as_command(release, asked, (thread_id, turn_id), (&argv, &parsed, Path::new("")), at_ms)
+        }
+        QuestionKind::Permissions { asked: wanted, cwd } if release == ProtocolRelease::V0166 => {
+            ServerRequest::PermissionsRequestApproval(PermissionsRequestApprovalParams {
                 thread_id,
                 turn_id,
                 item_id,
                 started_at_ms: at_ms,
-                environment_id: "local".into(),
+                environment_id: Some("local".into()),
+                cwd: cwd.clone(),
                 reason,
-                command: command_line(&argv),
-                cwd: PathBuf::new(),
-                command_actions: actions(&argv, &mcp_tool::parsed(invocation), release),
-                proposed_execpolicy_amendment: None,
-                available_decisions: available_decisions(None),
+                permissions: profile(wanted),
             })
+        }
+        QuestionKind::Permissions { asked: wanted, cwd } => {
+            as_command(release, asked, (thread_id, turn_id), (&wanted.argv(), &[], cwd), at_ms)
         }
         QuestionKind::Elicitation(asked) => mcp::elicitation(thread, turn, asked),
     }
+}
+
+/// The permissions that are asked for.
+fn profile(wanted: &Permissions) -> RequestPermissionProfile {
+    let files = AdditionalFileSystemPermissions { write: Some(wanted.write.clone()), ..Default::default() };
+    RequestPermissionProfile {
+        file_system: (!wanted.write.is_empty()).then_some(files),
+        network: wanted.network.then_some(AdditionalNetworkPermissions { enabled: Some(true) }),
+    }
+}
+
+/// A question about something that is shown as a command.
+fn as_command(
+    release: ProtocolRelease,
+    asked: &Question,
+    (thread_id, turn_id): (String, String),
+    (argv, parsed, cwd): (&[String], &[ParsedCommand], &Path),
+    at_ms: i64,
+) -> ServerRequest {
+    ServerRequest::CommandExecutionRequestApproval(CommandApprovalParams {
+        kind: "command".into(),
+        thread_id,
+        turn_id,
+        item_id: asked.item().as_str().to_owned(),
+        started_at_ms: at_ms,
+        environment_id: "local".into(),
+        reason: asked.reason.clone(),
+        command: command_line(argv),
+        cwd: cwd.to_owned(),
+        command_actions: actions(argv, parsed, release),
+        proposed_execpolicy_amendment: None,
+        available_decisions: available_decisions(None),
+    })
 }
 
 fn available_decisions(amendment: Option<&[String]>) -> Vec<Value> {

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_log::client_tools::ToolClient;
 use codex_log::settings::Settings;
 use codex_log::{Body, ItemId, Question, QuestionKind, TurnId};
 use codex_thread::{QuestionName, ServersRequest};
 use codex_tools::agents::{AgentOrder, ThreadAgents};
 use codex_tools::call::{ToolCall, ToolInput};
 use codex_tools::context::{ToolContext, ToolSetup};
+use codex_tools::dynamic::ClientTools;
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::{Lifecycle, OpenGate};
 use codex_tools::registry::{BuiltIn, Registry, ToolSource};
@@ -20,6 +22,7 @@ use codex_tools::servers::{ServerScope, ThreadServers, offered};
 use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
 use codex_wire::policy::SandboxPolicy;
+use codex_wire::rollout::SessionMeta;
 use tokio::sync::oneshot;
 
 use super::profile::Profile;
@@ -40,11 +43,13 @@ pub(super) struct Calls {
     pub(super) servers: Option<Arc<dyn ThreadServers>>,
     /// The other agents of its tree.
     pub(super) agents: Option<Arc<dyn ThreadAgents>>,
+    /// The tools that a client supplies.
+    pub(super) client_tools: Option<Arc<ClientTools>>,
 }
 
 impl Calls {
     /// Creates the calls of a thread with these rules.
-    pub(super) fn new(rules: Rules, setup: &Setup) -> Self {
+    pub(super) fn new(rules: Rules, setup: &Setup, meta: &SessionMeta) -> Self {
         let servers = setup.servers.as_ref().map(|access| {
             access.servers.open(ServerScope {
                 config: Arc::clone(&setup.config),
@@ -57,9 +62,11 @@ impl Calls {
         let mut sources: Vec<Arc<dyn ToolSource>> = vec![Arc::new(BuiltIn)];
         sources.extend(agents.iter().map(|agents| Arc::clone(agents) as Arc<dyn ToolSource>));
         sources.extend(servers.iter().map(|servers| Arc::clone(servers) as Arc<dyn ToolSource>));
+        let client_tools = client_tools(setup, meta);
+        sources.extend(client_tools.iter().map(|tools| Arc::clone(tools) as Arc<dyn ToolSource>));
         let registry = Registry::new(sources);
         let lifecycle = Lifecycle::new(Arc::new(registry), Arc::new(OpenGate), Grants::by(rules));
-        Self { lifecycle, profile_key: None, servers, agents }
+        Self { lifecycle, profile_key: None, servers, agents, client_tools }
     }
 
     /// Serves a request about the MCP servers, while the thread continues.
@@ -88,6 +95,14 @@ impl Calls {
             }
             (ServersRequest::ReadResource { reply, .. }, None) => give(reply, Err(NONE.to_owned())),
         }
+    }
+
+    /// Lets a client run the tools that a client supplies, if there are any.
+    pub(super) fn offer_client(&self, client: Arc<dyn ToolClient>, reply: oneshot::Sender<()>) {
+        if let Some(tools) = &self.client_tools {
+            tools.offer(client);
+        }
+        give(reply, ());
     }
 
     /// Waits for the next event of a server. Cancel safe.
@@ -140,6 +155,13 @@ impl Calls {
         self.context(setup, profile, turn).hold_roots();
         self.profile_key = Some(key);
     }
+}
+
+/// The tools that a client supplies, if there are any. The program that has registered them runs them.
+fn client_tools(setup: &Setup, meta: &SessionMeta) -> Option<Arc<ClientTools>> {
+    let specs = &meta.lineage.dynamic_tools;
+    let client = setup.additions.tool_client.clone().filter(|_| meta.originator == setup.originator);
+    (!specs.is_empty()).then(|| Arc::new(ClientTools::new(meta.id, specs.clone(), client)))
 }
 
 /// The open question that an answer refers to: the one with that id, the last one about that call, or the only one if

@@ -103,7 +103,7 @@ impl Session {
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let calls = Calls::new(rules, &setup);
+        let calls = Calls::new(rules, &setup, &started.meta);
         let mut session = Self {
             profile: Profile { settings, environment, instructions, skills, models },
             setup,

@@ -28,6 +28,9 @@ use crate::work::{Work, unix_ms};
 impl Session {
     pub(super) fn begin(&mut self, id: TurnId, machine: Turn, output_schema: Option<Value>) {
         let settings = Arc::clone(&self.profile.settings);
+        if let Some(tools) = &self.calls.client_tools {
+            tools.begin_turn(&id);
+        }
         self.turn = Some(RunningTurn::new(id, settings, machine, output_schema));
         self.goals.goal.begin_turn();
         self.calls.hold_roots(&self.setup, &self.profile, self.turn.as_mut());
@@ -191,6 +194,7 @@ impl Session {
             self.tell_model(Message::user(text));
         }
         let offer = self.profile.offer(&self.setup, self.turn_settings(), self.offers_goal_tool());
+        self.calls.lifecycle.thread().set_asks_permissions(offer.asks_permissions);
         let tools = self.calls.lifecycle.registry().snapshot().list(offer);
         let output_schema = self.turn.as_ref().and_then(|turn| turn.output_schema.clone());
         let input = self.conversations.current(&self.state).items().to_vec();

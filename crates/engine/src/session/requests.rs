@@ -78,6 +78,7 @@ impl Session {
             ThreadRequest::Queue(request) => self.serve_queue(request).await,
             ThreadRequest::Agents { reply } => give(reply, Box::new(self.state.agents.clone())),
             ThreadRequest::Permissions(request) => self.serve_permissions(request),
+            ThreadRequest::OfferToolClient { client, reply } => self.calls.offer_client(client, reply),
             ThreadRequest::CountListeners { reply } => give(reply, self.journal.listeners()),
             ThreadRequest::IsRetirable { questions, reply } => give(reply, self.is_retirable(questions)),
             ThreadRequest::State { reply } => {

@@ -129,7 +129,12 @@ fn show_item(item: &Item) -> String {
         Item::AgentMessage(answer) => format!("agent {} {:?}", answer.id.as_str(), answer.text),
         Item::Reasoning(thought) => format!("reasoning {} {:?}", thought.id.as_str(), thought.summary),
         Item::WebSearch(search) => format!("search {} {:?}", search.id.as_str(), search.query),
-        Item::Command(_) | Item::Patch(_) | Item::McpCall(_) | Item::AgentCall(_) | Item::AgentActivity(_) => {
+        Item::Command(_)
+        | Item::Patch(_)
+        | Item::McpCall(_)
+        | Item::DynamicCall(_)
+        | Item::AgentCall(_)
+        | Item::AgentActivity(_) => {
             format!("call {}", item.id().as_str())
         }
     }

@@ -6,6 +6,7 @@
 mod asking;
 mod bookmarks;
 mod broken_off;
+mod client_tools;
 mod commands;
 mod compaction;
 mod concurrent_calls;
@@ -15,6 +16,7 @@ mod hosting;
 mod law;
 mod limits;
 mod patches;
+mod permissions;
 mod prompts;
 mod queue;
 mod real_model;

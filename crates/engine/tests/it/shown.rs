@@ -43,6 +43,7 @@ fn shown_item(item: &Item) -> String {
         Item::Patch(patch) => format!("patch {} {:?}", patch.id.as_str(), patch.status),
         Item::Command(command) => format!("command {}", command.id.as_str()),
         Item::McpCall(call) => format!("mcp call {} {:?}", call.id.as_str(), call.status),
+        Item::DynamicCall(call) => format!("dynamic call {} {:?}", call.id.as_str(), call.status),
         Item::AgentCall(call) => format!("agent call {} {:?}", call.id.as_str(), call.status),
         Item::AgentActivity(activity) => format!("agent {} {}", activity.path, activity.kind.as_str()),
     }

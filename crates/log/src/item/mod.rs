@@ -7,6 +7,7 @@ mod agent_activity;
 mod agent_call;
 mod agent_message;
 mod command;
+mod dynamic_call;
 mod mcp_call;
 mod patch;
 mod reasoning;
@@ -29,6 +30,7 @@ pub(crate) use agent_activity::Stored as StoredActivity;
 pub use agent_call::{AgentCall, CalledAgent};
 pub use agent_message::AgentMessage;
 pub use command::{CommandEnd, CommandItem, CommandStatus};
+pub use dynamic_call::{DynamicCall, DynamicCallEnd};
 pub use mcp_call::{McpCall, McpCallEnd};
 pub use patch::{PatchEnd, PatchItem, PatchStatus};
 pub use reasoning::Reasoning;
@@ -57,6 +59,8 @@ pub enum Item {
     Patch(Arc<PatchItem>),
     /// A call of an MCP tool.
     McpCall(Arc<McpCall>),
+    /// A call of a tool that the client supplies.
+    DynamicCall(Arc<DynamicCall>),
     /// A call about other agents.
     AgentCall(Arc<AgentCall>),
     /// Something that has happened to another agent.
@@ -111,6 +115,7 @@ impl Item {
             Self::Command(command) => &command.id,
             Self::Patch(patch) => &patch.id,
             Self::McpCall(call) => &call.id,
+            Self::DynamicCall(call) => &call.id,
             Self::AgentCall(call) => &call.id,
             Self::AgentActivity(activity) => &activity.id,
         }
@@ -128,6 +133,7 @@ impl Item {
             Self::Command(command) => Some(command.status),
             Self::Patch(patch) => Some(patch.status),
             Self::McpCall(call) => Some(call.status),
+            Self::DynamicCall(call) => Some(call.status),
             Self::AgentCall(call) => Some(call.status),
         }
     }
@@ -143,6 +149,7 @@ impl Item {
             Self::Command(command) => command.title(),
             Self::Patch(patch) => patch.title().into(),
             Self::McpCall(call) => call.title().into(),
+            Self::DynamicCall(call) => call.title().into(),
             Self::AgentCall(call) => call.title().into(),
             Self::AgentActivity(activity) => activity.title().into(),
         }
@@ -159,6 +166,7 @@ impl Item {
             Self::Command(command) => command.weight(),
             Self::Patch(patch) => patch.weight(),
             Self::McpCall(call) => call.weight(),
+            Self::DynamicCall(call) => call.weight(),
             Self::AgentCall(call) => call.weight(),
             Self::AgentActivity(activity) => activity.weight(),
         }
@@ -174,6 +182,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(command.begun())),
             Self::Patch(patch) => Self::Patch(Arc::new(patch.begun())),
             Self::McpCall(call) => Self::McpCall(Arc::new(call.begun())),
+            Self::DynamicCall(call) => Self::DynamicCall(Arc::new(call.begun())),
             Self::AgentCall(call) => Self::AgentCall(Arc::new(call.begun())),
         }
     }
@@ -189,6 +198,7 @@ impl Item {
             | Self::WebSearch(_)
             | Self::Patch(_)
             | Self::McpCall(_)
+            | Self::DynamicCall(_)
             | Self::AgentCall(_)
             | Self::AgentActivity(_) => self.with_status(Status::Failed),
         }
@@ -205,6 +215,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(CommandItem { id, ..Arc::unwrap_or_clone(command) })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { id, ..Arc::unwrap_or_clone(patch) })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { id, ..Arc::unwrap_or_clone(call) })),
+            Self::DynamicCall(call) => Self::DynamicCall(Arc::new(DynamicCall { id, ..Arc::unwrap_or_clone(call) })),
             Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { id, ..Arc::unwrap_or_clone(call) })),
             Self::AgentActivity(activity) => {
                 Self::AgentActivity(Arc::new(AgentActivity { id, ..Arc::unwrap_or_clone(activity) }))
@@ -223,6 +234,7 @@ impl Item {
             | Self::Command(_)
             | Self::Patch(_)
             | Self::McpCall(_)
+            | Self::DynamicCall(_)
             | Self::AgentCall(_)
             | Self::AgentActivity(_) => vec![self],
         }
@@ -243,6 +255,7 @@ impl Item {
             Self::Command(command) => Self::Command(Arc::new(CommandItem { status, ..(**command).clone() })),
             Self::Patch(patch) => Self::Patch(Arc::new(PatchItem { status, ..(**patch).clone() })),
             Self::McpCall(call) => Self::McpCall(Arc::new(McpCall { status, ..(**call).clone() })),
+            Self::DynamicCall(call) => Self::DynamicCall(Arc::new(DynamicCall { status, ..(**call).clone() })),
             Self::AgentCall(call) => Self::AgentCall(Arc::new(AgentCall { status, ..(**call).clone() })),
             Self::UserMessage(_)
             | Self::AgentMessage(_)
@@ -294,6 +307,7 @@ impl Item {
             | Self::Command(_)
             | Self::Patch(_)
             | Self::McpCall(_)
+            | Self::DynamicCall(_)
             | Self::AgentCall(_)
             | Self::AgentActivity(_) => true,
         }
@@ -337,6 +351,7 @@ impl Item {
             | Self::Patch(_)
             | Self::WebSearch(_)
             | Self::McpCall(_)
+            | Self::DynamicCall(_)
             | Self::AgentCall(_)
             | Self::AgentActivity(_) => {}
         }
@@ -352,6 +367,7 @@ impl Item {
             Self::Command(command) => KeptItem::CommandExecution(command.stored_form()),
             Self::Patch(patch) => KeptItem::FileChange(patch.stored_form()),
             Self::McpCall(call) => KeptItem::McpToolCall(call.stored_form()),
+            Self::DynamicCall(call) => KeptItem::DynamicToolCall(call.stored_form()),
             Self::AgentCall(call) => KeptItem::CollabAgentToolCall(call.stored_form()),
             Self::AgentActivity(activity) => KeptItem::SubAgentActivity(activity.stored_form()),
         }
@@ -377,6 +393,7 @@ pub(crate) enum KeptItem<'a> {
     WebSearch(web_search::StoredForm<'a>),
     CollabAgentToolCall(agent_call::StoredForm<'a>),
     SubAgentActivity(agent_activity::StoredForm<'a>),
+    DynamicToolCall(dynamic_call::StoredForm<'a>),
 }
 
 /// A complete item, as it is decoded. The newest releases also store messages in this form.
@@ -391,6 +408,7 @@ pub enum StoredItem {
     McpToolCall(mcp_call::Stored),
     CollabAgentToolCall(agent_call::Stored),
     SubAgentActivity(agent_activity::Stored),
+    DynamicToolCall(dynamic_call::Stored),
     WebSearch(web_search::Stored),
     #[serde(other)]
     Other,
@@ -415,6 +433,7 @@ impl StoredItem {
             "CommandExecution" => Self::CommandExecution(parse(json)?),
             "FileChange" => Self::FileChange(parse(json)?),
             "McpToolCall" => Self::McpToolCall(parse(json)?),
+            "DynamicToolCall" => Self::DynamicToolCall(parse(json)?),
             "CollabAgentToolCall" => Self::CollabAgentToolCall(parse(json)?),
             "SubAgentActivity" => Self::SubAgentActivity(parse(json)?),
             "WebSearch" => Self::WebSearch(parse(json)?),
@@ -433,6 +452,7 @@ impl StoredItem {
             Self::CommandExecution(stored) => Item::Command(Arc::new(stored.into())),
             Self::FileChange(stored) => Item::Patch(Arc::new(stored.into())),
             Self::McpToolCall(stored) => Item::McpCall(Arc::new(stored.into())),
+            Self::DynamicToolCall(stored) => Item::DynamicCall(Arc::new(stored.into())),
             Self::CollabAgentToolCall(stored) => Item::AgentCall(Arc::new(stored.into())),
             Self::SubAgentActivity(stored) => Item::AgentActivity(Arc::new(stored.into())),
             Self::WebSearch(stored) => Item::WebSearch(stored.into()),

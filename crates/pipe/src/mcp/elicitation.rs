@@ -73,6 +73,12 @@ pub(super) fn params(origin: Origin<'_>, question: &Question) -> Value {
                 put("codex_grant_root", root.to_string_lossy().into());
             }
         }
+        QuestionKind::Permissions { asked, cwd } => {
+            put("message", format!("Allow commands more than the sandbox does: {}?", display(&asked.argv())).into());
+            put("codex_elicitation", "exec-approval".into());
+            put("codex_command", json!(asked.argv()));
+            put("codex_cwd", cwd.to_string_lossy().into());
+        }
         QuestionKind::Tool { invocation, description } => {
             let McpInvocation { server, tool, arguments } = invocation;
             put("message", format!("Allow Codex to call the tool `{tool}` of the MCP server `{server}`?").into());

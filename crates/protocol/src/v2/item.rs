@@ -15,6 +15,8 @@ use codex_wire::text::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::dynamic_tool::DynamicToolCall;
+
 /// A member that other releases have and that is always `null` here.
 pub type Nothing = ();
 
@@ -90,6 +92,8 @@ pub enum ThreadItem {
     },
     /// A call of a tool of an MCP server.
     McpToolCall(Box<McpToolCall>),
+    /// A call of a tool that the client supplies.
+    DynamicToolCall(Box<DynamicToolCall>),
     /// A call about other agents.
     CollabAgentToolCall(Box<CollabAgentToolCall>),
     /// Something that has happened to another agent.
@@ -139,6 +143,7 @@ impl ThreadItem {
         match self {
             Self::CommandExecution(command) => &command.id,
             Self::McpToolCall(call) => &call.id,
+            Self::DynamicToolCall(call) => &call.id,
             Self::CollabAgentToolCall(call) => &call.id,
             Self::SubAgentActivity(activity) => &activity.id,
             Self::UserMessage { id, .. }

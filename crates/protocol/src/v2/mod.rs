@@ -4,11 +4,13 @@
 // Threads.
 pub mod attachment;
 pub mod created;
+pub mod dynamic_tool;
 pub mod goal;
 pub mod initialize;
 pub mod item;
 pub mod metadata;
 pub mod notification;
+pub mod permission_request;
 pub mod policy;
 pub mod queue;
 pub mod read_state;

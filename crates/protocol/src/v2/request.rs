@@ -9,10 +9,16 @@ use serde_json::Value;
 #[cfg(feature = "schema")]
 use super::account::AuthTokensLogin;
 use super::item::CommandAction;
+use super::permission_request::PermissionsRequestApprovalParams;
+#[cfg(feature = "schema")]
+use super::permission_request::PermissionsRequestApprovalResponse;
 #[cfg(feature = "schema")]
 use crate::v1::request::ConversationApprovalResponse;
 use crate::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
+use codex_wire::dynamic_tool::DynamicToolCallParams;
+#[cfg(feature = "schema")]
+use codex_wire::dynamic_tool::DynamicToolCallResponse;
 
 /// The table of requests: method, parameters, and response.
 macro_rules! server_requests {
@@ -66,6 +72,10 @@ server_requests! {
     "applyPatchApproval" => ApplyPatchApproval(ApplyPatchApprovalParams) -> ConversationApprovalResponse,
     /// A question of an MCP server, or the approval of a call of its tool.
     "mcpServer/elicitation/request" => McpServerElicitation(McpElicitationParams) -> McpElicitationResponse,
+    /// Requests wider permissions for commands.
+    "item/permissions/requestApproval" => PermissionsRequestApproval(PermissionsRequestApprovalParams) -> PermissionsRequestApprovalResponse,
+    /// Calls a tool that the client supplies.
+    "item/tool/call" => DynamicToolCall(DynamicToolCallParams) -> DynamicToolCallResponse,
     /// Requests new tokens from the client, because its own were rejected.
     "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
 }

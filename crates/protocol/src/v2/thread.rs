@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use codex_wire::collaboration::CollaborationMode;
+use codex_wire::dynamic_tool::DynamicToolSpec;
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxMode, SandboxPolicy};
 use codex_wire::reasoning::{ReasoningEffort, ReasoningSummary};
 use serde::{Deserialize, Serialize};
@@ -211,6 +212,9 @@ pub struct ThreadStartParams {
     /// Whether the client wants every item of the conversation with the model.
     #[serde(default)]
     pub experimental_raw_events: bool,
+    /// Tools that the client supplies, and runs when it is asked to with `item/tool/call`.
+    #[serde(default)]
+    pub dynamic_tools: Option<Vec<DynamicToolSpec>>,
 }
 
 /// The response of `thread/start`, `thread/resume` and `thread/fork`.

@@ -50,6 +50,8 @@ pub(crate) struct Connection {
     left: Mutex<HashSet<ThreadId>>,
     /// Whether the client left threads behind that continue without it.
     has_parted: AtomicBool,
+    /// Whether the client is gone.
+    has_left: AtomicBool,
 }
 
 /// The identity and capabilities of the client.
@@ -174,6 +176,7 @@ impl Connection {
             warned_of: Mutex::default(),
             unanswered: Mutex::new(Some(open)),
             has_parted: AtomicBool::new(false),
+            has_left: AtomicBool::new(false),
         };
         (connection, all_answered)
     }
@@ -287,10 +290,27 @@ impl Connection {
     pub(crate) async fn request(&self, request: &ServerRequest) -> Option<ClientAnswer> {
         let (number, line) = self.outbox.request(request.method(), request);
         let (waiting, answer) = oneshot::channel();
-        lock(&self.awaited).insert(number, waiting);
+        self.expect_answer(number, waiting);
         let room = self.outbox.room(line.len()).await;
         self.outbox.send_notification(line, room);
         answer.await.ok()
+    }
+
+    /// Registers a task that waits for the answer to a request.
+    pub(crate) fn expect_answer(&self, number: i64, waiting: oneshot::Sender<ClientAnswer>) {
+        if !self.has_left() {
+            lock(&self.awaited).insert(number, waiting);
+        }
+    }
+
+    /// Notes that nobody waits for the answer to a request any more.
+    pub(crate) fn expect_no_answer(&self, number: i64) {
+        lock(&self.awaited).remove(&number);
+    }
+
+    /// The lane of a thread, if there is one.
+    pub(crate) fn lane(&self, thread: ThreadId) -> Option<mpsc::Sender<LaneRequest>> {
+        lock(&self.lanes).get(&thread).cloned()
     }
 
     /// Registers a question to the client.
@@ -378,8 +398,10 @@ impl Connection {
 
     /// Closes all lanes once their queued requests are served.
     pub(crate) fn leave(&self) {
+        self.has_left.store(true, Ordering::Relaxed);
         self.resources.leave();
         lock(&self.lanes).clear();
+        lock(&self.awaited).clear();
     }
 
     /// Closes all lanes like [`Connection::leave`], while their threads continue without this client.
@@ -389,6 +411,11 @@ impl Connection {
         self.has_parted.store(true, Ordering::Relaxed);
         drop(lanes);
         self.leave();
+    }
+
+    /// Whether the client is gone.
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.load(Ordering::Relaxed)
     }
 
     /// Whether the client left threads behind that continue without it.

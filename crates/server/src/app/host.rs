@@ -135,7 +135,7 @@ impl Host {
             originator: client.map(|client| self.originator(&client.name).to_owned()),
             profile: profile(client.map(|client| client.release).unwrap_or_default()),
             initial_history: InitialHistory::New,
-            additions: ClientAdditions { thread_source: options.thread_source.clone() },
+            additions: ClientAdditions { thread_source: options.thread_source.clone(), ..ClientAdditions::default() },
         }
     }
 }

@@ -18,6 +18,7 @@ use super::connection::{Connection, Unanswered};
 use super::dispatch::{Request, ServeThread, contained, not_found};
 use super::questions::Repeat;
 use super::subscriber::{AfterUnsubscribe, ThreadSubscriber};
+use super::tool_client::{self, ToolRequest};
 use codex_dialects::event_filter::Subscriptions;
 
 /// The maximum number of requests that may wait in a lane; further ones are refused.
@@ -35,6 +36,7 @@ pub(crate) trait Job: Send {
 pub(crate) enum LaneRequest {
     Serve(Box<dyn Job>),
     Answered(Box<QuestionAnswer>),
+    CallTool(Box<ToolRequest>),
 }
 
 /// An answer of the client to a question.
@@ -110,6 +112,11 @@ impl Lane {
                     contained(subscriber.answered(number, question, answer.as_deref())).await;
                 }
             }
+            LaneRequest::CallTool(request) => {
+                if let Some(subscriber) = &mut self.subscriber {
+                    subscriber.call_tool(*request);
+                }
+            }
         }
         if let Some(leaving) = self.subscriber.as_ref().and_then(|subscriber| subscriber.leaving()) {
             self.end_subscription(Some(leaving)).await;
@@ -148,6 +155,7 @@ impl Lane {
         if self.subscriber.is_none() {
             let thread = self.connection.host.start.threads.get(self.thread)?;
             let now = thread.subscribe().await.ok()?;
+            tool_client::offer(&self.connection, &thread).await;
             let connection = Arc::clone(&self.connection);
             let mut subscriber =
                 ThreadSubscriber::new(connection, thread, now.feed, ProjectionOptions::default(), subscriptions);

@@ -34,6 +34,7 @@ mod subscription;
 mod terminals;
 mod thread_metadata;
 mod thread_search;
+mod tool_client;
 mod turn_list;
 mod turns;
 mod v1;

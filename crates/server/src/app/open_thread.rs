@@ -28,6 +28,7 @@ use super::questions::Repeat;
 use super::stored;
 use super::stored_threads::Turns;
 use super::subscriber::ThreadSubscriber;
+use super::tool_client::{self, ConnectedTools};
 use codex_dialects::ProtocolRelease;
 use codex_dialects::event_filter::Subscriptions;
 use codex_dialects::v2::project::ProjectionOptions;
@@ -151,8 +152,10 @@ async fn tokens_so_far(subscriber: &ThreadSubscriber, answer: &ThreadOpened) -> 
 }
 
 /// The request to the host.
-pub(crate) fn start_request(connection: &Connection, options: &ThreadOptions) -> StartThread {
-    connection.host.start_request(options, connection.client())
+pub(crate) fn start_request(connection: &Arc<Connection>, options: &ThreadOptions) -> StartThread {
+    let mut request = connection.host.start_request(options, connection.client());
+    request.additions.tool_client = Some(ConnectedTools::of(connection));
+    request
 }
 
 /// Starts a thread and subscribes the client to it.
@@ -197,7 +200,9 @@ pub(crate) fn run_lane(subscriber: ThreadSubscriber, requests: mpsc::Receiver<La
 }
 
 async fn start(connection: &Arc<Connection>, params: ThreadStartParams) -> Result<New, ErrorObject> {
-    let request = start_request(connection, &params.options);
+    let mut request = start_request(connection, &params.options);
+    request.additions.dynamic_tools = params.dynamic_tools.unwrap_or_default();
+    tool_client::check(&request.additions.dynamic_tools)?;
     let begun = begin(connection, request, params.experimental_raw_events, Subscriptions::v2()).await?;
     let requests = begun.reserve_lane()?;
     let started = begun.subscriber.thread.started();
@@ -266,6 +271,7 @@ fn complete(
 async fn join(connection: &Arc<Connection>, thread: Thread, exclude_turns: bool) -> Result<Opened, ErrorObject> {
     let gone = |_| not_found(&thread.id().to_string());
     let Subscription { feed, running, asked, open_items, .. } = thread.subscribe().await.map_err(gone)?;
+    tool_client::offer(connection, &thread).await;
     let answer = describe(connection, &thread, Turns::wanted(!exclude_turns));
     let wishes = ProjectionOptions::default();
     let mut subscriber =

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use codex_log::permissions::{GrantScope, Permissions};
 use codex_log::{Answer, Question, QuestionId, TurnId};
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::pending::PendingServerRequest;
+use codex_protocol::v2::permission_request::{PermissionGrantScope, PermissionsRequestApprovalResponse};
 use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse, ServerRequest};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::ids::{RequestId, ThreadId};
@@ -118,6 +120,15 @@ fn worded(
 
 /// Decodes an answer of any form.
 fn read_answer(answer: &str) -> Answer {
+    if let Ok(granted) = serde_json::from_str::<PermissionsRequestApprovalResponse>(answer) {
+        let network = granted.permissions.network.as_ref().and_then(|network| network.enabled).unwrap_or(false);
+        let permissions = Permissions { write: granted.permissions.written(), network };
+        let scope = match granted.scope {
+            PermissionGrantScope::Turn => GrantScope::Turn,
+            PermissionGrantScope::Session => GrantScope::Session,
+        };
+        return Answer::Granted { permissions, scope };
+    }
     let Ok(given) = serde_json::from_str::<McpElicitationResponse>(answer) else {
         return read_decision(answer).map_or(Answer::Declined, Answer::Decision);
     };

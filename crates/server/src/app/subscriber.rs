@@ -21,6 +21,7 @@ use super::outbox::add_line;
 use super::outgoing::Outgoing;
 use super::questions::{Questions, Repeat};
 use super::subscription::EventNumbers;
+use super::tool_client::ToolCalls;
 use codex_dialects::ProtocolRelease;
 use codex_dialects::event_filter::{EventFilter, Events, Notifications, Subscriptions};
 use codex_dialects::v2::CreatedItems;
@@ -48,6 +49,8 @@ pub(crate) struct ThreadSubscriber {
     created: CreatedItems,
     /// The questions that the client was asked, by call.
     pub(crate) questions: Questions,
+    /// The open calls of tools that the client supplies.
+    pub(crate) tool_calls: ToolCalls,
     /// Interrupt requests that are answered once the client has received the end of the turn.
     pub(crate) interrupts: Vec<Unanswered>,
     /// The progress of a client that subscribed by event numbers.
@@ -94,6 +97,7 @@ impl ThreadSubscriber {
             wishes,
             created: CreatedItems::default(),
             questions: Questions::new(),
+            tool_calls: ToolCalls::new(),
             interrupts: Vec::new(),
             numbering: None,
             root_turn: None,
@@ -254,6 +258,13 @@ impl ThreadSubscriber {
         UnsubscribeStatus::Unsubscribed
     }
 
+    /// Processes the events that have arrived.
+    pub(crate) fn take_waiting(&mut self) {
+        while let Some(published) = self.next_waiting() {
+            self.take(&published);
+        }
+    }
+
     fn next_waiting(&mut self) -> Option<Published> {
         self.backlog.next().map(Published::from).or_else(|| self.feed.try_next_published())
     }
@@ -298,6 +309,7 @@ impl ThreadSubscriber {
             _ => {}
         }
         self.take_notifications(event, encodings);
+        self.end_tool_calls(&event.body, event.at_ms);
         match &event.body {
             // A client that is behind is asked once it has caught up, if the question is still open.
             Body::Asked(asked) if !self.backlog.is_settled(&asked.id) && !self.is_behind() => {

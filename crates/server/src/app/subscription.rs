@@ -99,6 +99,7 @@ async fn open(connection: &Arc<Connection>, id: ThreadId, params: &ThreadSubscri
         return load(connection, id, params).await;
     };
     let subscription = subscribe(connection, &thread, params).await.map_err(|_| not_found(&params.thread_id))?;
+    super::tool_client::offer(connection, &thread).await;
     let Subscription { feed, running, asked, open_items, begins, .. } = subscription;
     let (connection, wishes) = (Arc::clone(connection), ProjectionOptions::default());
     let mut subscriber = ThreadSubscriber::new(connection, thread, feed, wishes, Subscriptions::v2());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_log::store::{SearchHit, SourceKind};
+use codex_log::store::{SearchHit, SourceKind, ThreadStore};
 use codex_methods::occurrences::occurrences;
 use codex_methods::pagination::page;
 use codex_protocol::rpc::ErrorObject;
@@ -21,8 +21,8 @@ use super::turn_list;
 /// The number of threads of a page when the client names none, and the maximum number.
 const PAGE: u32 = 25;
 const LARGEST_PAGE: u32 = 100;
-/// The maximum number of threads that a search finds, before those that the client does not want are left out.
-const MOST_HITS: usize = 500;
+/// The number of threads that a search finds at first, before those that the client does not want are left out.
+const FIRST_HITS: usize = 500;
 
 serve! {
     waits { ThreadSearch => search, }
@@ -36,11 +36,9 @@ async fn search(connection: &Arc<Connection>, params: ThreadSearchParams) -> Res
     let host = Arc::clone(&connection.host);
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
-        let found = host.store.search(&params.search_term, MOST_HITS).map_err(ErrorObject::internal_from)?;
-        let mut hits = found.hits;
-        hits.retain(|hit| is_wanted(hit, &params));
-        sort(&mut hits, &params);
         let limit = params.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let mut hits = wanted_hits(&*host.store, &params, limit)?;
+        sort(&mut hits, &params);
         let (hits, next_cursor) = page(hits, params.cursor.as_deref(), Some(limit))
             .map_err(|error| ErrorObject::invalid(error.to_string()))?;
         let backwards_cursor = (!hits.is_empty()).then(|| params.cursor.clone().unwrap_or_else(|| "0".to_owned()));
@@ -51,6 +49,28 @@ async fn search(connection: &Arc<Connection>, params: ThreadSearchParams) -> Res
         Ok(ThreadSearchResponse { data: hits.into_iter().map(result).collect(), next_cursor, backwards_cursor })
     })
     .await
+}
+
+/// The threads that the client wants, best matches first: at least those up to the end of the page, and one more if there
+/// is one. A list by time needs all of them.
+fn wanted_hits(
+    store: &dyn ThreadStore,
+    params: &ThreadSearchParams,
+    limit: u32,
+) -> Result<Vec<SearchHit>, ErrorObject> {
+    let start: usize = params.cursor.as_deref().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let needed = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+    let mut most = FIRST_HITS;
+    loop {
+        let found = store.search(&params.search_term, most).map_err(ErrorObject::internal_from)?;
+        let is_all = found.hits.len() < most;
+        let mut hits = found.hits;
+        hits.retain(|hit| is_wanted(hit, params));
+        if is_all || (params.sort_key.is_none() && hits.len() > needed) {
+            return Ok(hits);
+        }
+        most = most.saturating_mul(4);
+    }
 }
 
 fn is_wanted(hit: &SearchHit, params: &ThreadSearchParams) -> bool {

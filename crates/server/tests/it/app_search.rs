@@ -52,6 +52,33 @@ async fn threads_are_found_by_their_words() {
     client.end_unread().await;
 }
 
+/// The best matches are threads that the client does not want, more of them than one search returns at first.
+#[tokio::test]
+async fn a_wanted_thread_is_found_behind_many_others() {
+    let (mut client, [sea, _]) = two_threads().await;
+    let listed = client.ok("thread/read", json!({"threadId": sea})).await;
+    let file = std::path::PathBuf::from(listed["thread"]["path"].as_str().expect("it has a file"));
+    let lines = std::fs::read_to_string(&file).expect("it can be read");
+    let (name, source) = (file.file_name().expect("it has a name").to_string_lossy(), "\"source\":\"vscode\"");
+    assert!(lines.contains(source), "{lines}");
+    for number in 0..600 {
+        let other = format!("{}{number:04x}", &sea[..sea.len() - 4]);
+        let copy = lines.replace(&sea, &other).replace(source, "\"source\":\"exec\"").replace("sky", "sea sea sea");
+        std::fs::write(file.with_file_name(name.replace(&sea, &other)), copy).expect("it can be written");
+    }
+    let mut client = client.start_again().await;
+    // The threads are indexed while the server runs.
+    let of_exec = json!({"searchTerm": "sea", "sourceKinds": ["exec"], "limit": 100, "cursor": "500"});
+    let mut tries = 0;
+    while client.call("thread/search", of_exec.clone()).await.map_or(0, |page| found(&page).len()) < 100 {
+        tries += 1;
+        assert!(tries < 10_000, "not all threads are found");
+    }
+    let wanted = client.ok("thread/search", json!({"searchTerm": "sea"})).await;
+    assert_eq!(found(&wanted), [&sea]);
+    client.end_unread().await;
+}
+
 #[tokio::test]
 async fn the_places_of_a_text_name_their_items_and_turns() {
     let (mut client, [sea, _]) = two_threads().await;

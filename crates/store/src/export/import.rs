@@ -211,6 +211,8 @@ fn first_line(line: &Line<'_>, old: ThreadId, new: ThreadId) -> Result<String, I
         }
         let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         payload.insert("imported_at".to_owned(), json!(now));
+        // The importing client has registered no tools.
+        payload.shift_remove("dynamic_tools");
     }
     serde_json::to_string(&members).map_err(|_| ImportError::OtherThread)
 }

@@ -3,7 +3,9 @@
 use codex_protocol::methods::{ClientRequest, METHODS};
 use codex_protocol::schema::Definitions;
 use codex_protocol::v2::account::AuthTokensLogin;
+use codex_protocol::v2::permission_request::PermissionsRequestApprovalResponse;
 use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse};
+use codex_wire::dynamic_tool::DynamicToolCallResponse;
 use codex_wire::op::{Op, Submission};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -61,6 +63,10 @@ fn every_answer_that_the_schema_allows_is_read() {
                 "account/chatgptAuthTokens/refresh" => serde_json::from_value::<AuthTokensLogin>(answer.clone()).err(),
                 "mcpServer/elicitation/request" => {
                     serde_json::from_value::<McpElicitationResponse>(answer.clone()).err()
+                }
+                "item/tool/call" => serde_json::from_value::<DynamicToolCallResponse>(answer.clone()).err(),
+                "item/permissions/requestApproval" => {
+                    serde_json::from_value::<PermissionsRequestApprovalResponse>(answer.clone()).err()
                 }
                 _ => serde_json::from_value::<ApprovalResponse>(answer.clone()).err(),
             };

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use codex_config::{Config, Runner};
+use codex_log::permissions::Permissions;
 use codex_sandbox::terminal::Terminals;
 use codex_sandbox::{
     Captured, Chunk, Confinement, Findings, Finished, Launch, Limits, Names, Profile, ResolvedRoots, SandboxContext,
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 use super::terminal::Starting;
 use super::{CommandOutcome, CommandRequest, Input, Permit};
 use crate::context::ToolContext;
+use crate::permissions::GrantedPermissions;
 
 /// The number of bytes of each stream kept for the client and the model.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -72,13 +74,17 @@ pub(crate) struct LaunchContext {
     pub(crate) names: Names,
     /// The collector for findings after commands.
     pub(crate) findings: Findings,
+    /// The permissions that people have granted beyond the policy.
+    pub(crate) granted: GrantedPermissions,
 }
 
 impl LaunchContext {
     /// The sandbox profile; `None` if the policy wants no sandbox.
     pub(crate) fn profile(&self) -> Option<Profile> {
         let (roots, names) = (self.roots.clone(), self.names.clone());
-        let sandbox_context = SandboxContext { roots, names, ..SandboxContext::of(&self.codex_home, &self.env) };
+        let Permissions { write: granted_roots, network: granted_network } = self.granted.current();
+        let around = SandboxContext::of(&self.codex_home, &self.env);
+        let sandbox_context = SandboxContext { roots, names, granted_roots, granted_network, ..around };
         let profile = Profile::new(&self.policy, &self.workspace, &sandbox_context)?;
         Some(profile.reporting_to(&self.findings))
     }

@@ -8,7 +8,7 @@ mod request;
 mod run;
 
 pub(crate) use self::machine::{Input, PatchCall, Planned};
-pub(crate) use self::reach::{Permission, Reach};
+pub(crate) use self::reach::{Permission, Reach, grantable};
 pub(crate) use self::request::PatchRequest;
 pub(crate) use self::run::{ApplyPatchTool, PatchRun};
 pub use self::run::{ForeignChanges, apply_changes};

@@ -113,6 +113,22 @@ impl Reach {
     }
 }
 
+/// The folder without links, if a person may open it to commands: it is neither a protected name nor below one, and
+/// contains no home.
+pub(crate) fn grantable(context: &LaunchContext, folder: &Path) -> Result<PathBuf, String> {
+    let shown = folder.display();
+    let root = folder.canonicalize().map_err(|error| format!("{shown} cannot be granted: {error}"))?;
+    if !root.is_dir() {
+        return Err(format!("{shown} cannot be granted: it is not a folder"));
+    }
+    let reach = Reach::new(context, Vec::new());
+    // The folder is that of a file in it.
+    match reach.root_for(&[root.join("file")]) {
+        Some(granted) if granted == root => Ok(root),
+        _ => Err(format!("{shown} cannot be granted: it is protected, or contains more than one project")),
+    }
+}
+
 /// The protected places below granted folders.
 fn protected_below(granted: &[PathBuf], codex_home: &Path) -> Vec<PathBuf> {
     let Some((first, others)) = granted.split_first() else { return Vec::new() };

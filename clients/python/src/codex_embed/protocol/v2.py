@@ -49,6 +49,42 @@ class AccountUpdatedNotification(TypedDict):
     planType: str | None
 
 
+class AdditionalFileSystemPermissions(TypedDict):
+    """Access to files."""
+
+    # Folders to read. Commands can read everything but secrets, so none are requested.
+    read: list[str] | None
+    # Folders to write.
+    write: list[str] | None
+    # The same as entries with a path and an access mode.
+    entries: list[Any] | None
+
+
+class AdditionalFileSystemPermissionsInput(TypedDict, total=False):
+    """Access to files."""
+
+    # Folders to read. Commands can read everything but secrets, so none are requested.
+    read: list[str] | None
+    # Folders to write.
+    write: list[str] | None
+    # The same as entries with a path and an access mode.
+    entries: list[Any] | None
+
+
+class AdditionalNetworkPermissions(TypedDict):
+    """Access to the network."""
+
+    # Whether commands may use it.
+    enabled: bool | None
+
+
+class AdditionalNetworkPermissionsInput(TypedDict, total=False):
+    """Access to the network."""
+
+    # Whether commands may use it.
+    enabled: bool | None
+
+
 class ApiKeyLogin(TypedDict):
     """A login with a key."""
 
@@ -853,6 +889,150 @@ class DeviceCodeLogin(TypedDict):
     verificationUrl: str
     # The code to enter there.
     userCode: str
+
+
+class _DynamicToolRequired(TypedDict):
+    # Its name.
+    name: str
+    # Its purpose, for the model.
+    description: str
+    # The JSON schema of its arguments.
+    inputSchema: Any
+
+
+class DynamicTool(_DynamicToolRequired, total=False):
+    """A tool that takes JSON."""
+
+    # Whether the model may learn of it later. This program offers every tool at once.
+    deferLoading: bool
+
+
+class DynamicToolCall(TypedDict):
+    """A call of a tool that a client supplies, as an item."""
+
+    # The id of the model's call.
+    id: str
+    # The namespace of the tool, if it has one.
+    namespace: str | None
+    # The tool.
+    tool: str
+    # The arguments of the call.
+    arguments: Any
+    # Its status.
+    status: CallStatus
+    # The result.
+    contentItems: list[DynamicToolCallOutputContentItem] | None
+    # Whether the tool did what it was asked to do.
+    success: bool | None
+    # Its duration.
+    durationMs: int | None
+
+
+class DynamicToolCallOutputContentItemInputText(TypedDict):
+    """Text."""
+
+    type: Literal["inputText"]
+    # The text.
+    text: str
+
+
+class DynamicToolCallOutputContentItemInputImage(TypedDict):
+    """An image."""
+
+    type: Literal["inputImage"]
+    # A `data:` URL.
+    imageUrl: str
+
+
+class DynamicToolCallOutputContentItemInputAudio(TypedDict):
+    """Sound."""
+
+    type: Literal["inputAudio"]
+    # A `data:` URL.
+    audioUrl: str
+
+
+class DynamicToolCallParams(TypedDict):
+    """`item/tool/call`."""
+
+    # The thread.
+    threadId: str
+    # The turn.
+    turnId: str
+    # The id of the model's call, which is that of its item.
+    callId: str
+    # The namespace of the tool, if it has one.
+    namespace: str | None
+    # The tool.
+    tool: str
+    # The arguments of the call.
+    arguments: Any
+
+
+class DynamicToolCallResponse(TypedDict):
+    """The response to `item/tool/call`."""
+
+    # The result.
+    contentItems: list[DynamicToolCallOutputContentItem]
+    # Whether the tool did what it was asked to do.
+    success: bool
+
+
+class DynamicToolNamespace(TypedDict):
+    """Several tools under one name."""
+
+    # Its name.
+    name: str
+    # Its purpose, for the model.
+    description: str
+    # Its tools.
+    tools: list[DynamicToolNamespaceTool]
+
+
+class _DynamicToolNamespaceToolFunctionRequired(TypedDict):
+    # Its name.
+    name: str
+    # Its purpose, for the model.
+    description: str
+    # The JSON schema of its arguments.
+    inputSchema: Any
+    type: Literal["function"]
+
+
+class DynamicToolNamespaceToolFunction(_DynamicToolNamespaceToolFunctionRequired, total=False):
+    """A tool."""
+
+    # Whether the model may learn of it later. This program offers every tool at once.
+    deferLoading: bool
+
+
+class _DynamicToolSpecFunctionRequired(TypedDict):
+    # Its name.
+    name: str
+    # Its purpose, for the model.
+    description: str
+    # The JSON schema of its arguments.
+    inputSchema: Any
+    type: Literal["function"]
+
+
+class DynamicToolSpecFunction(_DynamicToolSpecFunctionRequired, total=False):
+    """A tool."""
+
+    # Whether the model may learn of it later. This program offers every tool at once.
+    deferLoading: bool
+
+
+class DynamicToolSpecNamespace(TypedDict):
+    """Several tools under one name."""
+
+    # Its name.
+    name: str
+    # Its purpose, for the model.
+    description: str
+    # Its tools.
+    tools: list[DynamicToolNamespaceTool]
+    type: Literal["namespace"]
 
 
 class ErrorNotification(TypedDict):
@@ -1963,6 +2143,39 @@ class PermissionProfileSummary(TypedDict):
     allowed: bool
 
 
+class PermissionsRequestApprovalParams(TypedDict):
+    """`item/permissions/requestApproval`."""
+
+    # The thread.
+    threadId: str
+    # The turn.
+    turnId: str
+    # The id of the model's call.
+    itemId: str
+    # The time of the request.
+    startedAtMs: int
+    # The environment; always `local` here.
+    environmentId: str | None
+    # The working directory.
+    cwd: str
+    # The reason that the model gives.
+    reason: str | None
+    # The requested permissions.
+    permissions: RequestPermissionProfile
+
+
+class _PermissionsRequestApprovalResponseRequired(TypedDict):
+    # The granted permissions. More than was requested has no effect.
+    permissions: RequestPermissionProfileInput
+
+
+class PermissionsRequestApprovalResponse(_PermissionsRequestApprovalResponseRequired, total=False):
+    """The response to `item/permissions/requestApproval`."""
+
+    # The time for which they are granted.
+    scope: PermissionGrantScope
+
+
 class ProfileV2(TypedDict):
     """One of `[profiles]`."""
 
@@ -2114,6 +2327,24 @@ class RelayedClient(_RelayedClientRequired, total=False):
     emulate: Release | None
     # The dialect that the other server uses for a client that does not choose one.
     dialect: Dialect | None
+
+
+class RequestPermissionProfile(TypedDict):
+    """Permissions that are requested or granted."""
+
+    # Access to files.
+    fileSystem: AdditionalFileSystemPermissions | None
+    # Access to the network.
+    network: AdditionalNetworkPermissions | None
+
+
+class RequestPermissionProfileInput(TypedDict, total=False):
+    """Permissions that are requested or granted."""
+
+    # Access to files.
+    fileSystem: AdditionalFileSystemPermissionsInput | None
+    # Access to the network.
+    network: AdditionalNetworkPermissionsInput | None
 
 
 class _ReviewStartParamsRequired(TypedDict):
@@ -2970,6 +3201,32 @@ class ThreadItemMcpToolCall(_ThreadItemMcpToolCallRequired, total=False):
     readOnlyHint: bool | None
 
 
+class ThreadItemDynamicToolCall(TypedDict):
+    """An item, with when it began and ended."""
+
+    # The id of the model's call.
+    id: str
+    # The namespace of the tool, if it has one.
+    namespace: str | None
+    # The tool.
+    tool: str
+    # The arguments of the call.
+    arguments: Any
+    # Its status.
+    status: CallStatus
+    # The result.
+    contentItems: list[DynamicToolCallOutputContentItem] | None
+    # Whether the tool did what it was asked to do.
+    success: bool | None
+    # Its duration.
+    durationMs: int | None
+    type: Literal["dynamicToolCall"]
+    # The start time in Unix milliseconds.
+    startedAtMs: int | None
+    # The completion time.
+    completedAtMs: int | None
+
+
 class ThreadItemCollabAgentToolCall(TypedDict):
     """An item, with when it began and ended."""
 
@@ -3801,6 +4058,8 @@ class ThreadStartParams(TypedDict, total=False):
     threadSource: str | None
     # Whether the client wants every item of the conversation with the model.
     experimentalRawEvents: bool
+    # Tools that the client supplies, and runs when it is asked to with `item/tool/call`.
+    dynamicTools: list[DynamicToolSpec] | None
 
 
 class ThreadStartedNotification(TypedDict):
@@ -4333,6 +4592,18 @@ CreatedItem: TypeAlias = CreatedItemAssistantAssistant | CreatedItemAssistantAss
 Dialect: TypeAlias = Literal["v1"] | Literal["v2"] | Literal["both"] | Literal["items"]
 
 
+# A part of a result.
+DynamicToolCallOutputContentItem: TypeAlias = DynamicToolCallOutputContentItemInputText | DynamicToolCallOutputContentItemInputImage | DynamicToolCallOutputContentItemInputAudio
+
+
+# A tool of a namespace.
+DynamicToolNamespaceTool: TypeAlias = DynamicToolNamespaceToolFunction
+
+
+# A tool, or several tools under one name.
+DynamicToolSpec: TypeAlias = DynamicToolSpecFunction | DynamicToolSpecNamespace
+
+
 # The form of an answer to an MCP server.
 ElicitationMode: TypeAlias = Literal["form"] | Literal["url"]
 
@@ -4436,6 +4707,10 @@ OneOrMany: TypeAlias = str | list[str]
 PatchChangeKind: TypeAlias = PatchChangeKindAdd | PatchChangeKindDelete | PatchChangeKindUpdate
 
 
+# The time for which permissions are granted.
+PermissionGrantScope: TypeAlias = Literal["turn"] | Literal["session"]
+
+
 # A release whose behaviour a server matches.
 Release: TypeAlias = Literal["0.77", "0.166"]
 
@@ -4532,6 +4807,7 @@ ThreadInjectItemsResponse: TypeAlias = base.Empty
 
 # An item, with when it began and ended.
 ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemSubAgentActivity | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
+ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemDynamicToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
 
 
 # The item next to the start of a page.
