@@ -98,8 +98,8 @@ pub use provider::{ProviderConfig, WireApi, default_model, local_providers, star
 pub use reader::{Reader, ValueError};
 pub use secret::Secret;
 pub use settings::{
-    ChatConfig, ChatScreen, DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig, KeyBinding,
-    ModelConfig, ReasoningDisplay, SandboxConfig, TrustLevel,
+    ChatConfig, ChatDisplay, ChatScreen, DEFAULT_MODEL, HistoryConfig, HistoryPersistence, InstructionsConfig,
+    KeyBinding, ModelConfig, ReasoningDisplay, SandboxConfig, TrustLevel,
 };
 pub use shell_environment::{Inherit, Runner, SERVER_TOKEN_VARIABLE, ShellEnvironmentPolicy};
 pub use skill_files::{MOST_SKILL_BYTES, Skills, find_skills};

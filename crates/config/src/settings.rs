@@ -214,6 +214,7 @@ pub struct ChatConfig {
     pub has_vim: bool,
     /// `[tui.keys]`: the keys of actions. The chat knows what they mean.
     pub keys: Vec<KeyBinding>,
+    pub display: ChatDisplay,
 }
 
 /// The keys of an action.
@@ -243,6 +244,34 @@ impl KeyBinding {
     }
 }
 
+/// The display settings of the full-screen chat. Names in them are checked by the chat, which knows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChatDisplay {
+    /// The part of items that is shown at first.
+    pub fold: Option<String>,
+    /// The parts of the status line.
+    pub status_line: Option<Vec<String>>,
+    /// A program whose output is the status line.
+    pub status_command: Option<Vec<String>>,
+    /// Whether the terminal is told that somebody waits while its window is not in front.
+    pub notifications: bool,
+    /// The colours of themes by their names.
+    pub themes: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl ChatDisplay {
+    fn read(tui: &Reader<'_>) -> Result<Self, ValueError> {
+        Ok(Self {
+            fold: tui.str("fold")?,
+            status_line: tui.strings("status_line")?,
+            status_command: tui.strings("status_command")?,
+            // Other releases name the events here, which all mean the same.
+            notifications: tui.bool("notifications").unwrap_or(Some(true)).unwrap_or(true),
+            themes: tui.map("themes", |themes, name| themes.string_map(name).map(Some))?,
+        })
+    }
+}
+
 impl ChatConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let tui = root.section("tui")?;
@@ -253,6 +282,7 @@ impl ChatConfig {
             mouse: tui.bool("mouse")?.unwrap_or(true),
             has_vim: tui.bool("vim")?.unwrap_or(false),
             keys: KeyBinding::read(&tui)?,
+            display: ChatDisplay::read(&tui)?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A dialogue with a person in a terminal: the keys they press, the questions they answer, the prompts they have sent, and
 //! a screen that appends lines. It does not know what the dialogue is about.
 //!
-//! Invariants: outside of [`keys`] and [`screen`], nothing here opens, reads or writes a terminal; no file is opened
+//! Invariants: outside of [`keys`], [`paint`] and [`screen`], nothing here opens, reads or writes a terminal; no file is opened
 //! anywhere. A key answers a question only if it was pressed after the choices were shown.
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
@@ -11,6 +11,7 @@ pub mod first_run;
 pub mod form;
 mod history;
 pub mod keys;
+pub mod paint;
 pub mod question;
 pub mod screen;
 

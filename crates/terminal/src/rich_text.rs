@@ -25,6 +25,21 @@ pub fn lines(text: &str, width: usize) -> Vec<Row> {
     writer.lines
 }
 
+/// The last block of code of a Markdown text, without its fence and indent.
+#[must_use]
+pub fn last_code(text: &str) -> Option<String> {
+    let (mut last, mut open) = (None, None::<String>);
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => open = Some(String::new()),
+            Event::Text(text) => open.iter_mut().for_each(|code| code.push_str(&text)),
+            Event::End(TagEnd::CodeBlock) => last = open.take(),
+            _ => {}
+        }
+    }
+    last
+}
+
 #[derive(Default)]
 struct Writer {
     width: usize,
@@ -55,6 +70,7 @@ impl Writer {
             Event::End(tag) => self.end(tag),
             Event::Text(text) => match &mut self.code {
                 Some((_, code)) => code.push_str(&text),
+                None if self.link.is_none() => self.text_with_addresses(&text),
                 None => self.text(self.style(), &text),
             },
             Event::Code(text) => self.text(Style::Code, &text),
@@ -189,6 +205,22 @@ impl Writer {
             }
             _ => {}
         }
+    }
+
+    /// Text whose addresses are links to themselves.
+    fn text_with_addresses(&mut self, text: &str) {
+        let style = self.style();
+        let mut rest = text;
+        while let Some(start) = rest.find("https://").into_iter().chain(rest.find("http://")).min() {
+            let tail = &rest[start..];
+            let is_part = |c: char| c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '`' | '|' | '\\');
+            let end = tail.find(|c| !is_part(c)).unwrap_or(tail.len());
+            let address = tail[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'', '*', '_']);
+            self.text(style, &rest[..start]);
+            self.text(Style::Link, address);
+            rest = &tail[address.len()..];
+        }
+        self.text(style, rest);
     }
 
     fn text(&mut self, style: Style, text: &str) {
@@ -358,6 +390,15 @@ mod tests {
                 End
             "#]],
         );
+    }
+
+    #[test]
+    fn addresses_are_links_without_the_punctuation_around_them() {
+        let all = lines("See https://x.y/a_b?c=1, (http://z.w/).\n", 60);
+        let links: Vec<&str> =
+            all.iter().flatten().filter(|span| span.style == Style::Link).map(|span| span.text.as_str()).collect();
+        assert_eq!(links, ["https://x.y/a_b?c=1", "http://z.w/"]);
+        assert_eq!(shown("See https://x.y/a_b?c=1, (http://z.w/).", 60), "See https://x.y/a_b?c=1, (http://z.w/).\n");
     }
 
     #[test]

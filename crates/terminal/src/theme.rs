@@ -4,6 +4,7 @@
 //! colours, styles are told apart by marks and attributes alone.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::Style;
@@ -57,6 +58,68 @@ pub struct Theme {
     has_rgb: bool,
     /// Whether the terminal has told that its background is light.
     is_light: Option<bool>,
+    /// The colours of a theme of the user.
+    own: Option<Palette>,
+}
+
+/// A theme of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnTheme {
+    pub name: String,
+    palette: Palette,
+}
+
+impl OwnTheme {
+    /// Reads a theme: `base` names the theme whose colours it has where it names none. Returns warnings about colours that
+    /// are hard to read.
+    ///
+    /// # Errors
+    /// If a colour or its name is not known.
+    pub fn read(name: &str, colours: &BTreeMap<String, String>) -> Result<(Self, Vec<String>), String> {
+        let mut palette = match colours.get("base").map_or("dark", String::as_str) {
+            "dark" => DARK,
+            "light" => LIGHT,
+            "contrast" => CONTRAST,
+            other => return Err(format!("theme `{name}`: unknown base `{other}`; there are dark, light and contrast")),
+        };
+        for (member, colour) in colours.iter().filter(|(member, _)| *member != "base") {
+            let place = palette.member(member).ok_or_else(|| {
+                let known = MEMBERS.join(", ");
+                format!("theme `{name}`: unknown colour `{member}`; there are {known}")
+            })?;
+            *place =
+                Rgb::read(colour).ok_or_else(|| format!("theme `{name}`: `{colour}` is no colour like #1e90ff"))?;
+        }
+        let mut warnings = Vec::new();
+        for member in MEMBERS.iter().filter(|member| **member != "background") {
+            let background = palette.background;
+            let contrast = palette.member(member).map_or(LEAST_CONTRAST, |colour| contrast(*colour, background));
+            if contrast < LEAST_CONTRAST {
+                warnings.push(format!(
+                    "theme `{name}`: `{member}` has a contrast of {contrast:.1}, and {LEAST_CONTRAST} can be read"
+                ));
+            }
+        }
+        Ok((Self { name: name.to_owned(), palette }, warnings))
+    }
+}
+
+/// The least contrast of text to its background that can be read well.
+const LEAST_CONTRAST: f64 = 4.5;
+
+/// The contrast of two colours, from 1 to 21.
+fn contrast(one: Rgb, other: Rgb) -> f64 {
+    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+    one.max(other) / one.min(other)
+}
+
+impl Rgb {
+    /// A colour as `#rrggbb`.
+    fn read(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+        let part = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+        Some(Self(part(0)?, part(2)?, part(4)?))
+    }
 }
 
 impl Theme {
@@ -64,13 +127,20 @@ impl Theme {
     #[must_use]
     pub fn new(name: ThemeName, has_colours: bool, has_rgb: bool) -> Self {
         let name = if has_colours { name } else { ThemeName::Plain };
-        Self { name, has_rgb, is_light: None }
+        Self { name, has_rgb, is_light: None, own: None }
     }
 
     /// The same with another name, unless there are no colours at all.
     pub fn choose(&mut self, name: ThemeName) {
         if self.name != ThemeName::Plain {
-            self.name = name;
+            (self.name, self.own) = (name, None);
+        }
+    }
+
+    /// The same with the colours of a theme of the user, unless there are no colours at all.
+    pub fn wear(&mut self, theme: &OwnTheme) {
+        if self.name != ThemeName::Plain {
+            self.own = Some(theme.palette);
         }
     }
 
@@ -79,12 +149,17 @@ impl Theme {
         self.is_light = Some(luminance(background) > 0.4);
     }
 
-    fn palette(self) -> Option<&'static Palette> {
+    fn palette(self) -> Option<Palette> {
+        if !self.has_rgb {
+            return None;
+        }
+        if self.own.is_some() {
+            return self.own;
+        }
         match (self.name, self.is_light) {
-            _ if !self.has_rgb => None,
-            (ThemeName::Dark, _) | (ThemeName::Auto, Some(false)) => Some(&DARK),
-            (ThemeName::Light, _) | (ThemeName::Auto, Some(true)) => Some(&LIGHT),
-            (ThemeName::Contrast, _) => Some(&CONTRAST),
+            (ThemeName::Dark, _) | (ThemeName::Auto, Some(false)) => Some(DARK),
+            (ThemeName::Light, _) | (ThemeName::Auto, Some(true)) => Some(LIGHT),
+            (ThemeName::Contrast, _) => Some(CONTRAST),
             (ThemeName::Auto | ThemeName::Ansi | ThemeName::Plain, _) => None,
         }
     }
@@ -123,8 +198,9 @@ fn attributes(style: Style) -> Option<&'static str> {
     }
 }
 
+/// The colours of a theme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Palette {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the colours are checked against it"))]
     background: Rgb,
     dim: Rgb,
     green: Rgb,
@@ -138,7 +214,28 @@ struct Palette {
     number: Rgb,
 }
 
+/// The names of the colours in `config.toml`.
+const MEMBERS: &[&str] =
+    &["background", "dim", "green", "yellow", "red", "heading", "code", "link", "keyword", "quoted", "number"];
+
 impl Palette {
+    fn member(&mut self, name: &str) -> Option<&mut Rgb> {
+        Some(match name {
+            "background" => &mut self.background,
+            "dim" => &mut self.dim,
+            "green" => &mut self.green,
+            "yellow" => &mut self.yellow,
+            "red" => &mut self.red,
+            "heading" => &mut self.heading,
+            "code" => &mut self.code,
+            "link" => &mut self.link,
+            "keyword" => &mut self.keyword,
+            "quoted" => &mut self.quoted,
+            "number" => &mut self.number,
+            _ => return None,
+        })
+    }
+
     fn of(&self, style: Style) -> Option<Rgb> {
         Some(match style {
             Style::Plain | Style::Bold | Style::Italic | Style::Selected | Style::Bar => return None,
@@ -229,13 +326,32 @@ mod tests {
 
     #[test]
     fn every_colour_can_be_read_on_its_background() {
-        for palette in [&DARK, &LIGHT, &CONTRAST] {
+        for palette in [DARK, LIGHT, CONTRAST] {
             for style in ALL {
                 let colour = palette.of(*style).expect("it has a colour");
-                let (one, other) = (luminance(colour) + 0.05, luminance(palette.background) + 0.05);
-                let contrast = one.max(other) / one.min(other);
-                assert!(contrast >= 4.5, "{style:?} {contrast:.2}");
+                let contrast = contrast(colour, palette.background);
+                assert!(contrast >= LEAST_CONTRAST, "{style:?} {contrast:.2}");
             }
+        }
+    }
+
+    #[test]
+    fn a_theme_of_the_user_changes_some_colours_and_is_told_what_cannot_be_read() {
+        let colours =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let (mine, warnings) =
+            OwnTheme::read("mine", &colours(&[("base", "light"), ("red", "#aa0000"), ("green", "#aaffaa")]))
+                .expect("it is one");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("theme `mine`: `green` has a contrast of 1."), "{warnings:?}");
+        let mut theme = Theme::new(ThemeName::Auto, true, true);
+        theme.wear(&mine);
+        assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;170;0;0"));
+        assert_eq!(theme.code(Style::Link).as_deref(), Some("4;38;2;20;80;170"), "the rest is that of the base");
+        theme.choose(ThemeName::Dark);
+        assert_eq!(theme.code(Style::Red).as_deref(), Some("38;2;245;135;130"));
+        for wrong in [[("base", "pink")], [("reed", "#000000")], [("red", "1e90ff")], [("red", "#1e90fg")]] {
+            assert!(OwnTheme::read("x", &colours(&wrong)).is_err(), "{wrong:?}");
         }
     }
 

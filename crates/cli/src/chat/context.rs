@@ -1,5 +1,6 @@
 //! The answers to the questions of the chat: from the configuration, the stored threads and the prompt history.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -49,6 +50,14 @@ impl ChatContext for HomeContext {
 
     fn config_file(&self) -> PathBuf {
         self.home.config_file()
+    }
+
+    fn export(&self, name: Option<&str>, text: &str) -> Result<PathBuf, String> {
+        let path = self.cwd.join(name.unwrap_or("codex-thread.md"));
+        let failed = |error: std::io::Error| format!("could not write {}: {error}", path.display());
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        Ok(path)
     }
 
     fn server_socket(&self) -> Option<PathBuf> {

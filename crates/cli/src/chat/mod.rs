@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use codex_config::{AuthError, ChatScreen, Config, Env, HistoryPersistence, Home, KeyBinding, TrustLevel};
+use codex_config::{AuthError, ChatDisplay, ChatScreen, Config, Env, HistoryPersistence, Home, KeyBinding, TrustLevel};
 use codex_dialogue::first_run::{Choice, FirstRun};
 use codex_dialogue::keys::{Keys, Raw};
 use codex_dialogue::screen::{Capabilities, Footer, Screen};
@@ -24,7 +24,7 @@ use codex_store::{Drafts, PromptFile, locate};
 use codex_terminal::Span;
 use codex_terminal::keymap::{Binding, Keymap};
 use codex_tui::chat::{Chat, ChatParts, Connection, Ended, ThreadToOpen};
-use codex_tui::full::{FullChat, FullParts, Theme};
+use codex_tui::full::{DisplaySettings, FullChat, FullParts, OwnTheme, Theme};
 
 use self::args::{ChatArgs, ChatOptions, ResumeArgs};
 use self::context::{HomeContext, PromptHistory};
@@ -128,7 +128,7 @@ fn chat(shared: &Shared, wish: ChatRequest) -> anyhow::Result<ExitCode> {
         let mut signals = signals::stop()?;
         let stop: StopSignal = Box::pin(async move { signals.wait().await });
         let screen = Screen::new(console::painted_out(), capabilities, crossterm::terminal::size().unwrap_or_default());
-        begin(place, wish, screen, (Keys::read(&raw)?, stop)).await
+        Box::pin(begin(place, wish, screen, (Keys::read(&raw)?, stop))).await
     });
     drop(raw);
     runtime.shutdown_background();
@@ -214,8 +214,8 @@ async fn begin<W: Write>(
     };
     keys.show_full_screen(full.has_mouse).context("could not take over the terminal")?;
     let out = console::painted_out;
-    let FullScreen { theme, is_in_tmux, keymap, has_vim, .. } = full;
-    let parts = FullParts { parts: made_of, theme, out, is_in_tmux, keymap, has_vim };
+    let FullScreen { theme, is_in_tmux, keymap, has_vim, display, .. } = full;
+    let parts = FullParts { parts: made_of, theme, out, is_in_tmux, keymap, has_vim, display };
     Ok(FullChat::new(connection, (keys, stop), parts)?.converse(wish.wanted).await?)
 }
 
@@ -226,6 +226,7 @@ struct FullScreen {
     is_in_tmux: bool,
     keymap: Keymap,
     has_vim: bool,
+    display: DisplaySettings,
 }
 
 impl FullScreen {
@@ -236,13 +237,20 @@ impl FullScreen {
             return None;
         }
         let name = config.chat.theme.as_deref().and_then(|name| name.parse().ok()).unwrap_or_default();
+        let display = display_settings(config);
         let has_rgb = env.text("COLORTERM").is_some_and(|text| matches!(text.as_str(), "truecolor" | "24bit"));
+        let mut theme = Theme::new(name, capabilities.colour, has_rgb);
+        let named = |own: &&OwnTheme| Some(own.name.as_str()) == config.chat.theme.as_deref();
+        if let Some(own) = display.themes.iter().find(named) {
+            theme.wear(own);
+        }
         Some(Self {
-            theme: Theme::new(name, capabilities.colour, has_rgb),
+            theme,
             has_mouse: config.chat.mouse && !options.no_mouse,
             is_in_tmux: env.text("TMUX").is_some(),
             keymap: Keymap::new(&config.chat.keys.iter().map(binding).collect::<Vec<_>>()),
             has_vim: config.chat.has_vim,
+            display,
         })
     }
 }
@@ -250,6 +258,23 @@ impl FullScreen {
 /// Keys of an action as the chat reads them.
 fn binding(keys: &KeyBinding) -> Binding {
     Binding { action: keys.action.clone(), keys: keys.keys.clone(), at: keys.at.clone() }
+}
+
+/// The display settings, with the themes of the user.
+fn display_settings(config: &Config) -> DisplaySettings {
+    let ChatDisplay { fold, status_line, status_command, notifications, themes } = config.chat.display.clone();
+    let mut settings =
+        DisplaySettings { fold, status_line, status_command, notifications, ..DisplaySettings::default() };
+    for (name, colours) in &themes {
+        match OwnTheme::read(name, colours) {
+            Ok((theme, warnings)) => {
+                settings.themes.push(theme);
+                settings.warnings.extend(warnings);
+            }
+            Err(why) => settings.warnings.push(why),
+        }
+    }
+    settings
 }
 
 /// Asks for a key and about the project if necessary. Returns how the chat was left, if it was.

@@ -52,6 +52,16 @@ impl State {
         }
     }
 
+    /// Puts earlier turns of a thread, oldest first, before those that are known; returns how many were new.
+    pub fn prepend(&mut self, thread: &str, turns: &[Value]) -> usize {
+        let known = self.at(thread);
+        let is_new = |turn: &&Value| turn.get("id").and_then(Value::as_str).is_none_or(|id| known.place(id).is_none());
+        let earlier: Vec<Turn> = turns.iter().filter(is_new).map(stored_turn).collect();
+        let count = earlier.len();
+        known.turns.splice(0..0, earlier);
+        count
+    }
+
     fn at(&mut self, id: &str) -> &mut Thread {
         self.threads.entry(id.to_owned()).or_default()
     }

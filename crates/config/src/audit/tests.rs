@@ -155,7 +155,7 @@ fn a_home_of_0_77_is_audited() {
             37 features.unified_exec: ok
             38 features.tui2: ok
             39 features.shell_snapshot: `features.shell_snapshot` has no effect: this release has no such feature
-            42 tui.notifications: `tui.notifications` has no effect: the chat has no such setting
+            42 tui.notifications: ok
             43 tui.animations: `tui.animations` has no effect: the chat has no such setting
             45 notice: moot: this release shows no such notices
             51 otel: `otel` has no effect: telemetry is not supported yet
@@ -213,7 +213,7 @@ fn a_home_of_0_166_is_audited() {
             38 hooks: `hooks` has no effect: hooks are not supported yet
             48 memories: `memories` has no effect: this release does not support it
             52 tui.theme: ok
-            53 tui.status_line: `tui.status_line` has no effect: the chat has no such setting
+            53 tui.status_line: ok
             55 tui.model_availability_nux: `tui.model_availability_nux` has no effect: the chat has no such setting
             58 otel: `otel` has no effect: telemetry is not supported yet
             61 plugins: `plugins` has no effect: plugins are not supported yet

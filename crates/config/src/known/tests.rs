@@ -31,6 +31,10 @@ const FREE: &str = r#"
     [prices.any]
     input = 1
     output = 1
+    [tui.keys]
+    any = "x"
+    [tui.themes.any]
+    any = "x"
     [features]
     any = true
 "#;

@@ -40,6 +40,9 @@ pub trait ChatContext: Send + Sync {
     fn write(&self, _text: &str) -> Result<String, String> {
         Err("there is no program to write in".to_owned())
     }
+    /// Writes a text to a new file in the folder of the chat, and returns its path. The error is for people. It writes a
+    /// file, so it is called off the async threads.
+    fn export(&self, name: Option<&str>, text: &str) -> Result<PathBuf, String>;
 
     /// Whether the server is elsewhere, where the folders of this machine mean nothing.
     fn is_elsewhere(&self) -> bool {

@@ -15,7 +15,7 @@ use codex_dialogue::History;
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
 
-use super::approval::{Asked, Panel};
+use super::approval::Panel;
 use super::back::Left;
 use super::calls::Pending;
 use super::completion::Names;
@@ -24,13 +24,13 @@ use super::layout;
 use super::mouse::Selection;
 use super::page::Page;
 use super::queue::Queue;
+use super::status::{Display, Told};
 use super::transcript::Transcript;
 use super::views::{BoardKind, Ledger, List};
 use crate::chat::{Agents, ChatContext, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
 use crate::keymap::Keymap;
-use crate::question::Question;
 use crate::theme::{Rgb, Theme};
 use crate::{Row, Span, Style, printable};
 use codex_views::board::Board;
@@ -90,6 +90,20 @@ pub(super) enum Effect {
     Copy(String),
     /// Tell the person that somebody waits for them.
     Notify(String),
+    /// Write a text to a new file, and answer with its path.
+    Export {
+        id: u64,
+        name: Option<String>,
+        text: String,
+    },
+    /// Run a program with these variables, and answer with its output.
+    Program {
+        id: u64,
+        words: Vec<String>,
+        about: Value,
+    },
+    /// Name the window.
+    Title(String),
     /// Draw everything again.
     Redraw,
     Suspend,
@@ -140,6 +154,7 @@ pub(super) struct Settings {
     pub(super) keymap: Keymap,
     /// A name for this run, which no other has.
     pub(super) run: String,
+    pub(super) display: Display,
 }
 
 /// The state.
@@ -195,15 +210,18 @@ pub(super) struct Calls {
     pub(super) returning: Option<Vec<Left>>,
     /// The name under which the draft was saved last.
     pub(super) drafted: Option<String>,
+    /// The title and the status line.
+    pub(super) told: Told,
 }
 
 impl App {
     pub(super) fn new(settings: Settings, history: History, theme: Theme, size: (usize, usize), now: Instant) -> Self {
+        let fold = settings.display.fold;
         Self {
             settings,
             client: State::default(),
             thread: None,
-            transcript: Transcript::default(),
+            transcript: Transcript::new(fold),
             composer: Composer::default(),
             history,
             panel: Panel::default(),
@@ -282,6 +300,7 @@ impl App {
         self.panel.settle(self.size);
         self.composer.settle(self.now);
         self.keep_draft();
+        self.settle_status();
         std::mem::take(&mut self.calls.effects)
     }
 
@@ -341,7 +360,7 @@ impl App {
         Some(format!("new in {}", self.transcript.cwd.display()))
     }
 
-    fn is_about_this(&self, thread: &str) -> bool {
+    pub(super) fn is_about_this(&self, thread: &str) -> bool {
         thread.is_empty() || self.thread.as_ref().is_some_and(|open| open.id == thread)
     }
 
@@ -452,45 +471,5 @@ impl App {
         }
         self.ask_branch();
         self.send_next(status == "completed");
-    }
-
-    fn asked(&mut self, thread: &str, id: RequestId, method: &str, params: &Value) {
-        let is_child = !self.is_about_this(thread);
-        let item = params.get("itemId").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let changes = self.changes_of(thread, &item);
-        let question = match Question::read(id, method, params, |_| changes.is_some()) {
-            Ok(question) => question,
-            Err(id) => {
-                self.effect(Effect::Refuse(id));
-                return;
-            }
-        };
-        // A server asks only about threads that this chat follows, and about their children.
-        if is_child {
-            self.calls.agents.asked(&question.id);
-        }
-        let mut lines = question.patch().and(changes).unwrap_or_default();
-        lines.extend(layout::split_lines(&question.describe()));
-        let from = is_child.then(|| crate::one_line(&printable(thread)));
-        let (form, until) = (question.form(), question.patience().map(|patience| self.now + patience));
-        self.panel.add(Asked { question, from, lines, form, until }, self.now);
-        if self.calls.is_away {
-            self.effect(Effect::Notify("an approval is needed".to_owned()));
-        }
-    }
-
-    /// The whole changes of a patch, if they are known.
-    fn changes_of(&self, thread: &str, item: &str) -> Option<Vec<Row>> {
-        let thread = self.client.thread(thread)?;
-        let mut items = thread.turns().iter().rev().flat_map(codex_client::state::Turn::items);
-        let changes = items.find(|known| known.id() == item)?.members().get("changes")?.as_array()?;
-        Some(changes.iter().flat_map(|change| layout::whole_change(change, &self.transcript.cwd)).collect())
-    }
-
-    pub(super) fn withdraw(&mut self, is_over: impl Fn(&Question) -> bool) {
-        let now = self.now;
-        for id in self.panel.withdraw(now, is_over) {
-            self.effect(Effect::Refuse(id));
-        }
     }
 }

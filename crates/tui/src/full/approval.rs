@@ -67,6 +67,14 @@ impl Panel {
         self.waiting.len()
     }
 
+    /// The requests on the status line: their number, and the threads that ask besides the open one.
+    pub(super) fn waiting(&self) -> String {
+        let mut from: Vec<&str> = self.waiting.iter().filter_map(|asked| asked.from.as_deref()).collect();
+        from.dedup();
+        let from = if from.is_empty() { String::new() } else { format!(" ({})", from.join(", ")) };
+        format!("{} waiting for you{from}", self.len())
+    }
+
     pub(super) fn add(&mut self, asked: Asked, now: Instant) {
         self.waiting.push_back(asked);
         if self.waiting.len() == 1 {

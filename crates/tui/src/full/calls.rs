@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::app::{App, Effect, Opened, Overlay};
 use super::changes;
 use super::layout;
+use super::loading;
 use super::message::Message;
 use super::page::Page;
 use super::queue::QueueStep;
@@ -15,8 +16,6 @@ use crate::{Row, Span, Style, one_line, printable};
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 const GIT_MS: u64 = 20_000;
-/// The most turns that are shown of a resumed thread.
-const MOST_TURNS: usize = 500;
 
 /// The purpose of a call.
 #[derive(Debug)]
@@ -58,10 +57,16 @@ pub(super) enum Pending {
 
 impl App {
     pub(super) fn call(&mut self, method: &'static str, params: Value, pending: Pending) {
+        let id = self.expect(pending);
+        self.effect(Effect::Call { id, method, params });
+    }
+
+    /// The number of an answer that is to come.
+    pub(super) fn expect(&mut self, pending: Pending) -> u64 {
         let id = self.calls.next;
         self.calls.next += 1;
         self.calls.pending.insert(id, pending);
-        self.effect(Effect::Call { id, method, params });
+        id
     }
 
     pub(super) fn thread_id(&self) -> Option<String> {
@@ -70,17 +75,17 @@ impl App {
 
     /// A thread was opened, or could not be.
     pub(super) fn opened(&mut self, answer: Result<Value, String>, is_joined: bool) {
-        let answer = match answer {
+        let mut answer = match answer {
             Ok(answer) => answer,
             Err(why) => {
                 self.calls.is_kin = false;
                 return self.say(Style::Red, "error", &why);
             }
         };
+        let (turns, cursor) = loading::turns_of(&mut answer);
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
-        let has_turns = turns.is_some_and(|turns| !turns.is_empty());
-        let open = turns.and_then(|turns| turns.last()).filter(|turn| turn["status"] == "inProgress");
+        let has_turns = !turns.is_empty() || !text("/thread/preview").is_empty();
+        let open = turns.last().filter(|turn| turn["status"] == "inProgress");
         let open = open.and_then(|turn| turn["id"].as_str()).map(str::to_owned);
         self.transcript.clear();
         if !std::mem::take(&mut self.calls.is_kin) {
@@ -104,9 +109,11 @@ impl App {
             has_turns,
         });
         self.introduce();
-        let id = text("/thread/id");
-        if has_turns {
-            let params = json!({"threadId": id, "itemsView": "full", "limit": MOST_TURNS, "sortDirection": "desc"});
+        if !turns.is_empty() {
+            self.take_latest(turns, cursor);
+        } else if has_turns {
+            let mut params = loading::latest();
+            params["threadId"] = text("/thread/id").into();
             self.call("thread/turns/list", params, Pending::Turns);
         }
         if let Some(turn) = open {
@@ -138,6 +145,9 @@ impl App {
             views::field("help", "/help"),
         ];
         self.transcript.note(lines);
+        for warning in std::mem::take(&mut self.settings.display.warnings) {
+            self.say(Style::Yellow, "warning", &warning);
+        }
         for problem in self.settings.keymap.problems().to_vec() {
             self.say(Style::Yellow, "warning", &problem.to_string());
         }
@@ -197,24 +207,9 @@ impl App {
         }
     }
 
-    fn update_thread(&mut self, event: codex_client::Event) {
+    pub(super) fn update_thread(&mut self, event: codex_client::Event) {
         let effects = self.update(super::app::Input::Event(event));
         self.calls.effects.extend(effects);
-    }
-
-    /// The items of a resumed thread.
-    fn take_turns(&mut self, mut answer: Value) {
-        let has_more = answer["nextCursor"].is_string();
-        let mut turns = answer["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        turns.reverse();
-        let Some(id) = self.thread_id().filter(|_| !turns.is_empty()) else { return };
-        self.calls.agents.earlier(&turns);
-        let mut value = codex_client::event::Members::new();
-        value.insert("turns".to_owned(), Value::Array(turns));
-        self.update_thread(codex_client::Event::Thread { id, value, whole: true });
-        if has_more {
-            self.remark(Style::Dim, "… earlier turns are left out; `codex threads show` has all of them");
-        }
     }
 
     /// Sends a message: to the running turn, or in a new one.

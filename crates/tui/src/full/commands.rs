@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::app::{App, Effect, Overlay};
 use super::calls::{Pending, help};
 use super::message::Message;
-use super::views::{BoardKind, Only};
+use super::views::{BoardKind, Only, Wanted};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
 use crate::keymap::Context;
@@ -23,19 +23,33 @@ pub(super) const MORE: &[(&str, &str)] = &[
     ("/usage", "show tokens, cost and limits"),
     ("/timeline [TEXT]", "list the items of this thread, or those with a text"),
     ("/mcp", "show MCP servers and their tools"),
-    ("/copy", "copy the last answer"),
+    ("/approvals", "show policies, rules and approvals, and try a command"),
+    ("/ps", "show background terminals"),
+    ("/diff turn, /diff thread", "show the changes of the latest turn, or of all"),
+    ("/copy, /copy code", "copy the last answer, or its last block of code"),
+    ("/export [FILE]", "write the conversation as Markdown"),
+    ("/archive", "archive this thread and start another"),
     ("/queue", "edit, drop or send queued messages"),
-    ("/stop", "stop the turn"),
+    ("/stop", "stop the turn; without one, all background terminals"),
     ("/fold", "show commands only, a preview, or all output"),
-    ("/theme [NAME]", "auto, dark, light, ansi, contrast or plain"),
+    ("/theme NAME", "auto, dark, light, ansi, contrast, plain, or one of yours"),
     ("/keys", "list the keys"),
     ("/vim", "switch the keys of vi on or off"),
     ("/forward", "after going back, return to the newer conversation"),
 ];
 
 /// Other names of commands, as other releases have them.
-const SAME: &[(&str, &str)] =
-    &[("permissions", "approvals"), ("clear", "new"), ("sessions", "resume"), ("undo", "back"), ("context", "usage")];
+const SAME: &[(&str, &str)] = &[
+    ("permissions", "approvals"),
+    ("clear", "new"),
+    ("sessions", "resume"),
+    ("undo", "back"),
+    ("context", "usage"),
+    ("agent", "agents"),
+    ("subagents", "agents"),
+    ("keymap", "keys"),
+    ("raw", "fold"),
+];
 
 impl App {
     pub(super) fn submit(&mut self) {
@@ -122,15 +136,6 @@ impl App {
     fn own_command(&mut self, name: &str, line: &str) {
         let rest = line.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest).trim().to_owned();
         match name {
-            "fork" => {
-                if let Some(id) = self.thread_id() {
-                    self.effect(Effect::Open(ThreadToOpen::Fork(id)));
-                }
-            }
-            "rename" if !rest.is_empty() => {
-                let params = json!({"threadId": self.thread_id(), "name": rest});
-                self.call("thread/name/set", params, Pending::Tell);
-            }
             "usage" => {
                 let lines = self.usage_lines();
                 self.page("Usage", lines);
@@ -143,7 +148,9 @@ impl App {
             }
             "mcp" => self.open_board(BoardKind::Servers),
             "ps" => self.open_board(BoardKind::Terminals),
+            "copy" if rest == "code" => self.copy_code(),
             "copy" => self.copy_last(),
+            "mention" => self.composer.replace("@"),
             "queue" if !self.choose_queued(false) => self.remark(Style::Dim, "Nothing is queued."),
             "queue" => {}
             "stop" if self.running.is_some() => {
@@ -151,7 +158,11 @@ impl App {
                 let params = json!({"threadId": self.thread_id(), "turnId": turn});
                 self.call("turn/interrupt", params, Pending::Nothing);
             }
-            "stop" => self.remark(Style::Dim, "No turn is running."),
+            "stop" => {
+                let params = json!({"threadId": self.thread_id()});
+                self.call("thread/backgroundTerminals/clean", params, Pending::Tell);
+                self.remark(Style::Dim, "No turn is running; background terminals are stopped.");
+            }
             "back" => self.offer_earlier(),
             "forward" => self.go_forward(),
             "vim" => {
@@ -163,16 +174,64 @@ impl App {
                 let fold = self.transcript.cycle();
                 self.hint = Some(format!("Showing: {}", fold.name()));
             }
-            "theme" => match rest.parse::<theme::ThemeName>() {
-                Ok(name) => self.theme.choose(name),
-                Err(why) => self.remark(Style::Yellow, &why),
-            },
+            "theme" => self.choose_theme(&rest),
             "keys" => {
                 let lines = self.key_lines();
                 self.page("Keys", lines);
             }
+            name => self.thread_command(name, rest),
+        }
+    }
+
+    /// The commands about the open thread.
+    fn thread_command(&mut self, name: &str, rest: String) {
+        match name {
+            "fork" => {
+                if let Some(id) = self.thread_id() {
+                    self.effect(Effect::Open(ThreadToOpen::Fork(id)));
+                }
+            }
+            "rename" if !rest.is_empty() => {
+                let params = json!({"threadId": self.thread_id(), "name": rest});
+                self.call("thread/name/set", params, Pending::Tell);
+            }
+            "export" => self.export(Some(rest).filter(|name| !name.is_empty())),
+            "archive" => {
+                let params = json!({"threadId": self.thread_id()});
+                self.call("thread/archive", params, Pending::View(Wanted::Archived));
+            }
+            "pwd" => {
+                let cwd = self.transcript.cwd.display().to_string();
+                self.say(Style::Dim, "folder", &cwd);
+            }
+            "rollout" => {
+                let file =
+                    self.open_thread().and_then(|thread| thread.members().get("path")?.as_str().map(str::to_owned));
+                self.say(Style::Dim, "file", file.as_deref().unwrap_or("this thread has no file yet"));
+            }
             name => self.remark(Style::Yellow, &format!("Unknown command /{name}. Type /help for a list")),
         }
+    }
+
+    fn choose_theme(&mut self, name: &str) {
+        if let Some(own) = self.settings.display.themes.iter().find(|own| own.name == name) {
+            return self.theme.wear(own);
+        }
+        match name.parse::<theme::ThemeName>() {
+            Ok(name) => self.theme.choose(name),
+            Err(why) => {
+                let own: Vec<&str> = self.settings.display.themes.iter().map(|own| own.name.as_str()).collect();
+                let own = if own.is_empty() { String::new() } else { format!(", {}", own.join(", ")) };
+                self.remark(Style::Yellow, &format!("{why}{own}"));
+            }
+        }
+    }
+
+    /// Writes the conversation as Markdown.
+    fn export(&mut self, name: Option<String>) {
+        let Some(text) = self.open_thread().map(codex_client::markdown::thread) else { return };
+        let id = self.expect(Pending::View(Wanted::Exported));
+        self.effect(Effect::Export { id, name, text });
     }
 
     fn init(&mut self) {

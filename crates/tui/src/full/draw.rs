@@ -3,10 +3,10 @@
 //! Invariant: pure. A frame has exactly the rows of the screen and no row is wider than it, whatever its size.
 
 use super::app::{App, Overlay};
-use super::paint::Frame;
 use crate::laid::fitted;
-use crate::wrap::{row_columns, typed_rows_with};
+use crate::wrap::typed_rows_with;
 use crate::{Row, Span, Style};
+use codex_dialogue::paint::Frame;
 
 /// The parts of the screen below the transcript.
 struct Below {
@@ -92,34 +92,4 @@ impl App {
         };
         Some(vec![Span::new(Style::Dim, text)])
     }
-
-    /// The last row: the model, the policies, the context, the folder, the branch, the cost, and open requests.
-    fn status_row(&self) -> Row {
-        let mut parts: Vec<String> = Vec::new();
-        if let Some(lost) = &self.lost {
-            parts.push(format!("disconnected: {lost}"));
-        }
-        if let Some(thread) = &self.thread {
-            parts.push(thread.model.clone());
-            parts.push(format!("{}/{}", thread.sandbox, thread.approvals));
-        }
-        parts.extend(self.context_used());
-        parts.push(folder(&self.transcript.cwd.to_string_lossy()));
-        parts.extend(self.branch.clone());
-        parts.extend(self.cost().map(|cost| format!("cost {}", crate::amount(cost))));
-        if !self.panel.is_empty() {
-            parts.push(format!("{} waiting for you", self.panel.len()));
-        }
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let text = format!(" {}", crate::printable(&parts.join(" · ")).replace('\n', " "));
-        let room = self.size.0.saturating_sub(row_columns(&[Span::new(Style::Bar, text.clone())]));
-        vec![Span::new(Style::Bar, text + &" ".repeat(room))]
-    }
-}
-
-/// The last two parts of a path.
-fn folder(path: &str) -> String {
-    let mut parts: Vec<&str> = path.rsplit('/').filter(|part| !part.is_empty()).take(2).collect();
-    parts.reverse();
-    parts.join("/")
 }

@@ -108,8 +108,8 @@ impl App {
             }
             Key::Alt('o') => {
                 let view = self.transcript.view(self.open_thread(), size);
-                if let Some((place, _)) = view.last() {
-                    self.transcript.toggle(place.entry);
+                if let Some(fold) = view.last().and_then(|(place, _)| self.transcript.cycle_entry(place.entry)) {
+                    self.hint = Some(format!("Showing of this item: {}", fold.name()));
                 }
             }
             // In the normal mode of vi it is for redo.

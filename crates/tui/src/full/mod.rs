@@ -15,6 +15,7 @@
 
 mod app;
 mod approval;
+mod asking;
 mod back;
 mod calls;
 mod changes;
@@ -24,17 +25,19 @@ mod composer;
 mod draw;
 mod keys;
 mod layout;
+mod loading;
 mod message;
 mod mouse;
 mod page;
-mod paint;
 mod queue;
 mod run;
+mod status;
 mod transcript;
 mod views;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::theme::{Theme, ThemeName};
+pub use crate::theme::{OwnTheme, Theme, ThemeName};
 pub use run::{FullChat, FullParts};
+pub use status::DisplaySettings;

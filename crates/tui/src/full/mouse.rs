@@ -133,6 +133,20 @@ impl App {
         marked
     }
 
+    /// Copies the last block of code of the last answer that has one.
+    pub(super) fn copy_code(&mut self) {
+        let items = self.open_thread().into_iter().flat_map(|thread| thread.turns().iter().rev());
+        let mut items = items.flat_map(|turn| turn.items().iter().rev()).filter(|item| item.kind() == "agentMessage");
+        let code = items.find_map(|item| crate::rich_text::last_code(item.members().get("text")?.as_str()?));
+        match code {
+            Some(code) => {
+                self.effect(Effect::Copy(code));
+                self.hint = Some("Copied the last block of code".to_owned());
+            }
+            None => self.hint = Some("There is no block of code yet".to_owned()),
+        }
+    }
+
     /// Copies the last answer of the model.
     pub(super) fn copy_last(&mut self) {
         let thread = self.open_thread();

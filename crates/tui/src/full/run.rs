@@ -4,6 +4,8 @@
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,21 +14,26 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use codex_dialogue::keys::{self, Keys};
 use codex_dialogue::{ChatEnd, StopSignal};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::app::{App, Effect, Input, Settings};
-use super::paint::{self, FrameNumber, Painter};
+use super::status::{Display, DisplaySettings};
 use crate::Row;
 use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
 use crate::keymap::Keymap;
 use crate::theme::{Rgb, Theme};
 use crate::vim::Vim;
+use codex_dialogue::paint::{self, FrameNumber, Painter};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
 /// The same while only the server tells something: nobody reads faster.
 const STREAMED_FRAME: Duration = Duration::from_millis(40);
+/// The time and the output of the program of the status line.
+const STATUS_TIME: Duration = Duration::from_secs(1);
+const STATUS_BYTES: u64 = 4096;
 /// The most inputs that are taken before a frame is drawn.
 const AT_ONCE: usize = 1024;
 /// The longest text that is put on the clipboard: terminals take little more.
@@ -42,6 +49,7 @@ pub struct FullParts {
     pub keymap: Keymap,
     /// Whether the keys of vi are used.
     pub has_vim: bool,
+    pub display: DisplaySettings,
 }
 
 /// A full-screen chat.
@@ -80,10 +88,10 @@ impl FullChat {
     /// # Errors
     /// If the system has no room for a thread.
     pub fn new(connection: Connection, (keys, stop): (Keys, StopSignal), parts: FullParts) -> io::Result<Self> {
-        let FullParts { parts, theme, out, is_in_tmux, keymap, has_vim } = parts;
+        let FullParts { parts, theme, out, is_in_tmux, keymap, has_vim, display } = parts;
         let ChatParts { history, context, named, cwd, first, pictures, is_verbose } = parts;
         let run = codex_wire::ids::ThreadId::fresh().to_string();
-        let settings = Settings { context, named, cwd, is_verbose, keymap, run };
+        let settings = Settings { context, named, cwd, is_verbose, keymap, run, display: Display::new(display) };
         let mut app = App::new(settings, history, theme, size(), std::time::Instant::now());
         app.calls.first = first;
         app.calls.pictures = pictures;
@@ -288,7 +296,11 @@ impl FullChat {
                     }
                 }
                 Effect::Copy(text) => self.copy(&text),
-                Effect::Notify(text) => self.notify(&text),
+                Effect::Notify(text) if self.app.settings.display.notifies => self.notify(&text),
+                Effect::Notify(_) => {}
+                Effect::Title(title) => self.painter.send(format!("\x1b]0;{title}\x07").as_bytes()),
+                Effect::Export { id, name, text } => self.export(id, name, text),
+                Effect::Program { id, words, about } => self.run_program(id, words, about),
                 Effect::Redraw => self.redraw(),
                 Effect::Suspend => self.suspend(),
                 Effect::Open(wanted) => {
@@ -314,7 +326,8 @@ impl FullChat {
 
     /// Gives the terminal to a program in which the text is written.
     async fn write(&mut self, text: String) -> Input {
-        self.painter.finish();
+        // A terminal that takes nothing is left as it is.
+        let _: bool = self.painter.finish();
         if let Err(error) = self.keys.pause().await {
             return Input::Written(Err(format!("the terminal is busy: {error}")));
         }
@@ -338,6 +351,26 @@ impl FullChat {
             });
             // The chat may be over.
             let _: Result<(), _> = answers.send((id, answer)).await;
+        });
+    }
+
+    /// Writes a text to a file, off the async threads.
+    fn export(&self, id: u64, name: Option<String>, text: String) {
+        let (context, answers) = (Arc::clone(&self.app.settings.context), self.answers.0.clone());
+        tokio::task::spawn_blocking(move || {
+            let path = context.export(name.as_deref(), &text).map(|path| path.to_string_lossy().into());
+            // The chat may be over.
+            let _: Result<(), _> = answers.blocking_send((id, path));
+        });
+    }
+
+    /// Runs the program of the status line, for a second at most.
+    fn run_program(&self, id: u64, words: Vec<String>, about: Value) {
+        let (answers, cwd) = (self.answers.0.clone(), self.app.settings.cwd.clone());
+        tokio::spawn(async move {
+            let output = program_output(&words, &about, &cwd).await.map(Value::String);
+            // The chat may be over.
+            let _: Result<(), _> = answers.send((id, output)).await;
         });
     }
 
@@ -369,6 +402,10 @@ impl FullChat {
                 elsewhere = Connection::holding(&socket, &id).await;
             }
             params.insert("threadId".to_owned(), id.into());
+            params.insert("excludeTurns".to_owned(), true.into());
+            if method == "thread/resume" {
+                params.insert("initialTurnsPage".to_owned(), super::loading::latest());
+            }
         }
         let server = elsewhere.as_ref().unwrap_or_else(|| self.connection.first());
         let answer = match server.attempt(method, Value::Object(params)).await? {
@@ -385,7 +422,6 @@ impl FullChat {
         }
         let is_joined = elsewhere.is_some();
         self.connection.turn_to(elsewhere);
-        self.title(answer["cwd"].as_str().unwrap_or_default());
         Ok(Some(Input::Opened(Ok(answer), is_joined)))
     }
 
@@ -410,13 +446,6 @@ impl FullChat {
         self.sequence(&sequence);
     }
 
-    /// Names the window after the folder. The title before it comes back with the shell's screen.
-    fn title(&mut self, cwd: &str) {
-        let folder = cwd.rsplit('/').next().unwrap_or_default();
-        let text = crate::one_line(&crate::printable(folder));
-        self.painter.send(format!("\x1b]0;codex · {text}\x07").as_bytes());
-    }
-
     fn notify(&mut self, text: &str) {
         let sequence = format!("\x1b]9;codex: {text}\x07");
         self.sequence(&sequence);
@@ -430,6 +459,29 @@ impl FullChat {
             self.painter.send(wrapped.as_bytes());
         }
         self.painter.send(sequence.as_bytes());
+    }
+}
+
+/// The first bytes that a program prints within a second.
+async fn program_output(words: &[String], about: &Value, cwd: &Path) -> Result<String, String> {
+    let (name, arguments) = words.split_first().ok_or("it is empty")?;
+    let mut command = tokio::process::Command::new(name);
+    command.args(arguments).current_dir(cwd).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    for (name, value) in about.as_object().into_iter().flatten() {
+        command.env(name, value.as_str().unwrap_or_default());
+    }
+    let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
+    let Some(output) = child.stdout.take() else { return Err("it has no output".to_owned()) };
+    let mut bytes = Vec::new();
+    let reading = async {
+        output.take(STATUS_BYTES).read_to_end(&mut bytes).await?;
+        child.wait().await
+    };
+    match tokio::time::timeout(STATUS_TIME, reading).await {
+        Ok(Ok(_)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(Err(error)) => Err(format!("{name}: {error}")),
+        Err(_) => Err(format!("{name} takes longer than a second")),
     }
 }
 

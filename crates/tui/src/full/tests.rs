@@ -2,6 +2,7 @@
 
 mod back;
 mod composer;
+mod display;
 mod keys;
 mod queue;
 mod requests;
@@ -18,11 +19,12 @@ use codex_wire::policy::{SandboxMode, SandboxPolicy};
 use serde_json::{Map, Value, json};
 
 use super::app::{App, Effect, Input, Settings};
-use super::paint::Shown;
+use super::status::{Display, DisplaySettings};
 use crate::chat::ChatContext;
 use crate::key::Key;
 use crate::keymap::Keymap;
 use crate::theme::{Theme, ThemeName};
+use codex_dialogue::paint::Shown;
 
 struct Nothing;
 
@@ -47,6 +49,10 @@ impl ChatContext for Nothing {
         "/nowhere/config.toml".into()
     }
 
+    fn export(&self, name: Option<&str>, _text: &str) -> Result<PathBuf, String> {
+        Ok(PathBuf::from("/w").join(name.unwrap_or("thread.md")))
+    }
+
     fn server_socket(&self) -> Option<PathBuf> {
         Some("/nowhere/socket".into())
     }
@@ -63,6 +69,12 @@ pub(super) struct Screen {
 
 impl Screen {
     pub(super) fn new(width: u16, height: u16) -> Self {
+        Self::with(width, height, DisplaySettings { notifications: true, ..DisplaySettings::default() })
+    }
+
+    /// A chat with these settings of the display.
+    pub(super) fn with(width: u16, height: u16, display: DisplaySettings) -> Self {
+        let display = Display::new(display);
         let settings = Settings {
             context: Arc::new(Nothing),
             named: Map::new(),
@@ -70,6 +82,7 @@ impl Screen {
             is_verbose: false,
             keymap: Keymap::default(),
             run: "run".to_owned(),
+            display,
         };
         let (size, now) = ((usize::from(width), usize::from(height)), Instant::now());
         let theme = Theme::new(ThemeName::Ansi, true, false);

@@ -56,6 +56,11 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
+    /// An empty one that shows this part of items.
+    pub(super) fn new(fold: Fold) -> Self {
+        Self { fold, ..Self::default() }
+    }
+
     /// Starts over with another thread.
     pub(super) fn clear(&mut self) {
         let fold = self.fold;
@@ -84,6 +89,38 @@ impl Transcript {
             }
             *counted = told.items().len();
         }
+    }
+
+    /// Adds entries for this many earlier turns, which are now the first ones. The place in view stays.
+    pub(super) fn take_earlier(&mut self, thread: &Thread, turns: usize) {
+        for entry in &mut self.entries {
+            if let Entry::Item { turn, .. } = entry {
+                *turn += turns;
+            }
+        }
+        let mut earlier = Vec::new();
+        for (turn, told) in thread.turns().iter().take(turns).enumerate() {
+            let entry = |(item, known): (usize, &codex_client::state::Item)| Entry::Item {
+                turn,
+                item,
+                id: known.id().to_owned(),
+            };
+            earlier.extend(told.items().iter().enumerate().map(entry));
+        }
+        self.counted.splice(0..0, thread.turns().iter().take(turns).map(|turn| turn.items().len()));
+        let count = earlier.len();
+        if let Some(top) = &mut self.top {
+            top.entry += count;
+        }
+        // Items that are printed already are not printed again behind earlier ones.
+        self.printed = if self.printed > 0 { self.printed + count } else { 0 };
+        self.entries.splice(0..0, earlier);
+        self.laid.borrow_mut().clear();
+    }
+
+    /// The number of items.
+    pub(super) fn count(&self) -> usize {
+        self.counted.iter().sum()
     }
 
     /// Adds a note.
@@ -247,37 +284,81 @@ impl Transcript {
         }
     }
 
-    /// Goes to the next row with a text, towards the start or the end. Returns whether there is one.
+    /// Goes to the next row with a text, towards the start or the end, and unfolds an item that hides it. Returns whether
+    /// there is one.
     pub(super) fn find(&mut self, thread: Option<&Thread>, size: (usize, usize), text: &str, is_back: bool) -> bool {
-        let (needle, first) = (text.to_lowercase(), self.first(thread, size));
-        let has = |place: &Place| {
-            let rows = self.rows(place.entry, thread, size.0);
-            logical(&rows[place.row].row).to_lowercase().contains(&needle)
-        };
-        let places = |entry: usize| (0..self.rows(entry, thread, size.0).len()).map(move |row| Place { entry, row });
-        let found = if needle.is_empty() {
-            None
-        } else if is_back {
-            (0..=first.entry.min(self.entries.len().saturating_sub(1)))
-                .rev()
-                .flat_map(|entry| places(entry).rev())
-                .find(|place| *place < first && has(place))
-        } else {
-            (first.entry..self.entries.len()).flat_map(places).find(|place| *place > first && has(place))
-        };
-        if let Some(place) = found {
-            self.top = Some(place);
+        let needle = text.trim().to_lowercase();
+        if needle.is_empty() || self.entries.is_empty() {
+            return false;
         }
-        found.is_some()
+        let first = self.first(thread, size);
+        let last = self.entries.len() - 1;
+        let entries: Vec<usize> =
+            if is_back { (0..=first.entry.min(last)).rev().collect() } else { (first.entry..=last).collect() };
+        // Whether a row is beyond the place in view.
+        let is_beyond = |place: &Place| if is_back { *place < first } else { *place > first };
+        for entry in entries {
+            if !self.may_have(entry, thread, &needle) {
+                continue;
+            }
+            let mut found = self.places_with(entry, thread, size.0, &needle);
+            if found.is_empty() && entry != first.entry && self.is_folded(entry) {
+                self.set_fold(entry, Fold::All);
+                found = self.places_with(entry, thread, size.0, &needle);
+            }
+            let found = if is_back {
+                found.iter().rev().find(|place| is_beyond(place))
+            } else {
+                found.iter().find(|place| is_beyond(place))
+            };
+            if let Some(place) = found {
+                self.top = Some(*place);
+                return true;
+            }
+        }
+        false
     }
 
-    /// Shows more or less of one entry.
-    pub(super) fn toggle(&mut self, at: usize) {
-        if let Some(Entry::Item { id, .. }) = self.entries.get(at) {
-            let now = self.folds.get(id).copied().unwrap_or(self.fold);
-            let next = if now == Fold::All { Fold::Commands } else { Fold::All };
-            self.folds.insert(id.clone(), next);
+    /// Whether the text of an entry has all words of a text, so that it is worth a layout.
+    fn may_have(&self, entry: usize, thread: Option<&Thread>, needle: &str) -> bool {
+        let Some(Entry::Item { turn, item, .. }) = self.entries.get(entry) else { return true };
+        let known = thread.and_then(|thread| thread.turns().get(*turn)?.items().get(*item));
+        let texts: Vec<String> =
+            known.map(|item| item.texts().iter().map(|text| text.to_lowercase()).collect()).unwrap_or_default();
+        needle.split_whitespace().all(|word| texts.iter().any(|text| text.contains(word)))
+    }
+
+    /// The places of an entry with a text.
+    fn places_with(&self, entry: usize, thread: Option<&Thread>, width: usize, needle: &str) -> Vec<Place> {
+        let rows = self.rows(entry, thread, width);
+        let has = |row: &usize| logical(&rows[*row].row).to_lowercase().contains(needle);
+        (0..rows.len()).filter(has).map(|row| Place { entry, row }).collect()
+    }
+
+    fn is_folded(&self, at: usize) -> bool {
+        match self.entries.get(at) {
+            Some(Entry::Item { id, .. }) => self.folds.get(id).copied().unwrap_or(self.fold) != Fold::All,
+            Some(Entry::Note { .. }) | None => false,
         }
+    }
+
+    fn set_fold(&mut self, at: usize, fold: Fold) {
+        if let Some(Entry::Item { id, .. }) = self.entries.get(at) {
+            self.folds.insert(id.clone(), fold);
+        }
+    }
+
+    /// Shows all of one entry, or only its command if everything is shown.
+    pub(super) fn toggle(&mut self, at: usize) {
+        self.set_fold(at, if self.is_folded(at) { Fold::All } else { Fold::Commands });
+    }
+
+    /// The next fold level for one entry; `None` if it cannot be folded.
+    pub(super) fn cycle_entry(&mut self, at: usize) -> Option<Fold> {
+        let Some(Entry::Item { id, .. }) = self.entries.get(at) else { return None };
+        let next = self.folds.get(id).copied().unwrap_or(self.fold).next();
+        self.set_fold(at, next);
+        Some(next)
     }
 
     /// The next fold level for everything.

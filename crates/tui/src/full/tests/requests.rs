@@ -13,7 +13,7 @@ use crate::key::Key;
 
 const QUIET: Duration = Duration::from_millis(400);
 
-fn ask(screen: &mut Screen, id: i64, command: &str) {
+pub(super) fn ask(screen: &mut Screen, id: i64, command: &str) {
     let params =
         json!({"threadId": "t", "turnId": "u", "itemId": "c", "command": command, "cwd": "/w", "reason": null});
     let method = "item/commandExecution/requestApproval".to_owned();

@@ -55,6 +55,12 @@ pub(in crate::full) enum Wanted {
     Threads(threads::Asked),
     /// A change of a thread in the picker.
     ThreadChanged(String),
+    /// The output of the program of the status line.
+    StatusLine,
+    /// The file of an export.
+    Exported,
+    /// The thread is archived, and the chat goes on in a new one.
+    Archived,
 }
 
 impl App {
@@ -316,6 +322,12 @@ impl App {
             (Wanted::Check(_), Err(why)) => self.tell_board(BoardKind::Policy, Style::Red, &why),
             (Wanted::Threads(asked), answer) => self.take_threads(&asked, answer),
             (Wanted::ThreadChanged(told), answer) => self.thread_changed(told, answer.err()),
+            (Wanted::StatusLine, answer) => self.take_status(answer),
+            (Wanted::Exported, Ok(path)) => {
+                self.say(Style::Green, "exported", path.as_str().unwrap_or_default());
+            }
+            (Wanted::Archived, Ok(_)) => self.effect(Effect::Open(ThreadToOpen::New)),
+            (Wanted::Exported | Wanted::Archived, Err(why)) => self.say(Style::Red, "error", &why),
         }
     }
 

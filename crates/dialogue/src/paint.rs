@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use crate::theme::Theme;
+use codex_terminal::theme::Theme;
+
 use crate::{Row, Style, printable};
 
 /// The time limit for the last frame when the screen is left.
@@ -21,17 +22,17 @@ const PIECE_BYTES: usize = 4096;
 
 /// The contents of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) rows: Vec<Row>,
+pub struct Frame {
+    pub rows: Vec<Row>,
     /// The row and column of the cursor, if there is one.
-    pub(super) cursor: Option<(usize, usize)>,
-    pub(super) theme: Theme,
+    pub cursor: Option<(usize, usize)>,
+    pub theme: Theme,
     /// Whether everything is drawn again.
-    pub(super) is_whole: bool,
+    pub is_whole: bool,
 }
 
 /// A number that a frame is known by.
-pub(super) type FrameNumber = u64;
+pub type FrameNumber = u64;
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -46,7 +47,7 @@ type Shared = Arc<(Mutex<Slot>, Condvar)>;
 
 /// The thread that writes.
 #[derive(Debug)]
-pub(super) struct Painter {
+pub struct Painter {
     shared: Shared,
     /// The frames that were written, with the time right before the end of each; 0 for anything else.
     written: mpsc::Receiver<(FrameNumber, Instant)>,
@@ -59,7 +60,10 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Slot> {
 
 impl Painter {
     /// Starts the thread.
-    pub(super) fn start(out: impl Write + Send + 'static) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the system has no room for a thread.
+    pub fn start(out: impl Write + Send + 'static) -> io::Result<Self> {
         let shared = Shared::default();
         let (sender, written) = mpsc::channel(64);
         let theirs = Arc::clone(&shared);
@@ -68,7 +72,7 @@ impl Painter {
     }
 
     /// Shows a frame as soon as the terminal takes it, instead of one that was not written yet.
-    pub(super) fn show(&mut self, mut frame: Frame) -> FrameNumber {
+    pub fn show(&mut self, mut frame: Frame) -> FrameNumber {
         self.next += 1;
         let mut slot = lock(&self.shared);
         frame.is_whole |= slot.frame.take().is_some_and(|(_, missed)| missed.is_whole);
@@ -78,13 +82,14 @@ impl Painter {
     }
 
     /// Whether the last frame is still to be written.
-    pub(super) fn is_busy(&self) -> bool {
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
         let slot = lock(&self.shared);
         slot.is_writing || slot.frame.is_some()
     }
 
     /// Sends a sequence that is not part of a frame.
-    pub(super) fn send(&mut self, sequence: &[u8]) {
+    pub fn send(&mut self, sequence: &[u8]) {
         let mut slot = lock(&self.shared);
         // A terminal that takes nothing gets no more of them.
         if slot.sequences.len() < 4 * 1024 * 1024 {
@@ -94,12 +99,13 @@ impl Painter {
     }
 
     /// Waits until a frame was written. Cancel safe.
-    pub(super) async fn written(&mut self) -> Option<(FrameNumber, Instant)> {
+    pub async fn written(&mut self) -> Option<(FrameNumber, Instant)> {
         self.written.recv().await
     }
 
     /// Waits until everything is written; `false` if the terminal takes nothing.
-    pub(super) fn finish(&self) -> bool {
+    #[must_use]
+    pub fn finish(&self) -> bool {
         let deadline = Instant::now() + LAST_FRAME;
         let mut slot = lock(&self.shared);
         while slot.is_writing || slot.frame.is_some() || !slot.sequences.is_empty() {
@@ -160,7 +166,7 @@ fn write(out: &mut impl Write, bytes: &[u8]) -> io::Result<Instant> {
 
 /// The screen as it was written last.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub struct Shown {
     rows: Vec<Row>,
     cursor: Option<(usize, usize)>,
     theme: Option<Theme>,
@@ -168,7 +174,8 @@ pub(super) struct Shown {
 
 impl Shown {
     /// The bytes that turn the screen into a frame.
-    pub(super) fn update(&mut self, frame: Frame) -> Vec<u8> {
+    #[must_use]
+    pub fn update(&mut self, frame: Frame) -> Vec<u8> {
         let is_whole = frame.is_whole || self.rows.len() != frame.rows.len() || self.theme != Some(frame.theme);
         let changed: Vec<usize> =
             (0..frame.rows.len()).filter(|at| is_whole || self.rows.get(*at) != frame.rows.get(*at)).collect();
@@ -202,7 +209,7 @@ fn row(bytes: &mut Vec<u8>, row: &[crate::Span], theme: Theme) {
 }
 
 /// The bytes of styled text.
-pub(super) fn spans(bytes: &mut Vec<u8>, row: &[crate::Span], theme: Theme) {
+pub fn spans(bytes: &mut Vec<u8>, row: &[crate::Span], theme: Theme) {
     for span in row {
         let text = printable(&span.text);
         let link = (span.style == Style::Link && is_address(&text)).then_some(&*text);
@@ -229,7 +236,7 @@ fn is_address(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::Span;
-    use crate::theme::ThemeName;
+    use codex_terminal::theme::ThemeName;
 
     fn frame(rows: &[&str]) -> Frame {
         let rows = rows.iter().map(|text| vec![Span::new(Style::Plain, *text)]).collect();

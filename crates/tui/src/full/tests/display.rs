@@ -1,0 +1,305 @@
+//! The status line, the title, folds of the configuration, links, scripts of the world, and bad input.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::Screen;
+use crate::full::app::{Effect, Input};
+use crate::full::status::DisplaySettings;
+use crate::input::{Mouse, MouseKind};
+use crate::key::Key;
+
+fn titles(screen: &Screen) -> Vec<&str> {
+    let title = |effect: &'_ Effect| matches!(effect, Effect::Title(_));
+    let titles = screen.effects.iter().filter(|effect| title(effect));
+    titles.map(|effect| if let Effect::Title(title) = effect { title.as_str() } else { "" }).collect()
+}
+
+#[test]
+fn the_status_line_has_the_parts_of_the_configuration() {
+    let parts = ["branch", "thread", "model"].map(str::to_owned).to_vec();
+    let mut screen = Screen::with(80, 24, DisplaySettings { status_line: Some(parts), ..DisplaySettings::default() });
+    screen.app.branch = Some("main".to_owned());
+    let rows = screen.rows();
+    assert_eq!(rows.last().map(String::as_str), Some(" main · t · m1"));
+}
+
+#[test]
+fn a_program_writes_the_status_line_and_is_asked_only_after_changes() {
+    let words = vec!["my-status".to_owned()];
+    let settings = DisplaySettings { status_command: Some(words.clone()), ..DisplaySettings::default() };
+    let mut screen = Screen::with(80, 24, settings);
+    let asked =
+        |screen: &Screen| screen.effects.iter().filter(|effect| matches!(effect, Effect::Program { .. })).count();
+    screen.start_turn();
+    assert_eq!(asked(&screen), 1);
+    screen.delta("m", "text");
+    screen.type_text("typed");
+    assert_eq!(asked(&screen), 1, "nothing that it could show has changed");
+    let id = screen.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Program { id, .. } => Some(*id),
+        _ => None,
+    });
+    screen.input(Input::Answer(id.expect("it was asked"), Ok(json!("\u{1b}[31mnice\nmore"))));
+    let rows = screen.rows();
+    assert!(rows.last().is_some_and(|row| row.ends_with("[31mnice")), "{rows:?}");
+}
+
+#[test]
+fn the_title_tells_who_waits_and_a_window_behind_is_notified() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    assert_eq!(titles(&screen).last(), Some(&"codex · w · working"));
+    screen.input(Input::Focus(false));
+    super::requests::ask(&mut screen, 1, "make");
+    assert_eq!(titles(&screen).last(), Some(&"codex · w · needs you"));
+    assert!(screen.effects.contains(&Effect::Notify("an approval is needed".to_owned())));
+    let before = screen.effects.len();
+    screen.input(Input::Focus(true));
+    screen.tell("serverRequest/resolved", json!({"threadId": "t", "requestId": 1}));
+    screen.end_turn("completed");
+    let notified = screen.effects[before..].iter().any(|effect| matches!(effect, Effect::Notify(_)));
+    assert!(!notified, "the window is in front");
+    assert_eq!(titles(&screen).last(), Some(&"codex · w"));
+}
+
+fn command(screen: &mut Screen, id: &str, lines: usize) {
+    let output = (0..lines).map(|number| format!("out {number}")).collect::<Vec<_>>().join("\n");
+    screen.item(
+        "item/completed",
+        json!({"type": "commandExecution", "id": id, "command": "make", "cwd": "/w", "status": "completed",
+            "exitCode": 0, "durationMs": 1, "aggregatedOutput": output}),
+    );
+}
+
+#[test]
+fn the_configuration_folds_and_a_key_unfolds_one_item() {
+    for (fold, hidden) in [("commands", 30), ("preview", 20), ("all", 0)] {
+        let settings = DisplaySettings { fold: Some(fold.to_owned()), ..DisplaySettings::default() };
+        let mut screen = Screen::with(80, 80, settings);
+        screen.start_turn();
+        command(&mut screen, "c", 30);
+        let text = screen.text();
+        assert_eq!(text.contains("more lines"), hidden > 0, "{fold}: {text}");
+        assert_eq!(text.matches("│ out").count(), 30 - hidden, "{fold}: {text}");
+    }
+    let mut screen = Screen::new(80, 120);
+    screen.start_turn();
+    command(&mut screen, "c", 30);
+    command(&mut screen, "d", 30);
+    let counts: Vec<usize> = (0..3)
+        .map(|_| {
+            screen.press(&[Key::Alt('o')]);
+            screen.text().matches("│ out").count()
+        })
+        .collect();
+    assert_eq!(counts, [40, 10, 20], "all, commands and the preview of the last one; the first keeps its own");
+}
+
+#[test]
+fn a_search_finds_and_unfolds_hidden_output() {
+    let mut screen = Screen::new(80, 10);
+    screen.start_turn();
+    command(&mut screen, "c", 3000);
+    for number in 0..20 {
+        let text = format!("answer {number}");
+        screen.item("item/completed", json!({"type": "agentMessage", "id": format!("a{number}"), "text": text}));
+    }
+    assert!(!screen.text().contains("out 1500"));
+    screen.press(&[Key::Ctrl('s')]);
+    screen.type_text("OUT 1500");
+    screen.press(&[Key::Enter]);
+    assert_eq!(screen.rows()[0], "  │ out 1500");
+}
+
+#[test]
+fn answers_are_copied_whole_and_code_without_fence_and_indent() {
+    let mut screen = Screen::new(40, 24);
+    screen.start_turn();
+    let text = "A long sentence that is wrapped at this width.\n\n1. item\n\n   ```sh\n   ls -l\n     more\n   ```\n";
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "m", "text": text}));
+    screen.end_turn("completed");
+    for (command, copied) in [("/copy", text), ("/copy code", "ls -l\n  more\n")] {
+        screen.type_text(command);
+        screen.press(&[Key::Esc, Key::Enter]);
+        assert!(screen.effects.contains(&Effect::Copy(copied.to_owned())), "{command}");
+    }
+    screen.type_text("/export notes.md");
+    screen.press(&[Key::Enter]);
+    let exported = screen.effects.iter().any(|effect| match effect {
+        Effect::Export { name, text, .. } => name.as_deref() == Some("notes.md") && text.contains("A long sentence"),
+        _ => false,
+    });
+    assert!(exported);
+}
+
+#[test]
+fn commands_of_other_releases_mean_the_same() {
+    for (other, method) in [
+        ("/permissions", "thread/permissions/read"),
+        ("/subagents", "thread/agents/read"),
+        ("/agent", "thread/agents/read"),
+        ("/ps", "thread/backgroundTerminals/list"),
+        ("/stop", "thread/backgroundTerminals/clean"),
+        ("/mcp", "mcpServerStatus/list"),
+        ("/resume", "thread/list"),
+        ("/archive", "thread/archive"),
+        ("/rename New name", "thread/name/set"),
+        ("/compact", "thread/compact/start"),
+    ] {
+        let mut screen = Screen::new(80, 24);
+        screen.type_text(other);
+        screen.press(&[Key::Esc, Key::Enter]);
+        assert!(screen.calls().iter().any(|(called, _)| *called == method), "{other}");
+    }
+}
+
+/// The columns of wide, combining and right-to-left text are those of the terminal, so nothing is cut or shifted.
+#[test]
+fn scripts_of_the_world_keep_their_columns() {
+    let samples = [
+        "日本語のとても長い文章です。改行されます。",
+        "ภาษาไทยไม่มีช่องว่าง",
+        "emoji 🦀🚀 wide",
+        "עברית וערבית العربية",
+        "e\u{301}a\u{308} combining",
+    ];
+    for width in [20, 33, 80] {
+        let mut screen = Screen::new(width, 40);
+        screen.start_turn();
+        for (at, text) in samples.iter().enumerate() {
+            let item = json!({"type": "agentMessage", "id": format!("m{at}"), "text": format!("{text} end{at}")});
+            screen.item("item/completed", item);
+        }
+        let joined: String = screen.rows().concat().split_whitespace().collect();
+        for (at, text) in samples.iter().enumerate() {
+            let wanted: String = format!("{text} end{at}").split_whitespace().collect();
+            assert!(joined.contains(&wanted), "{width}: {wanted} in {joined}");
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_shown_and_nothing_breaks() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    let kinds = ["agentMessage", "commandExecution", "fileChange", "mcpToolCall", "reasoning", "odd", ""];
+    let odd = [json!(null), json!(7), json!("\u{1b}]52;c;eA==\u{7}\u{202e}x"), json!([[], {}]), json!({"a": 1})];
+    for (at, kind) in kinds.iter().enumerate() {
+        for (place, value) in odd.iter().enumerate() {
+            let mut item = json!({"type": kind, "id": format!("{at}-{place}")});
+            for name in [
+                "text",
+                "command",
+                "aggregatedOutput",
+                "changes",
+                "summary",
+                "content",
+                "arguments",
+                "result",
+                "status",
+            ] {
+                item[name] = value.clone();
+            }
+            screen.item("item/completed", item);
+        }
+    }
+    for answer in
+        [json!(null), json!([1]), json!({"data": [7, {"tools": 3}, {"name": {}}], "rules": [{}], "grants": [4]})]
+    {
+        for (command, method) in [
+            ("/mcp", "mcpServerStatus/list"),
+            ("/approvals", "thread/permissions/read"),
+            ("/agents", "thread/agents/read"),
+            ("/ps", "thread/backgroundTerminals/list"),
+        ] {
+            screen.type_text(command);
+            screen.press(&[Key::Esc, Key::Enter]);
+            if screen.app.overlay.is_none() {
+                continue;
+            }
+            screen.answer(method, Ok(answer.clone()));
+            for (width, height) in [(1, 1), (2, 3), (80, 24)] {
+                screen.resize(width, height);
+                assert_eq!(screen.rows().len(), usize::from(height));
+            }
+            screen.press(&[Key::Down, Key::Enter, Key::Esc, Key::Esc]);
+            screen.app.overlay = None;
+        }
+    }
+    assert!(!screen.text().contains('\u{1b}'));
+}
+
+/// Whether a diff of 10,000 files can be opened and scrolled.
+#[test]
+fn a_diff_of_ten_thousand_files_scrolls() {
+    let mut screen = Screen::new(80, 24);
+    let mut diff = String::new();
+    for at in 0..10_000 {
+        let head = format!("diff --git a/f{at} b/f{at}\n--- a/f{at}\n+++ b/f{at}\n@@ -1 +1 @@");
+        writeln!(diff, "{head}\n-old {at}\n+new {at}").expect("text is written");
+    }
+    screen.start_turn();
+    screen.tell("turn/diff/updated", json!({"threadId": "t", "turnId": "u", "diff": diff}));
+    screen.end_turn("completed");
+    screen.type_text("/diff turn");
+    screen.press(&[Key::Enter]);
+    assert!(screen.text().contains("change f0 +1"), "{}", screen.text());
+    screen.press(&[Key::End]);
+    assert!(screen.text().contains("+new 9999"), "{}", screen.text());
+    screen.press(&[Key::Home, Key::Char('/')]);
+    screen.type_text("new 5000");
+    screen.press(&[Key::Enter]);
+    assert!(screen.rows()[1].contains("+new 5000"), "{}", screen.text());
+    let wheel = Input::Mouse(Mouse { kind: MouseKind::WheelDown, column: 0, row: 3 });
+    screen.input(wheel);
+    assert!(!screen.rows()[1].contains("+new 5000"));
+}
+
+/// Earlier turns come page by page, and the place in view stays.
+#[test]
+fn earlier_turns_are_put_before_the_latest() {
+    let turn = |number: usize| {
+        let items: Vec<Value> = (0..5)
+            .map(|at| json!({"type": "agentMessage", "id": format!("{number}-{at}"), "text": format!("text {number}.{at}")}))
+            .collect();
+        json!({"id": format!("turn {number}"), "status": "completed", "items": items})
+    };
+    let mut screen = Screen::new(80, 12);
+    let mut answer = super::opened(&[]);
+    answer["thread"]["preview"] = json!("before");
+    answer["initialTurnsPage"] = json!({"data": [turn(9), turn(8)], "nextCursor": "after:8"});
+    screen.input(Input::Opened(Ok(answer), false));
+    screen.press(&[Key::PageUp]);
+    let before = screen.text();
+    screen.answer("thread/turns/list", Ok(json!({"data": [turn(7), turn(6)], "nextCursor": "after:6"})));
+    assert_eq!(screen.text(), before, "nothing moves");
+    screen.answer("thread/turns/list", Ok(json!({"data": [turn(5)], "nextCursor": null})));
+    screen.item("item/started", json!({"type": "agentMessage", "id": "new", "text": "new text"}));
+    let thread = screen.app.thread.as_ref().and_then(|open| screen.app.client.thread(&open.id));
+    let all: Vec<String> = screen
+        .app
+        .transcript
+        .unprinted(thread, 80, true)
+        .iter()
+        .map(|row| row.iter().map(|span| span.text.as_str()).collect::<String>())
+        .filter(|row| row.contains("text"))
+        .collect();
+    let wanted: Vec<String> = (5..10)
+        .flat_map(|number| (0..5).map(move |at| format!("text {number}.{at}")))
+        .chain(["new text".to_owned()])
+        .collect();
+    assert_eq!(all, wanted);
+}
+
+#[test]
+fn an_idle_chat_waits_for_nothing_and_writes_nothing() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    assert!(screen.app.deadline().is_some(), "the duration of the turn is updated");
+    screen.end_turn("completed");
+    screen.rows();
+    assert_eq!(screen.app.deadline(), None);
+    assert_eq!(screen.shown.update(screen.app.draw()), b"");
+}
