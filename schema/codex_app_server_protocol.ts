@@ -4146,11 +4146,6 @@ export namespace v2 {
     planType: string | null;
   };
 
-  /** Something that happens to an agent, as items name it. */
-  export type AgentActivityKind =
-    | "started" | "interrupted" | "completed"
-    /** A message was sent to it. */
-    | "interacted";
   /** Access to files. */
   export type AdditionalFileSystemPermissions = {
     /** Folders to read. Commands can read everything but secrets, so none are requested. */
@@ -4182,6 +4177,12 @@ export namespace v2 {
     /** Whether commands may use it. */
     enabled?: boolean | null;
   };
+
+  /** Something that happens to an agent, as items name it. */
+  export type AgentActivityKind =
+    | "started" | "interrupted" | "completed"
+    /** A message was sent to it. */
+    | "interacted";
 
   export type AgentMessageDeltaNotification = v2.ItemDelta;
 

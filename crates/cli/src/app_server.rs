@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::{ConfigFindings, ConfigSource, Env, Home};
-use codex_protocol::schema::{self, File};
+use codex_methods::schema_files::{self as schema, File};
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::{Address, Slots, stdio};
 use codex_wire::rollout::SessionSource;

@@ -10,7 +10,6 @@ mod args;
 mod chat;
 #[cfg_attr(not(feature = "postgres"), path = "no_cluster.rs")]
 mod cluster;
-mod console;
 mod debug;
 mod demo;
 mod diagnostics;
@@ -44,6 +43,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use codex_config::Env;
+pub(crate) use codex_console as console;
 use codex_terminal::transcript;
 
 use crate::args::{Args, Command, ExecpolicyArgs, ExecpolicyCommand};

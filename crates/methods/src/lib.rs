@@ -9,5 +9,6 @@ pub mod files;
 pub mod occurrences;
 pub mod pages;
 pub mod pagination;
+pub mod schema_files;
 
 pub use codex_workspace::watch;

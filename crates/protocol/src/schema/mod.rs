@@ -1,35 +1,23 @@
-//! The protocol as JSON Schema and TypeScript for other programs, one file per message.
+//! The protocol as JSON Schema, for other programs.
 //!
 //! The output comes from one bundle that a test generates from the types (`schema/` in the repository). It is built
 //! into the program as text, so it costs nothing until it is requested.
 
-mod json;
 #[cfg(feature = "schema")]
 mod tables;
-mod typescript;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-pub use json::{BUNDLE_NAME, files as json_files};
 #[cfg(feature = "schema")]
 pub use tables::{Message, Tables, describe};
-pub use typescript::{bundle as typescript_bundle, files as typescript_files};
 
 /// The whole bundle, one definition per line.
 pub const BUNDLE: &str = include_str!("bundle.json");
 
 /// The spaces of names besides the outermost one.
-const SPACES: &[&str] = &["v2", "exec"];
-
-/// A file to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
-    /// The path relative to the searched folder.
-    pub path: String,
-    pub text: String,
-}
+pub const SPACES: &[&str] = &["v2", "exec"];
 
 /// The definitions of a bundle. One in a namespace is named `space/name`.
 #[derive(Debug)]
@@ -73,7 +61,8 @@ impl Definitions {
     }
 
     /// Everything that can be reached from some names, without those names unless they refer to themselves.
-    fn needed_by(&self, names: &[&str]) -> BTreeSet<String> {
+    #[must_use]
+    pub fn needed_by(&self, names: &[&str]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let mut open: Vec<&Value> = names.iter().filter_map(|name| self.get(name)).collect();
         while let Some(schema) = open.pop() {
@@ -93,11 +82,13 @@ impl Definitions {
 }
 
 /// The definition that a schema refers to.
-fn target(schema: &Value) -> Option<&str> {
+#[must_use]
+pub fn target(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/definitions/")
 }
 
 /// The space of a name, and the name within it.
-fn space_and_name(name: &str) -> (&str, &str) {
+#[must_use]
+pub fn space_and_name(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or(("", name))
 }

@@ -4,7 +4,8 @@
 //! codex-testkit --test schema drift`
 
 use codex_dialects::exec::ThreadEvent;
-use codex_protocol::schema::{Definitions, typescript_bundle};
+use codex_methods::schema_files::typescript_bundle;
+use codex_protocol::schema::Definitions;
 use expect_test::{ExpectFile, expect_file};
 use serde_json::Value;
 

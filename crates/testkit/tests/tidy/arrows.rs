@@ -33,7 +33,7 @@ const LEVELS: &[&[&str]] = &[
         "views",
         "workspace",
     ],
-    &["login", "methods", "pipe", "postgres", "tools", "tui"],
+    &["console", "login", "methods", "pipe", "postgres", "tools", "tui"],
     &["agents", "engine", "mcp", "server"],
     &[ROOT],
 ];

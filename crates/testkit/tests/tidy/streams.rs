@@ -6,7 +6,7 @@ use crate::{Source, no_complaints, sources};
 
 /// The crates that write for people, and the only place in them that opens the streams.
 const WRITERS: &[&str] = &["crates/cli/src/", "crates/terminal/src/", "crates/tui/src/"];
-const CONSOLE: &str = "crates/cli/src/console.rs";
+const CONSOLE: &str = "crates/console/src/lib.rs";
 
 /// Macros that bypass that place.
 const MACROS: &[&str] = &["print", "println", "eprint", "eprintln"];

@@ -4806,8 +4806,7 @@ ThreadInjectItemsResponse: TypeAlias = base.Empty
 
 
 # An item, with when it began and ended.
-ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemCollabAgentToolCall | ThreadItemSubAgentActivity | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
-ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemDynamicToolCall | ThreadItemCollabAgentToolCall | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
+ThreadItem: TypeAlias = ThreadItemUserMessage | ThreadItemAgentMessage | ThreadItemReasoning | ThreadItemCommandExecution | ThreadItemFileChange | ThreadItemMcpToolCall | ThreadItemDynamicToolCall | ThreadItemCollabAgentToolCall | ThreadItemSubAgentActivity | ThreadItemWebSearch | ThreadItemImageView | ThreadItemEnteredReviewMode | ThreadItemExitedReviewMode | ThreadItemContextCompaction
 
 
 # The item next to the start of a page.

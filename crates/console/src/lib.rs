@@ -1,6 +1,6 @@
 //! Access to standard output and standard error, for the whole program.
 //!
-//! Invariants: no other module of this crate opens these streams; a tidy test checks this. Text for people goes through
+//! Invariants: nothing else in the program opens these streams; a tidy test checks this. Text for people goes through
 //! [`Clean`], so no control sequence from a model, a file, an argument or a server reaches a terminal. Output for
 //! programs is written unchanged: JSON and protocols always, documents unless they go to a terminal.
 
@@ -10,62 +10,70 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Stderr, Stdout, Write};
 use std::panic::PanicHookInfo;
 
-use anyhow::Context;
 use codex_config::Env;
 
-use crate::transcript::printable;
+use codex_terminal::transcript::printable;
 
 /// Standard output, for human-readable text.
-pub(crate) fn out() -> Clean<Stdout> {
+#[must_use]
+pub fn out() -> Clean<Stdout> {
     Clean::new(io::stdout())
 }
 
 /// Standard output, for a document that a program may want byte for byte. A terminal gets it cleaned.
-pub(crate) fn document() -> Clean<Stdout> {
+#[must_use]
+pub fn document() -> Clean<Stdout> {
     Clean::unless_piped(io::stdout())
 }
 
 /// Standard output, for JSON only.
-pub(crate) fn json() -> Stdout {
+#[must_use]
+pub fn json() -> Stdout {
     io::stdout()
 }
 
 /// Standard output, for code that cleans the text itself because it adds colours or moves the cursor.
-pub(crate) fn painted_out() -> Stdout {
+#[must_use]
+pub fn painted_out() -> Stdout {
     io::stdout()
 }
 
 /// Standard error, for code that cleans the text itself because it adds colours.
-pub(crate) fn painted_err() -> Stderr {
+#[must_use]
+pub fn painted_err() -> Stderr {
     io::stderr()
 }
 
 /// Prints a line to standard error. If that is closed, nobody is left to tell.
-pub(crate) fn note(text: impl Display) {
+pub fn note(text: impl Display) {
     let _: io::Result<()> = Clean::new(io::stderr()).write_all(format!("{text}\n").as_bytes());
 }
 
 /// Standard error, for text that a program may compare byte for byte.
-pub(crate) fn document_err() -> Clean<Stderr> {
+#[must_use]
+pub fn document_err() -> Clean<Stderr> {
     Clean::unless_piped(io::stderr())
 }
 
 /// Prints a prompt to standard error without a line break.
-pub(crate) fn ask(question: impl Display) -> io::Result<()> {
+pub fn ask(question: impl Display) -> io::Result<()> {
     Clean::new(io::stderr()).write_all(question.to_string().as_bytes())
 }
 
-pub(crate) fn out_is_terminal() -> bool {
+#[must_use]
+pub fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
 /// The width of the terminal at standard output.
-pub(crate) fn out_columns() -> Option<usize> {
+#[must_use]
+pub fn out_columns() -> Option<usize> {
     columns(io::stdout())
 }
 
 /// The width of the terminal at standard error.
-pub(crate) fn err_columns() -> Option<usize> {
+#[must_use]
+pub fn err_columns() -> Option<usize> {
     columns(io::stderr())
 }
 
@@ -74,20 +82,21 @@ fn columns(output: impl std::os::fd::AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-pub(crate) fn err_is_terminal() -> bool {
+#[must_use]
+pub fn err_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
 /// Reserves standard output for a protocol: the returned file is the only access to it from here on, and anything else
 /// that this process or its children print to descriptor 1 goes to standard error.
-pub(crate) fn take() -> anyhow::Result<File> {
-    let stdout = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3).context("could not duplicate standard output")?;
-    rustix::stdio::dup2_stdout(io::stderr()).context("could not redirect standard output")?;
+pub fn take() -> io::Result<File> {
+    let stdout = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
     Ok(File::from(stdout))
 }
 
 /// Cleans panic messages as well: they may quote text from anywhere.
-pub(crate) fn tell_of_panics() {
+pub fn tell_of_panics() {
     std::panic::set_hook(Box::new(|panic| note(description(panic))));
 }
 
@@ -103,7 +112,7 @@ fn description(panic: &PanicHookInfo<'_>) -> String {
 
 /// An output without control sequences. Invalid UTF-8 is replaced.
 #[derive(Debug)]
-pub(crate) struct Clean<W> {
+pub struct Clean<W> {
     output: W,
     /// Whether everything is passed on unchanged.
     is_as_is: bool,
@@ -112,12 +121,14 @@ pub(crate) struct Clean<W> {
 
 impl<W: Write> Clean<W> {
     /// Cleans everything.
-    pub(crate) fn new(output: W) -> Self {
+    #[must_use]
+    pub fn new(output: W) -> Self {
         Self { output, is_as_is: false, begun: Vec::new() }
     }
 
     /// Cleans only what goes to a terminal.
-    pub(crate) fn unless_piped(output: W) -> Self
+    #[must_use]
+    pub fn unless_piped(output: W) -> Self
     where
         W: IsTerminal,
     {
@@ -160,12 +171,14 @@ impl<W: Write> Write for Clean<W> {
 }
 
 /// Whether to colour standard output.
-pub(crate) fn wants_colour(env: &Env) -> bool {
+#[must_use]
+pub fn wants_colour(env: &Env) -> bool {
     colours(out_is_terminal(), env)
 }
 
 /// Whether to colour an output that may be a terminal.
-pub(crate) fn colours(is_terminal: bool, env: &Env) -> bool {
+#[must_use]
+pub fn colours(is_terminal: bool, env: &Env) -> bool {
     is_terminal && env.get("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
 }
 

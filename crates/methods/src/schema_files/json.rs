@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::{BUNDLE, Definitions, File, space_and_name, target};
+use codex_protocol::schema::{BUNDLE, Definitions, space_and_name, target};
+
+use super::File;
 
 /// The file with everything.
 pub const BUNDLE_NAME: &str = "codex_app_server_protocol.schemas.json";
