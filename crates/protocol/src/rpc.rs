@@ -9,8 +9,6 @@ use serde_json::value::RawValue;
 
 /// An error of the caller: unknown method, invalid parameters, wrong state.
 pub const INVALID_REQUEST: i64 = -32600;
-/// Parameters that are well-formed but cannot be used; the message names the member.
-pub const INVALID_PARAMS: i64 = -32602;
 /// A failure of this program.
 pub const INTERNAL_ERROR: i64 = -32603;
 /// Too many requests are pending; a later attempt may succeed.

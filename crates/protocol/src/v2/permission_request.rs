@@ -90,15 +90,3 @@ pub enum PermissionGrantScope {
     /// As long as the thread is loaded.
     Session,
 }
-
-impl RequestPermissionProfile {
-    /// The folders that may be written, in either form.
-    #[must_use]
-    pub fn written(&self) -> Vec<PathBuf> {
-        let files = self.file_system.as_ref();
-        let plain = files.and_then(|files| files.write.as_ref()).into_iter().flatten().cloned();
-        let entries = files.and_then(|files| files.entries.as_ref()).into_iter().flatten();
-        let listed = entries.filter(|entry| entry["access"] == "write" && entry["path"]["type"] == "path");
-        plain.chain(listed.filter_map(|entry| entry["path"]["path"].as_str()).map(PathBuf::from)).collect()
-    }
-}

@@ -11,14 +11,10 @@ use super::account::AuthTokensLogin;
 use super::item::CommandAction;
 use super::permission_request::PermissionsRequestApprovalParams;
 #[cfg(feature = "schema")]
-use super::permission_request::PermissionsRequestApprovalResponse;
-#[cfg(feature = "schema")]
 use crate::v1::request::ConversationApprovalResponse;
 use crate::v1::request::{ApplyPatchApprovalParams, ExecCommandApprovalParams};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::dynamic_tool::DynamicToolCallParams;
-#[cfg(feature = "schema")]
-use codex_wire::dynamic_tool::DynamicToolCallResponse;
 
 /// The table of requests: method, parameters, and response.
 macro_rules! server_requests {
@@ -73,9 +69,9 @@ server_requests! {
     /// A question of an MCP server, or the approval of a call of its tool.
     "mcpServer/elicitation/request" => McpServerElicitation(McpElicitationParams) -> McpElicitationResponse,
     /// Requests wider permissions for commands.
-    "item/permissions/requestApproval" => PermissionsRequestApproval(PermissionsRequestApprovalParams) -> PermissionsRequestApprovalResponse,
+    "item/permissions/requestApproval" => PermissionsRequestApproval(PermissionsRequestApprovalParams) -> super::permission_request::PermissionsRequestApprovalResponse,
     /// Calls a tool that the client supplies.
-    "item/tool/call" => DynamicToolCall(DynamicToolCallParams) -> DynamicToolCallResponse,
+    "item/tool/call" => DynamicToolCall(DynamicToolCallParams) -> codex_wire::dynamic_tool::DynamicToolCallResponse,
     /// Requests new tokens from the client, because its own were rejected.
     "account/chatgptAuthTokens/refresh" => ChatgptAuthTokensRefresh(ChatgptAuthTokensRefreshParams) -> AuthTokensLogin,
 }

@@ -1,12 +1,15 @@
 //! Questions to the client, sent in each dialect that it receives, and settled by the first answer.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use codex_log::permissions::{GrantScope, Permissions};
 use codex_log::{Answer, Question, QuestionId, TurnId};
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::pending::PendingServerRequest;
-use codex_protocol::v2::permission_request::{PermissionGrantScope, PermissionsRequestApprovalResponse};
+use codex_protocol::v2::permission_request::{
+    PermissionGrantScope, PermissionsRequestApprovalResponse, RequestPermissionProfile,
+};
 use codex_protocol::v2::request::{ApprovalResponse, McpElicitationResponse, ServerRequest};
 use codex_wire::decision::{ElicitationDecision, ReviewDecision};
 use codex_wire::ids::{RequestId, ThreadId};
@@ -122,7 +125,7 @@ fn worded(
 fn read_answer(answer: &str) -> Answer {
     if let Ok(granted) = serde_json::from_str::<PermissionsRequestApprovalResponse>(answer) {
         let network = granted.permissions.network.as_ref().and_then(|network| network.enabled).unwrap_or(false);
-        let permissions = Permissions { write: granted.permissions.written(), network };
+        let permissions = Permissions { write: written(&granted.permissions), network };
         let scope = match granted.scope {
             PermissionGrantScope::Turn => GrantScope::Turn,
             PermissionGrantScope::Session => GrantScope::Session,
@@ -141,6 +144,15 @@ fn read_answer(answer: &str) -> Answer {
         }
         (action, _) => Answer::Given { action, content: given.content },
     }
+}
+
+/// The folders that may be written, in either form.
+fn written(granted: &RequestPermissionProfile) -> Vec<PathBuf> {
+    let files = granted.file_system.as_ref();
+    let plain = files.and_then(|files| files.write.as_ref()).into_iter().flatten().cloned();
+    let entries = files.and_then(|files| files.entries.as_ref()).into_iter().flatten();
+    let listed = entries.filter(|entry| entry["access"] == "write" && entry["path"]["type"] == "path");
+    plain.chain(listed.filter_map(|entry| entry["path"]["path"].as_str()).map(PathBuf::from)).collect()
 }
 
 /// Decodes a decision. Anything else is not an approval.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use codex_log::client_tools::{Calling, ClientToolCall, ClientToolResult, ToolClient};
 use codex_log::{Body, ItemId};
-use codex_protocol::rpc::{ErrorObject, INVALID_PARAMS};
+use codex_protocol::rpc::ErrorObject;
 use codex_protocol::v2::notification::{ServerNotification, ServerRequestResolved};
 use codex_protocol::v2::request::ServerRequest;
 use codex_thread::Thread;
@@ -17,6 +17,8 @@ use super::connection::{ClientAnswer, Connection};
 use super::lane::LaneRequest;
 use super::subscriber::ThreadSubscriber;
 
+/// JSON-RPC: parameters that are well-formed but cannot be used.
+const INVALID_PARAMS: i64 = -32602;
 const GONE: &str = "the client that supplies it has left";
 
 /// The open calls of a subscriber: the numbers of the requests, by item.
