@@ -148,6 +148,9 @@ pub(crate) struct ExecOptions {
     /// Stop after this many requests to the model
     #[arg(long, value_name = "COUNT", global = true)]
     pub(crate) max_requests: Option<u64>,
+    /// Stop after this many commands of the model
+    #[arg(long, value_name = "COUNT", global = true)]
+    pub(crate) max_commands: Option<u64>,
     /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Event, Outcome, Question, TurnId};
+use codex_log::{Body, Event, Item, Outcome, Question, TurnId};
 use codex_model::{AnswerSchema, SchemaSupport};
 use codex_thread::{Children, Closed, Feed, Thread};
 use codex_wire::ids::ThreadId;
@@ -40,6 +40,8 @@ pub(crate) struct Limits {
     pub(crate) tokens: Option<i64>,
     /// The maximum number of requests to the model.
     pub(crate) requests: Option<u64>,
+    /// The maximum number of commands.
+    pub(crate) commands: Option<u64>,
     pub(crate) cost: Option<f64>,
 }
 
@@ -77,6 +79,7 @@ pub(crate) struct Drive {
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) last_message: Option<Text>,
     requests: u64,
+    commands: u64,
     /// Whether the provider claims to enforce schemas.
     pledge: SchemaSupport,
     /// The last message before the model was asked to correct it, once it was.
@@ -123,6 +126,7 @@ impl Drive {
             schema,
             last_message,
             requests,
+            commands: 0,
             pledge,
             unmended,
             stopped,
@@ -237,6 +241,7 @@ impl Drive {
             Body::Asked(question) => self.question(self.thread.id(), question).await?,
             Body::Agent(_) => self.children.follow(event).await,
             Body::ModelAsked(_) => self.model_asked().await,
+            Body::ItemStarted(Item::Command(command)) if !command.is_users_own => self.command_started().await,
             Body::TokensCounted { .. } => self.count().await,
             _ => {}
         }
@@ -252,6 +257,7 @@ impl Drive {
             Body::Asked(question) => self.question(thread.id(), question).await?,
             Body::Agent(_) => self.children.follow(event).await,
             Body::ModelAsked(_) => self.model_asked().await,
+            Body::ItemStarted(Item::Command(command)) if !command.is_users_own => self.command_started().await,
             _ => {}
         }
         Ok(())
@@ -272,6 +278,15 @@ impl Drive {
             && self.requests > most
         {
             self.stop(Ending::BudgetSpent, format!("budget of {most} requests exhausted")).await;
+        }
+    }
+
+    async fn command_started(&mut self) {
+        self.commands += 1;
+        if let Some(most) = self.limits.commands
+            && self.commands > most
+        {
+            self.stop(Ending::BudgetSpent, format!("budget of {most} commands exhausted")).await;
         }
     }
 

@@ -195,6 +195,7 @@ impl Prepared {
             idle: options.idle_timeout,
             tokens: options.max_tokens,
             requests: options.max_requests,
+            commands: options.max_commands,
             cost: options.max_cost,
         };
         let mut drive = Drive::new(thread, children, show, answerer, limits, schema);

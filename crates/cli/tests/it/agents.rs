@@ -52,6 +52,56 @@ fn the_requests_of_a_child_count_against_the_limits() {
     assert_eq!((limited("5"), limited("4")), (Some(0), Some(4)));
 }
 
+/// The root needs three requests and no command, and the child two requests and one command, at 110 tokens each.
+#[test]
+fn everything_that_a_child_uses_counts_against_the_limits() {
+    let prices = "[prices.m]\ninput = 1000000\noutput = 1000000\n";
+    let place = place();
+    let config = std::fs::read_to_string(place.path("home/config.toml")).expect("it is there");
+    let place = place.file("home/config.toml", &format!("model = 'm'\n{config}{prices}"));
+    let limited = |option, most| place.run(&[&EXEC[..], &[option, most, "Have a file made."]].concat(), "").code;
+    for (option, enough, too_little) in
+        [("--max-tokens", "550", "540"), ("--max-cost", "550", "540"), ("--max-commands", "1", "0")]
+    {
+        assert_eq!((limited(option, enough), limited(option, too_little)), (Some(0), Some(4)), "{option}");
+    }
+}
+
+#[test]
+fn the_time_limit_ends_a_child_and_its_command() {
+    let place = place();
+    let script = std::fs::read_to_string(place.path("home/answers.json")).expect("it is there");
+    let script = script.replace("[\"touch\",\"made\"]", "[\"sh\",\"-c\",\"touch made; sleep 600; touch late\"]");
+    let place = place.file("home/answers.json", &script);
+    let begun = std::time::Instant::now();
+    let run = place.run(&[&EXEC[..], &["--timeout", "3", "Have a file made."]].concat(), "");
+    assert_eq!(run.code, Some(124), "{}", run.stderr);
+    assert!(place.path("project/made").exists() && begun.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn exec_warns_of_agents_that_write_one_file() {
+    let write = |id: &str| json!({"call": "shell", "id": id, "args": {"command": ["sh", "-c", "echo x > shared.txt"]}});
+    let hold = "while ! test -e done; do sleep 0.01; done";
+    let script = json!([
+        {"when": "id-end", "items": [{"text": "All done."}]},
+        {"when": "id-write", "items": [{"call": "shell", "id": "id-end", "args": {"command": ["touch", "done"]}}]},
+        {"when": "id-wait", "items": [write("id-write")]},
+        {"when": "id-spawn", "items": [{"call": "shell", "id": "id-wait", "args": {"command":
+            ["sh", "-c", "while ! test -e ready; do sleep 0.01; done"]}}]},
+        {"when": "id-hold", "items": [{"text": "Made it."}]},
+        {"when": "id-child", "items": [{"call": "shell", "id": "id-hold", "args": {"command":
+            ["sh", "-c", format!("touch ready; {hold}")]}}]},
+        {"when": "Make a file", "items": [write("id-child")]},
+        {"items": [{"call": "subagent_spawn", "id": "id-spawn", "args": {"prompt": "Make a file"}}]},
+    ]);
+    let place = place().file("home/answers.json", &script.to_string());
+    let run = place.run(&[&EXEC[..], &["Have a file made."]].concat(), "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let told = run.stdout.matches("the root agent and agent 1 both write").count();
+    assert_eq!(told, 1, "{}{}", run.stdout, run.stderr);
+}
+
 #[test]
 fn proto_asks_the_questions_of_a_child() {
     let place = place();
