@@ -147,6 +147,10 @@ class RegistryTest(unittest.IsolatedAsyncioTestCase):
         registry.subscribed("t", {**answer, "thread": {"status": {"type": "idle"}}})
         self.assertEqual(registry.note(caught_up), events.TurnEnded("t", "u", "interrupted", None))
         self.assertIsNone(registry.note(caught_up), "it ends once")
+        # After a reset, the server has caught up only with the next event, which may be the start of a turn.
+        registry.subscribed("t", {"logId": "two", "reset": True, "thread": {"status": {"type": "idle"}}})
+        registry.note(events.TurnStarted("t", "v"))
+        self.assertIsNone(registry.note(caught_up), "it runs")
 
     async def test_a_server_of_another_release_sends_the_whole_thread(self):
         registry = Registry()

@@ -67,7 +67,8 @@ export class Registry {
     followed.isSubscribed = true;
     const isReset = answer.reset === true;
     if (answer.logId !== followed.current || isReset) [followed.current, followed.last] = [answer.logId, -1];
-    followed.isIdle = answer.thread?.status?.type === "idle";
+    // A thread that replaces everything tells the end of each turn itself.
+    followed.isIdle = !isReset && answer.thread?.status?.type === "idle";
     if (isReset) {
       [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
       const last = Array.isArray(answer.thread?.turns) ? answer.thread.turns.at(-1) : undefined;

@@ -122,7 +122,8 @@ class Registry:
             known = answer.get("thread")
             known = known if isinstance(known, dict) else {}
             status, turns = known.get("status"), known.get("turns")
-            followed.is_idle = isinstance(status, dict) and status.get("type") == "idle"
+            # A thread that replaces everything tells the end of each turn itself.
+            followed.is_idle = not is_reset and isinstance(status, dict) and status.get("type") == "idle"
             if is_reset:
                 last = turns[-1] if isinstance(turns, list) and turns else None
                 is_running = isinstance(last, dict) and last.get("status") == "inProgress"

@@ -203,8 +203,9 @@ impl Following {
             turns.len() == 2 && turns[1].status() != "inProgress"
         };
         while !is_over(&self.seen.state) {
-            let event = self.events.next().await.expect("this server is not killed");
-            self.seen.take(&event);
+            let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
+            let event = next.unwrap_or_else(|_| panic!("no second turn: {}", self.seen.state.to_value()));
+            self.seen.take(&event.expect("this server is not killed"));
         }
         let turns = self.seen.state.thread(thread).expect("it was seen").turns();
         assert_eq!(turns[1].status(), "completed");
