@@ -136,6 +136,22 @@ pub(crate) struct ExecOptions {
     pub(crate) emulate: Option<EmulatedRelease>,
     #[command(flatten)]
     pub(crate) storage: StorageOptions,
+    #[command(flatten)]
+    pub(crate) limits: LimitOptions,
+    /// Who answers approval requests: policy, deny, stdio or unix:PATH
+    ///
+    /// Without this option nothing is asked: the approval policy is `never`, and actions that are not allowed fail. With
+    /// it the configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
+    /// request. `stdio` prints each request as an event of --json and reads answers from standard input; `unix:PATH`
+    /// does both over a socket. An answer looks like {"id":"…","decision":"approved"}. One with "command" instead of
+    /// "id" is kept for that exact command; one with neither answers the next request.
+    #[arg(long, value_name = "WHO", value_parser = Approvals::from_str, global = true)]
+    pub(crate) approvals: Option<Approvals>,
+}
+
+/// The time that a run may take, and the most that it may use with its child agents.
+#[derive(Debug, Default, ClapArgs)]
+pub(crate) struct LimitOptions {
     /// Time limit (30, 90s, 5m, 1h)
     #[arg(long, value_name = "TIME", value_parser = duration, global = true)]
     pub(crate) timeout: Option<Duration>,
@@ -154,15 +170,6 @@ pub(crate) struct ExecOptions {
     /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Who answers approval requests: policy, deny, stdio or unix:PATH
-    ///
-    /// Without this option nothing is asked: the approval policy is `never`, and actions that are not allowed fail. With
-    /// it the configured policy applies. `policy` ends the run with status 3 at the first request. `deny` declines every
-    /// request. `stdio` prints each request as an event of --json and reads answers from standard input; `unix:PATH`
-    /// does both over a socket. An answer looks like {"id":"…","decision":"approved"}. One with "command" instead of
-    /// "id" is kept for that exact command; one with neither answers the next request.
-    #[arg(long, value_name = "WHO", value_parser = Approvals::from_str, global = true)]
-    pub(crate) approvals: Option<Approvals>,
 }
 
 /// Options of the stored thread.

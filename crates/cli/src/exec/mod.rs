@@ -115,7 +115,7 @@ fn task(args: &ExecArgs, begun: Instant) -> anyhow::Result<Task> {
     let pictures = pictures.map(|path| picture(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let given = given.or(args.prompt.as_ref());
     if matches!(args.form, Some(ExecForm::Resume(_))) && given.is_none() && pictures.is_empty() {
-        let deadline = args.options.timeout.map(|timeout| begun + timeout);
+        let deadline = args.options.limits.timeout.map(|timeout| begun + timeout);
         // Answers that come in on standard input are no prompt.
         let answers_come_in = args.options.approvals == Some(Approvals::Stdio);
         let text = if answers_come_in { None } else { input::read_optional_prompt(deadline)? };
@@ -131,7 +131,7 @@ fn prompt(given: Option<&String>, options: &ExecOptions, begun: Instant) -> anyh
         None | Some("-") if answers_come_in => {
             bail!("--approvals stdio reads answers from standard input, so the prompt must be an argument")
         }
-        None | Some("-") => input::read_prompt(options.timeout.map(|timeout| begun + timeout)),
+        None | Some("-") => input::read_prompt(options.limits.timeout.map(|timeout| begun + timeout)),
         Some("") => bail!("the prompt is empty"),
         Some(text) if answers_come_in => Ok(text.to_owned()),
         Some(text) => Ok(input::join(text, input::read_piped()?.as_deref())),
@@ -181,7 +181,7 @@ impl Prepared {
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
         let children = Children::new(setup.offer_agents(&LocalTrees));
         let (thread, feed) = setup.start().await?;
-        if options.max_cost.is_some() {
+        if options.limits.max_cost.is_some() {
             price::check(&config, reviewer.as_ref().unwrap_or(&thread.started().settings.model))?;
         }
         let (show, last_words) = if options.json {
@@ -190,13 +190,13 @@ impl Prepared {
             (RunOutput::people(options.color, &env, is_verbose), Some(output))
         };
         let limits = Limits {
-            deadline: options.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
-            timeout: options.timeout,
-            idle: options.idle_timeout,
-            tokens: options.max_tokens,
-            requests: options.max_requests,
-            commands: options.max_commands,
-            cost: options.max_cost,
+            deadline: options.limits.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
+            timeout: options.limits.timeout,
+            idle: options.limits.idle_timeout,
+            tokens: options.limits.max_tokens,
+            requests: options.limits.max_requests,
+            commands: options.limits.max_commands,
+            cost: options.limits.max_cost,
         };
         let mut drive = Drive::new(thread, children, show, answerer, limits, schema);
         let ran = drive.run(task, feed, &mut stop).await;
