@@ -124,7 +124,13 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(found) = error.as_db_error() else {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            return Self::Broken(format!("{error}{cause}"));
+            let text = format!("{error}{cause}");
+            // Another attempt would meet the same certificate.
+            return if is_distrusted(&error) {
+                Self::Refused(format!("{text}; check the host name in store.url, and SSL_CERT_FILE"))
+            } else {
+                Self::Broken(text)
+            };
         };
         let code = found.code();
         let text = match advice(code) {
@@ -133,6 +139,13 @@ impl From<tokio_postgres::Error> for Failure {
         };
         if is_passing(code) { Self::Broken(text) } else { Self::Refused(text) }
     }
+}
+
+/// Whether the certificate of the server was refused.
+fn is_distrusted(error: &tokio_postgres::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let cause = cause.and_then(std::io::Error::get_ref).and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(cause, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// Whether another attempt may succeed: serialization failures, deadlocks, restarts and full connection tables.

@@ -23,6 +23,7 @@ fn certificates_and_host_names_are_verified() {
         assert!(other.contains("not valid for name") || other.contains("NotValidForName"), "{other}");
         for shown in [&unknown, &other] {
             assert!(shown.starts_with("the database ") && !shown.contains('\n'), "{shown}");
+            assert!(shown.ends_with("check the host name in store.url, and SSL_CERT_FILE"), "{shown}");
         }
     }
 }
