@@ -22,4 +22,4 @@ mod unread_messages;
 mod writers;
 
 pub use handle::LocalTrees;
-pub use outline::{StoredAgent, outline};
+pub use outline::outline;

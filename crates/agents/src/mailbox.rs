@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codex_log::Body;
 use codex_log::agents::Mail;
+use codex_log::history::SharedHistory;
 use codex_log::settings::Settings;
 use codex_tools::agents::AgentOrder;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use crate::tree::AgentView;
 
@@ -45,6 +46,7 @@ enum Order {
     Stop,
     Tighten(Arc<Settings>),
     Charge(i64),
+    Share(oneshot::Sender<Option<Arc<SharedHistory>>>),
 }
 
 impl Mailbox {
@@ -56,11 +58,12 @@ impl Mailbox {
         self.lock().mail.retain(|message| !mail.contains(&message.mail.id));
     }
 
-    pub(crate) fn log(&self, body: Body) {
+    /// Orders the thread to log events, all of them in one write.
+    pub(crate) fn log(&self, more: impl Iterator<Item = Body>) {
         let mut content = self.lock();
         match content.orders.back_mut() {
-            Some(Order::Log(bodies)) => bodies.push(body),
-            _ => content.orders.push_back(Order::Log(vec![body])),
+            Some(Order::Log(bodies)) => bodies.extend(more),
+            _ => content.orders.push_back(Order::Log(more.collect())),
         }
         drop(content);
         self.arrived.notify_one();
@@ -110,6 +113,14 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
+    /// Asks the thread to share its history.
+    pub(crate) fn share(&self) -> oneshot::Receiver<Option<Arc<SharedHistory>>> {
+        let (reply, history) = oneshot::channel();
+        self.lock().orders.push_back(Order::Share(reply));
+        self.arrived.notify_one();
+        history
+    }
+
     pub(crate) fn has_mail(&self) -> bool {
         !self.lock().mail.is_empty()
     }
@@ -151,6 +162,7 @@ impl Mailbox {
                 Some(Order::Stop) => return AgentOrder::Stop,
                 Some(Order::Tighten(settings)) => return AgentOrder::Tighten(settings),
                 Some(Order::Charge(tokens)) => return AgentOrder::Charge(tokens),
+                Some(Order::Share(reply)) => return AgentOrder::Share(reply),
                 None => self.arrived.notified().await,
             }
         }

@@ -1,45 +1,43 @@
 //! A tree of agents as lines, for people.
 
 use codex_log::agents::{AgentsState, ChildState, UnnumberedChild};
+use codex_log::state::Interrupted;
+use codex_log::store::ThreadStore;
 use codex_wire::agent::{AgentId, SubagentCompletion};
 use codex_wire::ids::ThreadId;
 
 /// The greatest depth that is shown, should files name each other in a circle.
 const MOST_DEPTH: usize = 16;
 
-/// The agents of a thread and its token usage, as its file tells them.
-#[derive(Debug, Clone, Default)]
-pub struct StoredAgent {
-    pub agents: AgentsState,
-    pub tokens: i64,
-}
-
-/// One line for each agent: its number, thread, label, status, header and tokens, indented by its depth.
-pub fn outline(root: ThreadId, read: &mut dyn FnMut(ThreadId) -> Option<StoredAgent>) -> Vec<String> {
-    let known = read(root).unwrap_or_default();
-    let mut lines = vec![format!("{} {root} ({} tokens)", AgentId::ROOT, known.tokens)];
-    add(&known.agents, 1, read, &mut lines);
+/// The agents of a stored thread, one line for each: its number, thread, label, status, header and tokens, indented by its
+/// depth. It reads files.
+pub fn outline(store: &dyn ThreadStore, root: ThreadId) -> Vec<String> {
+    let (agents, tokens) = read(store, root);
+    let mut lines = vec![format!("{} {root} ({tokens} tokens)", AgentId::ROOT)];
+    add(store, &agents, 1, &mut lines);
     lines
 }
 
-fn add(
-    agents: &AgentsState,
-    depth: usize,
-    read: &mut dyn FnMut(ThreadId) -> Option<StoredAgent>,
-    lines: &mut Vec<String>,
-) {
+/// The agents of a thread and its token usage, as its log tells them.
+fn read(store: &dyn ThreadStore, thread: ThreadId) -> (AgentsState, i64) {
+    let Ok(history) = store.history(thread, Interrupted::Kept) else { return Default::default() };
+    let tokens = history.state.tokens.info.map_or(0, |info| info.total_token_usage.total_tokens);
+    (history.state.agents, tokens)
+}
+
+fn add(store: &dyn ThreadStore, agents: &AgentsState, depth: usize, lines: &mut Vec<String>) {
     if depth > MOST_DEPTH {
         return;
     }
     for child in &agents.children {
-        let known = read(child.summary.session_id).unwrap_or_default();
-        lines.push(format!("{}{}", "  ".repeat(depth), line(child, known.tokens)));
-        add(&known.agents, depth + 1, read, lines);
+        let (below, tokens) = read(store, child.summary.session_id);
+        lines.push(format!("{}{}", "  ".repeat(depth), line(child, tokens)));
+        add(store, &below, depth + 1, lines);
     }
     for child in &agents.unnumbered {
-        let known = read(child.thread).unwrap_or_default();
-        lines.push(format!("{}{}", "  ".repeat(depth), unnumbered_line(child, known.tokens)));
-        add(&known.agents, depth + 1, read, lines);
+        let (below, tokens) = read(store, child.thread);
+        lines.push(format!("{}{}", "  ".repeat(depth), unnumbered_line(child, tokens)));
+        add(store, &below, depth + 1, lines);
     }
 }
 

@@ -5,7 +5,7 @@ mod sharing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,9 +13,9 @@ use codex_log::agents::{AgentEvent, AgentsState};
 use codex_log::item::AgentActivity;
 use codex_log::settings::Settings;
 use codex_log::{Body, ItemId};
-use codex_tools::agents::{ChildHistory, ChildHost, ChildStart};
+use codex_tools::agents::{ChildHistory, ChildHost, ChildStart, ChildStarted};
 use codex_tools::worktrees::{RecordFate, Report, Worktrees};
-use codex_wire::agent::{AgentActivityKind, AgentId, SubagentCompletion};
+use codex_wire::agent::{AgentActivityKind, AgentId, SubagentCompletion, SubagentOrigin};
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
 use futures_util::FutureExt;
@@ -34,6 +34,8 @@ use crate::writers::Writers;
 
 /// The time limit for the threads of agents to end.
 const CLOSING_TIME: Duration = Duration::from_secs(8);
+/// The time limit for a thread to share its history. After that the history is read.
+const SHARING_TIME: Duration = Duration::from_secs(5);
 /// The longest sleep, so that a clock that was changed is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
@@ -57,7 +59,7 @@ pub(crate) enum Message {
     Launched {
         agent: AgentId,
         thread: ThreadId,
-        result: Result<(), String>,
+        result: Result<ChildStarted, String>,
     },
     /// The settings of an agent have changed, or are known now.
     Settings(AgentId, Arc<Settings>),
@@ -155,7 +157,9 @@ pub(crate) struct TreeTask {
     details: BTreeMap<AgentId, Details>,
     settings: BTreeMap<AgentId, Arc<Settings>>,
     calls: HashMap<CallNumber, oneshot::Sender<CallReply>>,
-    /// The threads that end, with what there is to tell about it.
+    /// The threads that are being started, and whether they are to be ended at once.
+    starting: BTreeMap<AgentId, Arc<AtomicBool>>,
+    /// The threads that start or end, with what there is to tell about it.
     closing: JoinSet<Option<String>>,
     /// The ends of turns whose changes are being looked at, and what has followed them.
     held: BTreeMap<AgentId, Vec<Input>>,
@@ -190,7 +194,7 @@ impl TreeTask {
         } else {
             let reader = Arc::clone(&host);
             let resume = move || {
-                let mut read = |thread| reader.agents_of(thread);
+                let mut read = |thread, parent| reader.stored(thread, parent);
                 Tree::resume(thread, limits, &agents, &mut read, now_ms())
             };
             let resumed = tokio::task::spawn_blocking(resume).await;
@@ -209,6 +213,7 @@ impl TreeTask {
             details: BTreeMap::new(),
             settings: BTreeMap::from([(AgentId::ROOT, settings)]),
             calls: HashMap::new(),
+            starting: BTreeMap::new(),
             closing: JoinSet::new(),
             held: BTreeMap::new(),
             writers: Writers::default(),
@@ -266,6 +271,7 @@ impl TreeTask {
         match &input {
             Input::CallDropped(call) => _ = self.calls.remove(call),
             Input::TurnStarted { agent } => self.writers.begin_turn(*agent),
+            Input::Launched { agent, .. } => _ = self.starting.remove(agent),
             _ => {}
         }
         let effects = self.tree.step(now_ms(), input);
@@ -277,11 +283,11 @@ impl TreeTask {
         for effect in effects {
             match effect {
                 Effect::Launch { agent, how } => self.launch(agent, how),
-                Effect::Tell { log, event } => {
+                Effect::Tell { log, events } => {
                     if let Some(mailbox) = self.mailboxes.get(&log) {
-                        let activity = self.activity(&event);
-                        mailbox.log(Body::Agent(Arc::new(event)));
-                        if let Some(activity) = &activity {
+                        let activities: Vec<_> = events.iter().filter_map(|event| self.activity(event)).collect();
+                        mailbox.log(events.into_iter().map(|event| Body::Agent(Arc::new(event))));
+                        for activity in &activities {
                             mailbox.show(activity_bodies(activity));
                         }
                     }
@@ -332,6 +338,8 @@ impl TreeTask {
     fn launch(&mut self, agent: AgentId, how: Launch) {
         let Some(found) = self.tree.agent(agent) else { return };
         let (thread, depth, path) = (found.thread(), found.depth, found.summary.agent_path.clone());
+        // A copy has the tools of its parent, because its requests begin with the same bytes.
+        let tools_depth = if found.summary.origin == SubagentOrigin::Fork { depth.saturating_sub(1) } else { depth };
         let parent = found.summary.parent_agent_id.unwrap_or(AgentId::ROOT);
         let root = || self.settings.get(&AgentId::ROOT);
         let Some(above) = self.settings.get(&parent).or_else(root).cloned() else { return };
@@ -355,7 +363,7 @@ impl TreeTask {
         }
         let history = match (how, fork) {
             (Launch::Fork, Some(ForkDetails { call_id, output, turns })) => {
-                ChildHistory::Fork { call_id, output, turns }
+                ChildHistory::Fork { call_id, output, turns, shared: None }
             }
             (Launch::Resume, _) => ChildHistory::Resume,
             (Launch::Empty | Launch::Fork, _) => ChildHistory::Empty,
@@ -368,23 +376,46 @@ impl TreeTask {
             agent_nickname: nickname,
             agent_role: role,
         };
-        let handle = AgentHandle::child(agent, thread, depth, mailbox, self.sender.clone(), Arc::clone(&self.shared));
-        let (agents, root) = (Arc::new(handle), self.root);
-        let child = ChildStart { thread, history, settings, root, spawn, instructions, agents, isolated_from: None };
-        let (host, sender, worktrees) = (Arc::clone(&self.host), self.sender.clone(), self.shared.worktrees.clone());
         let folder = isolated::Folder::of(isolation, found, how, &above);
+        let (sender, shared, root) = (self.sender.clone(), Arc::clone(&self.shared), self.root);
+        let agents = Arc::new(AgentHandle::child(agent, thread, tools_depth, mailbox, sender, shared));
+        let child = ChildStart { thread, history, settings, root, spawn, instructions, agents, isolated_from: None };
+        self.start(agent, child, parent, folder);
+    }
+
+    /// Starts the thread of an agent. A copy of its parent's history is shared by the parent.
+    fn start(&mut self, agent: AgentId, mut child: ChildStart, parent: AgentId, folder: isolated::Folder) {
+        let (host, thread, worktrees) = (Arc::clone(&self.host), child.thread, Arc::clone(&self.shared.worktrees));
+        let is_fork = matches!(child.history, ChildHistory::Fork { .. });
+        let sharing = self.mailboxes.get(&parent).filter(|_| is_fork).map(|mailbox| mailbox.share());
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        self.starting.insert(agent, Arc::clone(&is_unwanted));
+        let launching = Launching { agent, thread, sender: self.sender.clone(), result: None };
         let closed = self.closed.remove(&thread);
-        tokio::spawn(async move {
+        self.closing.spawn(async move {
             // A thread that is opened again has to have ended before.
             if let Some(closed) = closed {
                 closed.await;
             }
-            let result = isolated::start(child, folder, worktrees, host).await;
-            let _: Result<(), _> = sender.send(Message::Launched { agent, thread, result });
+            if let (Some(sharing), ChildHistory::Fork { shared, .. }) = (sharing, &mut child.history) {
+                *shared = timeout(SHARING_TIME, sharing).await.ok().and_then(Result::ok).flatten();
+            }
+            let result = isolated::start(child, folder, Arc::clone(&worktrees), Arc::clone(&host)).await;
+            let is_ended = result.is_ok() && is_unwanted.load(Ordering::SeqCst);
+            launching.tell(result);
+            if !is_ended {
+                return None;
+            }
+            // Its tree has ended it while it was starting.
+            host.close(thread).await;
+            isolated::remove(thread, RecordFate::Removed, worktrees).await
         });
     }
 
     fn end_thread(&mut self, agent: AgentId) {
+        if let Some(is_unwanted) = self.starting.remove(&agent) {
+            is_unwanted.store(true, Ordering::SeqCst);
+        }
         self.mailboxes.remove(&agent);
         self.settings.remove(&agent);
         if let Some(thread) = self.threads.remove(&agent) {
@@ -407,7 +438,7 @@ impl TreeTask {
     /// Warns the user.
     fn warn(&self, message: Option<String>) {
         if let (Some(message), Some(mailbox)) = (message, self.mailboxes.get(&AgentId::ROOT)) {
-            mailbox.log(Body::Warning { message });
+            mailbox.log(std::iter::once(Body::Warning { message }));
         }
     }
 
@@ -461,11 +492,34 @@ impl TreeTask {
     }
 }
 
+/// A thread that is being started. The tree is told the result in any case, even if the start panics.
+struct Launching {
+    agent: AgentId,
+    thread: ThreadId,
+    sender: mpsc::UnboundedSender<Message>,
+    result: Option<Result<ChildStarted, String>>,
+}
+
+impl Launching {
+    fn tell(mut self, result: Result<ChildStarted, String>) {
+        self.result = Some(result);
+    }
+}
+
+impl Drop for Launching {
+    fn drop(&mut self) {
+        let result = self.result.take().unwrap_or_else(|| Err("its start was cut off by a fault".to_owned()));
+        let _: Result<(), _> = self.sender.send(Message::Launched { agent: self.agent, thread: self.thread, result });
+    }
+}
+
 /// Milliseconds of Unix time.
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+#[cfg(test)]
+mod end_tests;
 #[cfg(test)]
 mod tests;

@@ -22,9 +22,8 @@ use codex_wire::tokens::TokenUsageInfo;
 use serde_json::Value;
 
 use crate::args::DemoArgs;
-use crate::console::wants_colour;
+use crate::console::{self, wants_colour};
 use crate::single_thread::{self, FrontEnd};
-use crate::{console, threads};
 
 const SCRIPT: &str = include_str!("../demo/script.json");
 const TASK: &str = "Make the greeting fit the time of day.";
@@ -90,7 +89,7 @@ async fn show<W: Write>(mut setup: Setup, has_agents: bool, mut terminal: Termin
     thread.close().await;
     if has_agents {
         terminal.line("The tree of agents:")?;
-        for line in threads::tree_lines(&*store, thread.id()) {
+        for line in codex_agents::outline(&*store, thread.id()) {
             terminal.line(&line)?;
         }
     }

@@ -6,17 +6,17 @@ use std::sync::{Arc, Once};
 
 use codex_config::Config;
 use codex_config::project_doc::repository_root;
-use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
-use codex_log::state::Interrupted;
+use codex_log::state::{Interrupted, ThreadState};
 use codex_log::store::{StoreError, StoreErrorKind, ThreadStore};
 use codex_thread::{ClientAdditions, ExplicitOverrides, InitialHistory, LoadedThreads};
-use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart};
+use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart, ChildStarted, StoredChild};
 use codex_tools::worktrees::Worktrees;
 use codex_wire::ids::ThreadId;
 use futures_util::future::BoxFuture;
 
 use crate::local_host::Loaded;
+use crate::prepared_thread::asks_first;
 use crate::setup::Setup;
 
 /// The number of bytes of an agent's newest events that are kept.
@@ -58,12 +58,16 @@ impl fmt::Debug for Children {
 }
 
 impl Children {
-    fn setup_of(&self, child: ChildStart) -> Setup {
+    fn setup_of(&self, mut child: ChildStart) -> Setup {
         let explicit = ExplicitOverrides { cwd: true, model: true, approval_policy: true, sandbox_policy: true };
         let (thread, parent) = (child.thread, child.spawn.parent_thread_id);
-        let history = match &child.history {
+        let history = match &mut child.history {
             ChildHistory::Empty => InitialHistory::New,
-            ChildHistory::Fork { .. } => InitialHistory::Forked { thread: parent, point: ForkPoint::End, explicit },
+            // The setup of the child does not keep what it shares with its parent at the beginning.
+            ChildHistory::Fork { shared, .. } => match shared.take() {
+                Some(of) => InitialHistory::Shared { of, explicit },
+                None => InitialHistory::Forked { thread: parent, point: ForkPoint::End, explicit },
+            },
             ChildHistory::Resume => InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         };
         let initial_history = if self.is_unsaved { InitialHistory::Unsaved(Box::new(history)) } else { history };
@@ -108,7 +112,7 @@ fn sweep_once(worktrees: &Arc<Worktrees>, store: &Arc<dyn ThreadStore>) {
 }
 
 impl ChildHost for Children {
-    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<(), String>> {
+    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<ChildStarted, String>> {
         let (loaded, id) = (Arc::clone(&self.loaded), child.thread);
         let setup = self.setup_of(child);
         Box::pin(async move {
@@ -116,9 +120,9 @@ impl ChildHost for Children {
             if loaded.get(id).is_some_and(|thread| !thread.has_ended()) {
                 return Err("its thread is open in another client".to_owned());
             }
-            let (thread, _) = setup.start().await.map_err(|error| error.to_string())?;
+            let (thread, started) = setup.start_child().await.map_err(|error| error.to_string())?;
             loaded.add(thread);
-            Ok(())
+            Ok(started)
         })
     }
 
@@ -131,12 +135,21 @@ impl ChildHost for Children {
         })
     }
 
-    fn agents_of(&self, thread: ThreadId) -> Option<AgentsState> {
-        let history = self.setup.store.history(thread, Interrupted::Kept).ok()?;
-        Some(history.state.agents)
+    fn stored(&self, thread: ThreadId, parent: ThreadId) -> Option<StoredChild> {
+        let state = self.setup.store.history(thread, Interrupted::Kept).ok()?.state;
+        let is_own = state.meta.lineage.parent_thread_id == Some(parent);
+        is_own.then(|| StoredChild { goes_on: goes_on(&self.setup, &state), agents: state.agents })
     }
 
     fn worktrees(&self) -> Arc<Worktrees> {
         Arc::clone(&self.worktrees)
     }
+}
+
+/// Whether a thread in this state continues its turn when it is resumed under the policies that it had.
+fn goes_on(setup: &Setup, state: &ThreadState) -> bool {
+    let asks = setup.profile.asks_again && state.settings.as_deref().is_some_and(asks_first);
+    let waits = setup.config.model.waits_for_limits && state.limit_wait.is_some();
+    let has_turn = state.turn.as_ref().is_some_and(|turn| turn.id.is_some());
+    has_turn && (waits || (asks && !state.questions.is_empty()))
 }

@@ -95,6 +95,11 @@ impl Journal {
         self.unsaved.is_empty()
     }
 
+    /// The end of the last line, including those that are not written yet.
+    pub(crate) fn position(&self) -> u64 {
+        self.writer.position()
+    }
+
     /// The id of this log.
     pub(crate) fn log(&self) -> LogId {
         self.log

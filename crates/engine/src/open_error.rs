@@ -35,6 +35,9 @@ pub(crate) enum OpenError {
     /// The files of the thread or of its project could not be read in time.
     #[error("the files of the thread and its project could not be read within {} s", .after.as_secs())]
     Slow { after: Duration },
+    /// A log names a child that is not its own.
+    #[error("the thread {thread} was started by another agent")]
+    OtherTree { thread: ThreadId },
     /// Our own tool descriptions could not be encoded.
     #[error("could not describe the tools")]
     Tools(#[from] serde_json::Error),

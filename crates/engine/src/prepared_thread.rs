@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{SecondsFormat, Utc};
-use codex_log::history::History;
+use codex_log::history::{ForkPoint, History, SharedHistory};
 use codex_log::store::{Opened, StoreErrorKind};
 use codex_thread::{ClientAdditions, ExplicitOverrides, HistoryMode, InitialHistory};
 use codex_wire::agent::MultiAgentVersion;
@@ -44,6 +44,9 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 /// The time limit for reading the files of a thread and its project.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
 
+/// The most copies of copies that are traced back.
+const MOST_COPIES: usize = 16;
+
 /// The time to wait for a thread that another process has open. Clients that restart a server resume their threads
 /// immediately, while the previous server is still ending.
 const LOCKED_TIME: Duration = Duration::from_secs(2);
@@ -69,6 +72,8 @@ pub(crate) struct PreparedThread {
     pub(crate) rules: Rules,
     /// The folded state of its log.
     pub(crate) state: ThreadState,
+    /// The thread whose requests to the model begin like those of this one.
+    pub(crate) cache_key: ThreadId,
     /// The unfinished work of a resumed thread.
     pub(crate) continued: Option<Box<ResumedWork>>,
     /// The instructions for its role among agents.
@@ -160,9 +165,7 @@ impl PreparedThread {
         let preface = told.preface(setup, &cwd);
         let asks_again = asks_again(setup, &started.settings, before.as_ref());
         let mut state = state.unwrap_or_else(|| ThreadState::new(started.meta.clone(), interrupted(setup)));
-        if !waits_again(setup) {
-            state.limit_wait = None;
-        }
+        state.limit_wait = state.limit_wait.filter(|_| waits_again(setup));
         let continued = is_resumed.then(|| for_fork(continued(&mut state, before, &preface, asks_again), setup));
         let mut warnings: Vec<_> = warnings.into_iter().chain(withheld).chain(told.warnings).chain(unread).collect();
         Ok(Self {
@@ -174,6 +177,7 @@ impl PreparedThread {
             models,
             skills: told.skills,
             journal,
+            cache_key: cache_key(setup, &state.meta),
             state,
             continued,
             role: role_instructions(setup).map(Message::developer),
@@ -195,15 +199,13 @@ impl OpenedLog {
                 Ok(Self::of(meta.id, store.create(meta.id)?, None, ExplicitOverrides::default()))
             }
             InitialHistory::Resumed { thread, explicit } => Self::resume(setup, *thread, *explicit),
+            InitialHistory::Shared { of, explicit } => {
+                let meta = meta_of_fork(&of.state.meta, meta);
+                let opened = store.fork(of.state.meta.id, ForkPoint::Position(of.position), &meta)?;
+                Ok(Self::of(meta.id, opened, Some(shared_state(of, meta)), *explicit))
+            }
             InitialHistory::Forked { thread, point, explicit } => {
-                let forked = lineage_of_fork(&store.meta(*thread)?, &meta.lineage);
-                let lineage = SessionLineage {
-                    forked_from_id: forked.forked_from_id,
-                    imported_at: forked.imported_at,
-                    dynamic_tools: forked.dynamic_tools,
-                    ..meta.lineage.clone()
-                };
-                let meta = SessionMeta { lineage, ..meta.clone() };
+                let meta = meta_of_fork(&store.meta(*thread)?, meta);
                 let opened = store.fork(*thread, *point, &meta)?;
                 let history = store.history(meta.id, interrupted(setup))?;
                 Ok(Self::of(meta.id, opened, Some(history.state), *explicit))
@@ -228,6 +230,10 @@ impl OpenedLog {
                 history.state.meta = SessionMeta { lineage, ..meta.clone() };
                 (Some(history), *explicit)
             }
+            InitialHistory::Shared { of, explicit } => {
+                let state = shared_state(of, meta_of_fork(&of.state.meta, meta));
+                (Some(History { state, bad_lines: Vec::new() }), *explicit)
+            }
             InitialHistory::Unsaved(initial_history) => return Self::unsaved(setup, initial_history, meta),
         };
         let warnings = history.iter().flat_map(|history| &history.bad_lines).map(ToString::to_string).collect();
@@ -243,6 +249,10 @@ impl OpenedLog {
         }
         let opened = setup.store.open(thread)?;
         let History { state, bad_lines } = setup.store.history(thread, interrupted(setup))?;
+        let parent = setup.child.as_ref().map(|child| child.spawn.parent_thread_id);
+        if parent.is_some() && state.meta.lineage.parent_thread_id != parent {
+            return Err(OpenError::OtherTree { thread });
+        }
         let mut warnings: Vec<String> = bad_lines.iter().map(ToString::to_string).collect();
         let cut = opened.cut_bytes;
         if cut > 0 {
@@ -275,6 +285,37 @@ fn lineage_of_fork(of: &SessionMeta, new: &SessionLineage) -> SessionLineage {
         dynamic_tools: of.lineage.dynamic_tools.clone(),
         ..SessionLineage::default()
     }
+}
+
+/// The first line of a copy.
+fn meta_of_fork(of: &SessionMeta, new: &SessionMeta) -> SessionMeta {
+    let SessionLineage { forked_from_id, imported_at, dynamic_tools, .. } = lineage_of_fork(of, &new.lineage);
+    let lineage = SessionLineage { forked_from_id, imported_at, dynamic_tools, ..new.lineage.clone() };
+    SessionMeta { lineage, ..new.clone() }
+}
+
+/// The state of a copy. The items of the conversation stay where they are.
+fn shared_state(of: &SharedHistory, meta: SessionMeta) -> ThreadState {
+    let mut state = of.state.clone();
+    state.meta = meta;
+    state.conversation.complete();
+    state
+}
+
+/// The thread whose requests to the model begin like those of this one. An agent with a copy of its parent's history has
+/// its parent's, so that the provider finds what it has cached.
+fn cache_key(setup: &Setup, meta: &SessionMeta) -> ThreadId {
+    if let InitialHistory::Shared { of, .. } = setup.initial_history.history() {
+        return of.cache_key;
+    }
+    let parent = |meta: &SessionMeta| meta.lineage.forked_from_id.filter(|_| meta.lineage.parent_thread_id.is_some());
+    let (mut key, mut next) = (meta.id, parent(meta));
+    for _ in 0..MOST_COPIES {
+        let Some(of) = next else { break };
+        key = of;
+        next = setup.store.meta(of).ok().and_then(|meta| parent(&meta));
+    }
+    key
 }
 
 /// The lineage of a child.

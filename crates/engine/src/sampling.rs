@@ -39,9 +39,11 @@ impl Sampler for TurnModel {
             Ok(input) => input,
             Err(error) => return Box::pin(std::future::ready(Err(error.to_string()))),
         };
+        // The request shares nothing with the thread, so it must not share its key of the provider's cache.
+        let thread = ThreadId::fresh();
         let answer = self.model.ask(Prompt {
-            // The request shares nothing with the thread, so it must not share its key of the provider's cache.
-            thread: ThreadId::fresh(),
+            thread,
+            cache_key: thread,
             model: self.name.clone(),
             instructions: instructions.into(),
             input,

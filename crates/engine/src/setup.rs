@@ -7,7 +7,7 @@ use codex_config::{Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
 use codex_thread::{ClientAdditions, ClientProfile, Feed, InitialHistory, StartError, Thread};
-use codex_tools::agents::{ChildStart, ThreadAgents};
+use codex_tools::agents::{ChildStart, ChildStarted, ThreadAgents};
 use codex_tools::servers::ServerAccess;
 use codex_wire::rollout::SessionSource;
 
@@ -56,5 +56,13 @@ impl Setup {
         let (session, thread, feed) = Session::start(self).await?;
         tokio::spawn(Box::new(session).run());
         Ok((thread, feed))
+    }
+
+    /// Starts the thread of a child.
+    pub(crate) async fn start_child(self) -> Result<(Thread, ChildStarted), StartError> {
+        let (session, thread, _) = Session::start(self).await?;
+        let started = if session.has_turn() { ChildStarted::InTurn } else { ChildStarted::Resting };
+        tokio::spawn(Box::new(session).run());
+        Ok((thread, started))
     }
 }

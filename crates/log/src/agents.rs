@@ -205,6 +205,9 @@ impl AgentsState {
                 self.mail.extend((!is_known).then(|| mail.clone()));
             }
             AgentEvent::Read(MailRead { mail: read }) => {
+                // The log of the sender may not tell of mail that was read just before the program ended.
+                let after = read.iter().max().map_or(0, |last| last + 1);
+                self.numbers.next_mail = self.numbers.next_mail.max(after);
                 self.mail.retain(|mail| !read.contains(&mail.id));
                 self.read.extend(read);
                 while self.read.len() > READ_KEPT {
@@ -445,7 +448,7 @@ mod tests {
             .collect();
         assert_eq!(told, events);
         assert_eq!((state.children.len(), state.mail.len(), state.watchdogs.len()), (1, 0, 1));
-        assert_eq!(state.numbers, Numbers { next_agent_id: 9, next_mail: 6 });
+        assert_eq!(state.numbers, Numbers { next_agent_id: 9, next_mail: 7 });
         assert!(state.children[0].completion.is_some() && state.read.contains(&6));
     }
 

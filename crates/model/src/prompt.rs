@@ -14,8 +14,10 @@ use serde_json::Value;
 /// One request to a model. Cloning it copies no text of the conversation.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The thread of the request; providers use it as the key of their cache.
+    /// The thread of the request.
     pub thread: ThreadId,
+    /// The key of the provider's cache: the thread, or another one whose requests begin like this one.
+    pub cache_key: ThreadId,
     pub model: String,
     /// The instructions of the model.
     pub instructions: Arc<str>,

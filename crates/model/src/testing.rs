@@ -31,6 +31,7 @@ fn short(text: &str) -> ConversationItem {
 pub(crate) fn prompt(items: &[&str]) -> Prompt {
     Prompt {
         thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+        cache_key: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
         model: "mock-model".to_owned(),
         instructions: Arc::from("Be brief."),
         input: items.iter().map(|text| short(text)).collect(),

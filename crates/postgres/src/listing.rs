@@ -38,6 +38,13 @@ const STALEST: &str = list!("AND (updated, id) > ($10, $11) ORDER BY updated, id
 const FIND: &str = "SELECT id, archived, began, updated, preview, cwd, provider, summary, name FROM @.threads \
      WHERE id = $1 AND NOT deleted";
 
+/// The threads that a thread has started, and those that they have started. `UNION` ends at a circle, and ids are in the
+/// order of time.
+const DESCENDANTS: &str = "WITH RECURSIVE below (id) AS (SELECT $1::uuid UNION \
+     SELECT threads.id FROM @.threads AS threads, below WHERE NOT threads.deleted \
+     AND threads.summary LIKE '%\"parent\":\"' || below.id::text || '\"%') \
+     SELECT id FROM below WHERE id <> $1 ORDER BY id";
+
 const REPOSITORIES: &str = "SELECT thread, value FROM @.metadata WHERE kind = $1 AND thread = ANY($2)";
 
 /// A time after all others, as in file names.
@@ -230,6 +237,14 @@ fn add_metadata(parts: &Parts, threads: &mut [ThreadSummary], sections: &Section
         }
     }
     Ok(())
+}
+
+/// The threads that a thread has started, and those that they have started, oldest first.
+pub(crate) fn descendants(parts: &Parts, thread: ThreadId) -> Result<Vec<ThreadId>, PostgresError> {
+    parts.database.wait(move |pool| async move {
+        let rows = pool.run(async |connection| connection.query(DESCENDANTS, &[&Uuid::from(thread)]).await).await?;
+        rows.iter().map(|row| Ok(ThreadId::from(column::<Uuid>(row, "id", &pool.place)?))).collect()
+    })
 }
 
 /// The summary of a thread.

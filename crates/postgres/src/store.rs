@@ -93,6 +93,15 @@ impl PostgresStore {
         Ok(summary)
     }
 
+    /// The threads that a thread has started. Nobody writes to it or to them.
+    fn unused_descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError> {
+        let children = self.descendants(thread)?;
+        for unused in children.iter().chain([&thread]) {
+            threads::check_unused(self.parts(), *unused)?;
+        }
+        Ok(children)
+    }
+
     fn summary(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
         self.find(thread)?.ok_or_else(|| PostgresError::Missing { thread }.into())
     }
@@ -164,17 +173,31 @@ impl ThreadStore for PostgresStore {
         search::search(self.parts(), words, limit)
     }
 
+    fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(listing::descendants(self.parts(), thread)?)
+    }
+
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
+        for child in self.unused_descendants(thread)? {
+            threads::archive(self.parts(), child, true)?;
+        }
         threads::archive(self.parts(), thread, true)?;
         self.summary(thread)
     }
 
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
         threads::archive(self.parts(), thread, false)?;
+        for child in self.descendants(thread)? {
+            threads::archive(self.parts(), child, false)?;
+        }
         self.summary(thread)
     }
 
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError> {
+        for child in self.unused_descendants(thread)? {
+            threads::delete(self.parts(), child)?;
+            self.metadata().forget(child)?;
+        }
         threads::delete(self.parts(), thread)?;
         Ok(self.metadata().forget(thread)?)
     }
@@ -188,7 +211,13 @@ impl ThreadStore for PostgresStore {
     }
 
     fn export(&self, thread: ThreadId, name: Option<&str>, out: &mut dyn Write) -> Result<(), StoreError> {
-        transfer::export(self.parts(), thread, name, out)
+        let agents = self.descendants(thread)?;
+        transfer::export(self.parts(), thread, name, &agents, out)?;
+        for agent in agents {
+            let name = self.find(agent)?.and_then(|found| found.name);
+            transfer::export(self.parts(), agent, name.as_deref(), &[], out)?;
+        }
+        Ok(())
     }
 }
 

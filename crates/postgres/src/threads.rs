@@ -42,6 +42,8 @@ const LAST_SERVER: &str = "SELECT server FROM @.threads WHERE id = $1 AND NOT de
 
 const LAST_LINE: &str = "SELECT substring(payload FOR 512) AS head FROM @.lines WHERE thread = $1 AND number = $2";
 
+const UNUSED: &str = concat!("SELECT 1 FROM @.threads WHERE id = $1 AND NOT deleted AND ", is_free!());
+
 macro_rules! archive {
     ($archived:literal) => {
         concat!(
@@ -187,6 +189,18 @@ fn nobody_here_writes(parts: &Parts, thread: ThreadId) -> Result<Option<Uuid>, P
         return Err(PostgresError::Owned { thread, server: "that you are using".to_owned() });
     }
     Ok(parts.lease.owner())
+}
+
+/// Fails if a thread is being written.
+pub(crate) fn check_unused(parts: &Parts, thread: ThreadId) -> Result<(), PostgresError> {
+    let owner = nobody_here_writes(parts, thread)?;
+    parts.database.wait(move |pool| async move {
+        pool.run(async |connection| {
+            let found = connection.row(UNUSED, &[&Uuid::from(thread), &owner]).await?;
+            if found.is_none() { Err(Failure::Own(why_not(&pool, connection, thread).await?)) } else { Ok(()) }
+        })
+        .await
+    })
 }
 
 /// Archives or restores a thread.

@@ -107,7 +107,8 @@ impl From<ImportError> for StoreError {
             | ImportError::Version { .. }
             | ImportError::BadLine { .. }
             | ImportError::OtherThread
-            | ImportError::Incomplete { .. } => StoreErrorKind::Refused,
+            | ImportError::Incomplete { .. }
+            | ImportError::MissingThreads { .. } => StoreErrorKind::Refused,
         };
         Self::new(kind, error)
     }

@@ -10,6 +10,7 @@ mod claim;
 mod drafts;
 mod errors;
 mod export;
+mod file_part;
 mod file_store;
 mod holder;
 mod index;
@@ -24,7 +25,7 @@ mod thread_metadata;
 mod threads;
 
 pub use drafts::{Drafts, Scratch};
-pub use export::{BundleReader, BundleWriter, ExportError, ImportError, export_bundle};
+pub use export::{BundleReader, BundleThread, BundleWriter, ExportError, ImportError, NewIds, export_bundle};
 pub use file_store::FileStore;
 pub use holder::Holder;
 pub use index::{IndexError, Members, StoredThreadError, TextReader, ThreadIndex};

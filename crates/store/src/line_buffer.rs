@@ -78,6 +78,14 @@ impl LineBuffer {
         self.ordinal = Head::of(text.as_bytes()).and_then(|head| head.ordinal).map(|ordinal| ordinal + 1);
     }
 
+    /// Lengthens the last pending line by spaces, which readers ignore.
+    pub(crate) fn pad(&mut self, spaces: usize) {
+        if self.bytes.pop_if(|last| *last == b'\n').is_some() {
+            self.bytes.resize(self.bytes.len() + spaces, b' ');
+            self.bytes.push(b'\n');
+        }
+    }
+
     /// The length of the file, including pending bytes.
     pub(crate) fn position(&self) -> u64 {
         self.end + self.spilled + self.bytes.len() as u64

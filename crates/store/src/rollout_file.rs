@@ -2,6 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use codex_wire::ids::ThreadId;
 use serde::Serialize;
 
 use crate::claim::{Claim, claimant};
+use crate::file_part;
 use crate::holder::Holder;
 use crate::line_buffer::{LineBuffer, Target};
 use crate::open_files::{self, Slot};
@@ -154,6 +156,26 @@ impl RolloutFile {
     /// Adds a line of another rollout unchanged.
     pub fn append_text(&mut self, text: &str) {
         self.pending.append_text(text);
+    }
+
+    /// Lengthens the last of the appended lines by spaces, so that it ends at the same place of a block as a position.
+    pub(crate) fn pad_to(&mut self, position: u64, block: u64) {
+        let missing = position.wrapping_sub(self.pending.position()) % block;
+        self.pending.pad(usize::try_from(missing).unwrap_or(0));
+    }
+
+    /// Writes the appended lines, and after them a part of another file, which consists of whole lines.
+    pub(crate) fn append_part(&mut self, source: &File, part: Range<u64>) -> Result<(), RolloutError> {
+        self.flush()?;
+        let begin = self.pending.position();
+        let end = begin + (part.end - part.start);
+        let copied = file_part::copy(source, &part, self.path(), begin).and_then(|()| {
+            let last = last_line(&*self.appending.file()?, end)?;
+            Ok(last.and_then(|line| line.ordinal))
+        });
+        let last_ordinal = copied.map_err(|source| RolloutError::Write { path: self.path().to_owned(), source })?;
+        self.pending = LineBuffer::at(end, last_ordinal);
+        Ok(())
     }
 
     /// The number of bytes that wait for the next flush.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use codex_log::state::{Interrupted, ThreadState};
-use codex_log::store::Imported;
+use codex_log::store::{Imported, ListQuery};
 use codex_store::{ImportError, ThreadIndex, export_bundle};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn home(release: &str) -> (tempfile::TempDir, ThreadIndex, PathBuf) {
 
 fn bundle(path: &Path, name: Option<&str>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export_bundle(path, name, &mut bytes).unwrap();
+    export_bundle(path, name, &[], &mut bytes).unwrap();
     bytes
 }
 
@@ -57,7 +57,7 @@ fn a_bundle_brings_a_thread_to_another_home() {
 #[test]
 fn a_bundle_of_a_thread_that_is_here_gets_a_new_name() {
     let (_home, index, path) = home("0.166");
-    let Imported { id, path: copy, renamed_from } = index.import(&mut &*bundle(&path, None)).unwrap();
+    let Imported { id, path: copy, renamed_from, .. } = index.import(&mut &*bundle(&path, None)).unwrap();
     let (old, new) = (read(&path), read(&copy));
     assert_eq!(renamed_from, Some(old.meta.id));
     assert_eq!((new.meta.id, new.meta.lineage.forked_from_id), (id, Some(old.meta.id)));
@@ -118,4 +118,53 @@ fn a_bundle_brings_no_goal() {
     let imported = ThreadIndex::open(other.path()).import(&mut bundle(&path, None).as_slice()).unwrap();
     let state = read(&imported.path);
     assert_eq!((state.goal, state.conversation.items().len()), (None, read(&path).conversation.items().len()));
+}
+
+#[test]
+fn a_bundle_brings_no_watchdogs() {
+    let (_home, _, path) = home("0.77");
+    let event = |payload: Value| {
+        let line = json!({"timestamp": "2026-01-02T03:04:05.006Z", "type": "event_msg", "payload": payload});
+        line.to_string() + "\n"
+    };
+    let watchdog = json!({"agent_id": 0, "interval_s": 30, "message": "Empty the disk."});
+    let mut single = watchdog.clone();
+    single["type"] = json!("agent_watchdog");
+    let all = json!({"type": "agent_tree", "children": [], "watchdogs": [watchdog], "numbers": {"next_agent_id": 7}});
+    fs::write(&path, fs::read_to_string(&path).unwrap() + &event(single) + &event(all)).unwrap();
+    assert_eq!(read(&path).agents.watchdogs.len(), 1);
+    let other = tempfile::tempdir().unwrap();
+    let imported = ThreadIndex::open(other.path()).import(&mut bundle(&path, None).as_slice()).unwrap();
+    let agents = read(&imported.path).agents;
+    assert_eq!((agents.watchdogs.len(), agents.numbers.next_agent_id), (0, 7));
+    assert!(!fs::read_to_string(&imported.path).unwrap().contains("Empty the disk."));
+}
+
+#[test]
+fn an_agent_of_a_bundle_belongs_to_it() {
+    let (_home, index, path) = home("0.77");
+    let (root, child) = (read(&path).meta.id, "01a1de25-2746-77a2-898a-88026f72a56b");
+    let with_parent = |parent: &str| {
+        let text = fs::read_to_string(&path).unwrap();
+        let (first, rest) = text.split_once('\n').unwrap();
+        let mut first: Value = serde_json::from_str(first).unwrap();
+        first["payload"]["id"] = json!(child);
+        first["payload"]["parent_thread_id"] = json!(parent);
+        let place = path.with_file_name(format!("rollout-2026-11-15T08-00-01-{child}.jsonl"));
+        fs::write(&place, format!("{first}\n{rest}")).unwrap();
+        let mut bytes = Vec::new();
+        export_bundle(&path, None, &[child.parse().unwrap()], &mut bytes).unwrap();
+        export_bundle(&place, None, &[], &mut bytes).unwrap();
+        bytes
+    };
+    let other = tempfile::tempdir().unwrap();
+    let there = ThreadIndex::open(other.path());
+    let error = there.import(&mut &*with_parent("01a1de25-2746-77a2-898a-000000000000")).unwrap_err();
+    assert!(matches!(error, ImportError::OtherThread), "{error}");
+    let twice = String::from_utf8(with_parent(&root.to_string())).unwrap();
+    let twice = twice.replacen(&format!("[\"{child}\"]"), &format!("[\"{child}\",\"{child}\"]"), 1);
+    assert!(matches!(there.import(&mut twice.as_bytes()).unwrap_err(), ImportError::NotABundle));
+    assert!(there.list(&ListQuery { limit: 9, silent: true, ..ListQuery::default() }).unwrap().threads.is_empty());
+    assert_eq!(there.import(&mut &*with_parent(&root.to_string())).unwrap().agents.len(), 1);
+    drop(index);
 }

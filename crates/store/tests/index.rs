@@ -352,6 +352,30 @@ fn a_root_takes_its_children_along() {
     assert_eq!(home.find(other).preview, "other");
 }
 
+#[test]
+fn a_root_whose_child_cannot_be_moved_stays_and_another_attempt_goes_on() {
+    let home = Home::new();
+    let root = home.begin_saying(1, "root");
+    let child = home.begin(2, json!({"parent_thread_id": root}), &said("child"));
+    let below = home.begin(3, json!({"parent_thread_id": child}), &said("below"));
+    let path = home.find(below).path;
+    let in_the_way = home.index.home().join("archived_sessions").join(path.file_name().unwrap());
+    fs::create_dir_all(in_the_way.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("nowhere", &in_the_way).unwrap();
+    let error = home.index.archive(root).unwrap_err();
+    assert!(error.to_string().contains("there is a file"), "{error}");
+    assert_eq!([root, below].map(|id| home.find(id).archived), [false, false]);
+    fs::remove_file(&in_the_way).unwrap();
+    home.index.archive(root).unwrap();
+    assert_eq!([root, child, below].map(|id| home.find(id).archived), [true; 3]);
+    std::os::unix::fs::symlink("nowhere", &path).unwrap();
+    assert!(home.index.unarchive(root).is_err());
+    assert_eq!([root, below].map(|id| home.find(id).archived), [false, true]);
+    fs::remove_file(&path).unwrap();
+    home.index.unarchive(root).unwrap();
+    assert_eq!([root, child, below].map(|id| home.find(id).archived), [false; 3]);
+}
+
 fn file_name(thread: ThreadId) -> String {
     format!("rollout-2026-01-02T03-04-05-{thread}.jsonl")
 }

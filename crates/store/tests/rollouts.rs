@@ -440,6 +440,65 @@ fn a_fork_of_all_is_a_copy_without_what_cannot_be_read() {
     assert_eq!(std::fs::read_to_string(&into).unwrap(), text, "what is there already stays");
 }
 
+/// Copies a file up to a position, and returns the text of the copy after its first line, and of the source.
+fn copied(text: &str, end: usize) -> (String, String) {
+    let (folder, path) = written(text);
+    let mut meta = read_history(&path).unwrap().state.meta;
+    meta.id = ThreadId::fresh();
+    let into = path.with_extension("copy");
+    let mut file = fork(folder.path(), &path, ForkPoint::Position(end as u64), &meta, &into).unwrap();
+    file.append("event_msg", &serde_json::json!({"type": "added"})).unwrap();
+    file.flush().unwrap();
+    assert_eq!(read_history(&into).unwrap().state.meta.id, meta.id);
+    let copy = std::fs::read_to_string(&into).unwrap();
+    let (first, rest) = copy.split_once('\n').unwrap();
+    let source_start = text.find('\n').unwrap() + 1;
+    if rest.len() > 64 << 10 {
+        assert_eq!((first.len() + 1) % 4096, source_start % 4096, "blocks can be shared");
+    }
+    (rest.to_owned(), text[source_start..end].to_owned())
+}
+
+#[test]
+fn a_fork_up_to_a_position_copies_the_bytes() {
+    let short = meta() + &turn("one") + &turn("two");
+    let long = meta() + &turn(&"long \u{fc} ".repeat(20_000)) + &turn("two");
+    for text in [&short, &long] {
+        for end in [text.find('\n').unwrap() + 1, text.len() - turn("two").len(), text.len()] {
+            let (copy, source) = copied(text, end);
+            assert!(copy.starts_with(&source), "{copy}");
+            assert_eq!(copy[source.len()..].lines().count(), 1, "it goes on after them");
+        }
+    }
+    let numbered = |number: u64, kind: &str| {
+        format!("{{\"timestamp\":\"t\",\"ordinal\":{number},\"type\":\"{kind}\",\"payload\":{{}}}}\n")
+    };
+    let text = meta() + &numbered(7, "event_msg") + &numbered(8, "event_msg");
+    assert!(copied(&text, text.len()).0.contains("\"ordinal\":9"), "numbers of lines are continued");
+}
+
+#[test]
+fn a_line_that_names_another_thread_is_not_copied() {
+    let text = meta() + &turn("says \"session_meta\"") + &meta() + &turn("two");
+    let (copy, source) = copied(&text, text.len());
+    assert!(copy.starts_with(&source.replace(&meta(), "")), "{copy}");
+    let text = meta() + &turn("says \"session_meta\"");
+    let (copy, source) = copied(&text, text.len());
+    assert!(copy.starts_with(&source));
+}
+
+#[test]
+fn a_fork_ends_where_a_line_ends() {
+    let (folder, path) = written(meta() + &turn("one"));
+    let meta = read_history(&path).unwrap().state.meta;
+    let into = path.with_extension("copy");
+    for position in [20, path.metadata().unwrap().len() + 1] {
+        let error = fork(folder.path(), &path, ForkPoint::Position(position), &meta, &into).unwrap_err();
+        assert!(error.to_string().contains("ends at"), "{error}");
+        assert!(!into.exists());
+    }
+}
+
 /// Cuts a sample anywhere and compares the rest with the whole.
 fn cut_anywhere(release: &str, place: usize) {
     let whole = std::fs::read(sample(release)).unwrap();

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use codex_log::client_tools::ToolClient;
-use codex_log::history::ForkPoint;
+use codex_log::history::{ForkPoint, SharedHistory};
 use codex_wire::dynamic_tool::DynamicToolSpec;
 use codex_wire::ids::ThreadId;
 use codex_wire::response::ResponseItem;
@@ -117,6 +117,12 @@ pub enum InitialHistory {
         /// As above.
         explicit: ExplicitOverrides,
     },
+    /// The history of another thread that is loaded, and shares it.
+    Shared {
+        of: Arc<SharedHistory>,
+        /// As above.
+        explicit: ExplicitOverrides,
+    },
     /// A conversation that the caller supplies.
     Given(Vec<ResponseItem>),
     /// Any of these, but nothing is written: the thread lives only in memory, and its source is unchanged.
@@ -124,13 +130,22 @@ pub enum InitialHistory {
 }
 
 impl InitialHistory {
+    /// The history, whether the thread is saved or not.
+    #[must_use]
+    pub fn history(&self) -> &Self {
+        match self {
+            Self::Unsaved(initial_history) => initial_history.history(),
+            history => history,
+        }
+    }
+
     /// The conversation that the caller supplies, if any.
     #[must_use]
     pub fn given(self) -> Vec<ResponseItem> {
         match self {
             Self::Given(items) => items,
             Self::Unsaved(initial_history) => initial_history.given(),
-            Self::New | Self::Resumed { .. } | Self::Forked { .. } => Vec::new(),
+            Self::New | Self::Resumed { .. } | Self::Forked { .. } | Self::Shared { .. } => Vec::new(),
         }
     }
 }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use codex_config::{Config, Home};
 use codex_log::agents::AgentsState;
+use codex_log::history::SharedHistory;
 use codex_log::settings::Settings;
 use codex_log::{Body, Event};
 use codex_wire::agent::MultiAgentVersion;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
 use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 
 use crate::registry::ToolSource;
 use crate::worktrees::Worktrees;
@@ -96,6 +98,8 @@ pub enum AgentOrder {
     Charge(i64),
     /// Use no wider policies than these, from the next call on.
     Tighten(Arc<Settings>),
+    /// Share the history with a copy of the thread. There is none to share while the log cannot be saved.
+    Share(oneshot::Sender<Option<Arc<SharedHistory>>>),
 }
 
 /// Runs trees of agents.
@@ -113,13 +117,30 @@ pub trait AgentTrees: Send + Sync + fmt::Debug {
 /// Starts and ends the threads of agents.
 pub trait ChildHost: Send + Sync {
     /// Starts a thread.
-    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<(), String>>;
+    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<ChildStarted, String>>;
     /// Ends a thread, if it runs.
     fn close(&self, thread: ThreadId) -> BoxFuture<'static, ()>;
-    /// The agents in the log of a thread. It reads files.
-    fn agents_of(&self, thread: ThreadId) -> Option<AgentsState>;
     /// The worktrees of isolated agents.
     fn worktrees(&self) -> Arc<Worktrees>;
+    /// The state of a thread in its log; none if it was not started by this parent. It reads files.
+    fn stored(&self, thread: ThreadId, parent: ThreadId) -> Option<StoredChild>;
+}
+
+/// The state in which a thread has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChildStarted {
+    Resting,
+    /// It continues the turn that ran when the program ended.
+    InTurn,
+}
+
+/// A child that does not run.
+#[derive(Debug, Clone, Default)]
+pub struct StoredChild {
+    /// Its own agents.
+    pub agents: AgentsState,
+    /// Whether it continues its turn when it is started: the turn waits for a person, or for the account's allowance.
+    pub goes_on: bool,
 }
 
 /// The start of an agent's thread.
@@ -155,6 +176,8 @@ pub enum ChildHistory {
         output: String,
         /// Only its last turns, if a number is given.
         turns: Option<usize>,
+        /// The history, unless it has to be read.
+        shared: Option<Arc<SharedHistory>>,
     },
     /// Its own.
     Resume,

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use codex_config::{Env, Home};
 use codex_patch::{FileEdit, Plan};
@@ -28,6 +29,9 @@ const LISTED: usize = 50;
 const SHOWN_BYTES: usize = 16 * 1024;
 /// The number of entries that a sweep looks at.
 const MOST_SWEPT: usize = 1000;
+/// The time to wait for a worktree that is swept, and the time between two attempts.
+const LOCKED_TIME: Duration = Duration::from_secs(5);
+const LOCKED_PAUSE: Duration = Duration::from_millis(20);
 
 /// The worktrees of one tree of agents.
 #[derive(Debug)]
@@ -101,8 +105,11 @@ impl Worktrees {
             return Ok(Some(lock(&owned).record.cwd()));
         }
         let place = self.folder().join(thread.to_string());
+        if Record::read(&place).is_none() {
+            return Ok(None);
+        }
+        let (place, lock) = self.place_with_patience(thread)?;
         let Some(mut record) = Record::read(&place) else { return Ok(None) };
-        let (place, lock) = self.place(thread)?;
         let name = thread.to_string();
         if !record.is_whole {
             let _ = record.worktree.discard(&name);
@@ -296,6 +303,17 @@ impl Worktrees {
         let lock = File::open(&place).map_err(failed)?;
         lock.try_lock().map_err(|_| format!("the worktree {} is used by another process", place.display()))?;
         Ok((place, lock))
+    }
+
+    /// The same. A sweep after the end of another program may have the lock for a moment.
+    fn place_with_patience(&self, thread: ThreadId) -> Result<(PathBuf, File), String> {
+        let begun = Instant::now();
+        loop {
+            match self.place(thread) {
+                Err(_) if begun.elapsed() < LOCKED_TIME => std::thread::park_timeout(LOCKED_PAUSE),
+                placed => return placed,
+            }
+        }
     }
 
     fn git(&self, cwd: &Path) -> Result<TrustedGit, String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::Settings;
-use codex_tools::agents::{ChildHost, ChildStart};
+use codex_tools::agents::{ChildHost, ChildStart, ChildStarted};
 use codex_tools::worktrees::{RecordFate, Report, Worktrees};
 use codex_wire::agent::AgentId;
 use codex_wire::ids::ThreadId;
@@ -50,7 +50,7 @@ pub(super) async fn start(
     folder: Folder,
     worktrees: Arc<Worktrees>,
     host: Arc<dyn ChildHost>,
-) -> Result<(), String> {
+) -> Result<ChildStarted, String> {
     let thread = child.thread;
     let is_new = matches!(folder, Folder::New { .. });
     let (parent, cwd) = match folder {

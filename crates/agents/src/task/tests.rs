@@ -1,6 +1,6 @@
 //! The task of a tree with a host that starts nothing.
 
-use codex_tools::agents::{AgentOrder, ThreadAgents};
+use codex_tools::agents::{AgentOrder, StoredChild, ThreadAgents};
 use codex_wire::agent::SubagentOrigin;
 use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use futures_util::future::BoxFuture;
@@ -16,14 +16,14 @@ struct FakeHost {
 }
 
 impl ChildHost for FakeHost {
-    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<(), String>> {
+    fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<ChildStarted, String>> {
         self.started.lock().unwrap().push(child);
         let held = self.is_held.lock().unwrap().take();
         Box::pin(async move {
             if let Some(held) = held {
                 held.await.unwrap();
             }
-            Ok(())
+            Ok(ChildStarted::Resting)
         })
     }
 
@@ -31,7 +31,7 @@ impl ChildHost for FakeHost {
         Box::pin(async {})
     }
 
-    fn agents_of(&self, _: ThreadId) -> Option<AgentsState> {
+    fn stored(&self, _: ThreadId, _: ThreadId) -> Option<StoredChild> {
         None
     }
 

@@ -34,6 +34,18 @@ pub enum Phase {
     Canceling,
 }
 
+/// A turn that ran when the program ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum CutOff {
+    /// There is none.
+    #[default]
+    None,
+    /// It is lost, and the parent was not told yet.
+    Lost,
+    /// The thread is started to continue it.
+    Continued,
+}
+
 /// One agent.
 #[derive(Debug, Clone)]
 pub struct Agent {
@@ -57,8 +69,8 @@ pub struct Agent {
     pub(super) is_new: bool,
     /// Whether its thread has ended before it was told that it has started.
     pub(super) is_over_early: bool,
-    /// Whether it ran when the program ended, and its parent was not told yet.
-    pub(super) is_lost: bool,
+    /// Its turn that ran when the program ended.
+    pub(super) cut_off: CutOff,
     /// The events for its log that have happened while it was not loaded.
     pub(super) deferred: Vec<AgentEvent>,
 }
@@ -98,7 +110,7 @@ impl Agent {
             launch_call: None,
             is_new: phase == Phase::Launching,
             is_over_early: false,
-            is_lost: false,
+            cut_off: CutOff::None,
             deferred: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use codex_wire::agent::{
     SubagentStatus, SubagentStatusChange,
 };
 
-use super::agent::{Agent, Phase};
+use super::agent::{Agent, CutOff, Phase};
 use super::{Effect, Launch, Tree};
 
 /// The number of results of children that may wait for an agent. With more, the older ones of the same child make way.
@@ -146,7 +146,7 @@ impl Tree {
         }
         let lost: Vec<AgentId> = self
             .children()
-            .filter(|child| child.summary.parent_agent_id == Some(agent) && child.is_lost)
+            .filter(|child| child.summary.parent_agent_id == Some(agent) && child.cut_off == CutOff::Lost)
             .map(Agent::id)
             .collect();
         for child in lost {

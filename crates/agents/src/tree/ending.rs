@@ -1,10 +1,13 @@
 //! Beginnings and ends of turns, tasks and agents.
 
 use codex_log::agents::{AgentEvent, TaskResult};
-use codex_wire::agent::{AgentId, SubagentCompletion, SubagentDeleted, SubagentLifecycleEvent, SubagentStatus};
+use codex_tools::agents::ChildStarted;
+use codex_wire::agent::{
+    AgentId, SubagentCompletion, SubagentDeleted, SubagentLifecycleEvent, SubagentStatus, SubagentStatusChange,
+};
 use codex_wire::event::TurnAbortReason;
 
-use super::agent::Phase;
+use super::agent::{Agent, CutOff, Phase};
 use super::request::Reply;
 use super::{AgentError, Effect, Tree, TurnEnd};
 
@@ -14,23 +17,37 @@ pub(super) const PROGRAM_ENDED: &str = "the program ended";
 const THREAD_ENDED: &str = "its thread has ended";
 
 impl Tree {
-    pub(super) fn launched(&mut self, agent: AgentId, result: Result<(), String>) {
+    pub(super) fn launched(&mut self, agent: AgentId, result: Result<ChildStarted, String>) {
         let Some(found) = self.get(agent).filter(|found| found.phase == Phase::Launching) else { return };
         let call = found.launch_call.take();
         let is_over = std::mem::take(&mut found.is_over_early);
         let result = if is_over { result.and(Err(THREAD_ENDED.to_owned())) } else { result };
-        if let Err(message) = result {
-            return self.not_launched(agent, call, message);
-        }
+        let has_turn = match result {
+            Ok(started) => started == ChildStarted::InTurn,
+            Err(message) => return self.not_launched(agent, call, message),
+        };
         found.phase = Phase::Resting;
         found.is_new = false;
+        let is_continued = found.cut_off == CutOff::Continued;
+        if is_continued {
+            found.cut_off = CutOff::None;
+        }
+        let is_lost = is_continued && !has_turn && !found.is_over();
         let mail = found.inbox.clone();
-        let is_idle = mail.is_empty() && *found.status() == SubagentStatus::Queued;
-        let has_work = mail.iter().any(|mail| !mail.is_quiet) && !found.is_over();
         for mail in mail {
             self.effect(Effect::Deliver { agent, mail });
         }
-        if is_idle {
+        if is_lost {
+            // Its policies have changed, so that its question is not asked again.
+            self.finish(agent, SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() });
+        }
+        if has_turn {
+            self.turn_continued(agent);
+        }
+        let Some(found) = self.agents.get(&agent) else { return };
+        let is_waiting = found.phase == Phase::Resting && !found.is_over();
+        let has_work = is_waiting && found.inbox.iter().any(|mail| !mail.is_quiet);
+        if is_waiting && found.inbox.is_empty() && *found.status() == SubagentStatus::Queued {
             self.set_status(agent, SubagentStatus::Ready);
         }
         if has_work {
@@ -43,10 +60,33 @@ impl Tree {
         }
     }
 
+    /// The thread of an agent continues a turn. If its task has ended meanwhile, the turn is stopped.
+    fn turn_continued(&mut self, agent: AgentId) {
+        let Some(found) = self.get(agent) else { return };
+        if found.is_over() {
+            found.phase = Phase::Canceling;
+            self.effect(Effect::Stop { agent });
+        } else {
+            found.phase = Phase::Turn;
+            self.queue.retain(|queued| *queued != agent);
+            self.set_status(agent, SubagentStatus::Running);
+            self.tell_root(agent);
+        }
+    }
+
+    /// Tells the log of the root that an agent further below is at work. Clients of the root need its question, and do not
+    /// hear the agents between them unless those are at work too.
+    fn tell_root(&mut self, agent: AgentId) {
+        let Some(found) = self.agents.get(&agent).filter(|found| found.depth > 1) else { return };
+        let (session_id, status) = (found.thread(), found.status().clone());
+        let change = SubagentStatusChange { agent_id: agent, session_id, status };
+        self.tell(AgentId::ROOT, AgentEvent::Lifecycle(SubagentLifecycleEvent::Status(change)));
+    }
+
     /// A new agent that could not start is rolled back; another one fails.
     fn not_launched(&mut self, agent: AgentId, call: Option<super::CallNumber>, message: String) {
         let Some(found) = self.get(agent) else { return };
-        found.phase = Phase::Unloaded;
+        (found.phase, found.cut_off) = (Phase::Unloaded, CutOff::None);
         let (is_new, is_over, thread) = (found.is_new, found.is_over(), found.thread());
         if is_new {
             let log = self.log_of(self.parent_of(agent));
@@ -227,7 +267,7 @@ impl Tree {
     /// Tells about an agent that ran when the program ended.
     pub(super) fn tell_of_lost(&mut self, agent: AgentId) {
         if let Some(found) = self.get(agent) {
-            found.is_lost = false;
+            found.cut_off = CutOff::None;
             found.summary.status = SubagentStatus::Running;
         }
         self.finish(agent, SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() });
@@ -244,12 +284,12 @@ impl Tree {
         }
         // Their owners' logs keep them, so that they run again when the root is resumed.
         self.watchdogs.clear();
-        let children: Vec<AgentId> = self.children().filter(|agent| agent.depth == 1).map(super::Agent::id).collect();
+        let children: Vec<AgentId> = self.children().filter(|agent| agent.depth == 1).map(Agent::id).collect();
         for child in children {
             self.cancel(child, Some(AgentId::ROOT), Some("the session ended"));
         }
         let loaded: Vec<AgentId> =
-            self.children().filter(|agent| agent.phase != Phase::Unloaded).map(super::Agent::id).collect();
+            self.children().filter(|agent| agent.phase != Phase::Unloaded).map(Agent::id).collect();
         for agent in loaded.into_iter().rev() {
             if let Some(found) = self.get(agent) {
                 found.phase = Phase::Unloaded;

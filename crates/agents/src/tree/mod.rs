@@ -23,6 +23,7 @@ mod watching;
 use std::collections::{BTreeMap, VecDeque};
 
 use codex_log::agents::{AgentEvent, Mail, Numbers};
+use codex_tools::agents::ChildStarted;
 use codex_wire::agent::AgentId;
 use codex_wire::ids::ThreadId;
 
@@ -72,7 +73,7 @@ pub enum Input {
     /// The thread of an agent has started, or could not.
     Launched {
         agent: AgentId,
-        result: Result<(), String>,
+        result: Result<ChildStarted, String>,
     },
     TurnStarted {
         agent: AgentId,
@@ -127,8 +128,9 @@ pub enum TurnEnd {
 pub enum Effect {
     /// Start the thread of an agent, and come back with [`Input::Launched`].
     Launch { agent: AgentId, how: Launch },
-    /// Append to the log of an agent's thread.
-    Tell { log: AgentId, event: AgentEvent },
+    /// Append to the log of an agent's thread: everything that one input has led to, in one write. If the program ends, a
+    /// log tells all of it or nothing.
+    Tell { log: AgentId, events: Vec<AgentEvent> },
     /// Put mail into the inbox of an agent's thread.
     Deliver { agent: AgentId, mail: Mail },
     /// Take mail out of it again, because a call has returned it.
@@ -287,7 +289,14 @@ impl Tree {
     }
 
     fn tell(&mut self, log: AgentId, event: AgentEvent) {
-        self.effect(Effect::Tell { log, event });
+        let known = self.effects.iter_mut().find_map(|effect| match effect {
+            Effect::Tell { log: known, events } if *known == log => Some(events),
+            _ => None,
+        });
+        match known {
+            Some(events) => events.push(event),
+            None => self.effect(Effect::Tell { log, events: vec![event] }),
+        }
     }
 
     fn reply(&mut self, call: CallNumber, reply: Result<Reply, AgentError>) {

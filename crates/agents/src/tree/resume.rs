@@ -1,13 +1,14 @@
 //! The tree as the logs of its threads tell it.
 
 use codex_log::agents::{AgentEvent, AgentsState, ChildState, Mail, TaskResult, UnnumberedChild};
+use codex_tools::agents::StoredChild;
 use codex_wire::agent::{
     AgentId, SubagentCompletion, SubagentCreated, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus,
     SubagentSummary,
 };
 use codex_wire::ids::ThreadId;
 
-use super::agent::{Agent, Phase, summarized};
+use super::agent::{Agent, CutOff, Phase, summarized};
 use super::ending::PROGRAM_ENDED;
 use super::request::LEAST_INTERVAL;
 use super::watching::Watchdog;
@@ -17,14 +18,15 @@ use super::{Effect, Limits, Tree};
 const MOST_AGENTS: usize = 10_000;
 
 impl Tree {
-    /// Rebuilds a tree from the state of its root and those of the threads below, and returns what to do first. Agents
-    /// that were at work have failed, because the program has ended.
+    /// Rebuilds a tree from the state of its root and those of the threads below, which are read with the ids of their
+    /// parents, and returns what to do first. Agents that were at work have failed, because the program has ended; those
+    /// whose turns go on are started again.
     #[must_use]
     pub fn resume(
         root: ThreadId,
         limits: Limits,
         own: &AgentsState,
-        read: &mut dyn FnMut(ThreadId) -> Option<AgentsState>,
+        read: &mut dyn FnMut(ThreadId, ThreadId) -> Option<StoredChild>,
         now_ms: i64,
     ) -> (Self, Vec<Effect>) {
         let mut tree = Self::new(root, limits);
@@ -42,9 +44,14 @@ impl Tree {
             tree.effect(Effect::Deliver { agent: AgentId::ROOT, mail });
         }
         let lost: Vec<AgentId> =
-            tree.children().filter(|agent| agent.is_lost && agent.depth == 1).map(Agent::id).collect();
+            tree.children().filter(|agent| agent.cut_off == CutOff::Lost && agent.depth == 1).map(Agent::id).collect();
         for agent in lost {
             tree.tell_of_lost(agent);
+        }
+        let continued: Vec<AgentId> =
+            tree.children().filter(|agent| agent.cut_off == CutOff::Continued).map(Agent::id).collect();
+        for agent in continued {
+            tree.load(agent);
         }
         // A person who resumes a thread speaks first.
         tree.wakes_root = false;
@@ -53,7 +60,11 @@ impl Tree {
     }
 
     /// Reads the agents and watchdogs from all logs, and returns the mail that was not read.
-    fn read_logs(&mut self, own: &AgentsState, read: &mut dyn FnMut(ThreadId) -> Option<AgentsState>) -> Vec<Mail> {
+    fn read_logs(
+        &mut self,
+        own: &AgentsState,
+        read: &mut dyn FnMut(ThreadId, ThreadId) -> Option<StoredChild>,
+    ) -> Vec<Mail> {
         let (mut mail, mut gone, mut read_mail) = (Vec::new(), Vec::new(), Vec::new());
         let mut open = vec![(AgentId::ROOT, own.clone())];
         while let Some((owner, state)) = open.pop() {
@@ -65,18 +76,20 @@ impl Tree {
                 let (target, interval) = (watchdog.agent_id, watchdog.interval_s.max(LEAST_INTERVAL));
                 self.watchdogs.push(Watchdog::new(owner, target, interval, watchdog.message, self.now_ms));
             }
+            let parent = self.agents.get(&owner).map_or_else(ThreadId::unknown, Agent::thread);
             for child in state.unnumbered {
                 if self.agents.len() <= MOST_AGENTS && self.agents.values().all(|known| known.thread() != child.thread)
                 {
                     let (id, thread) = (self.number(owner, &child), child.thread);
-                    open.push((id, read(thread).unwrap_or_default()));
+                    open.push((id, read(thread, parent).unwrap_or_default().agents));
                 }
             }
             for child in state.children {
                 let (id, thread) = (child.summary.agent_id, child.summary.session_id);
                 if !self.agents.contains_key(&id) && self.agents.len() <= MOST_AGENTS {
-                    self.insert_known(owner, child);
-                    open.push((id, read(thread).unwrap_or_default()));
+                    let stored = read(thread, parent).unwrap_or_default();
+                    self.insert_known(owner, child, stored.goes_on);
+                    open.push((id, stored.agents));
                 }
             }
         }
@@ -122,28 +135,35 @@ impl Tree {
         let created = SubagentCreated { subagent: summary.clone() };
         let result =
             TaskResult { agent_id: id, session_id: child.thread, completion: completion.clone(), reason: None };
-        self.insert_known(owner, ChildState { summary, completion: Some(completion) });
+        self.insert_known(owner, ChildState { summary, completion: Some(completion) }, false);
         self.tell_parent(id, AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(created)));
         self.tell_parent(id, AgentEvent::Result(result));
         id
     }
 
-    fn insert_known(&mut self, owner: AgentId, child: ChildState) {
+    fn insert_known(&mut self, owner: AgentId, child: ChildState, goes_on: bool) {
         let ChildState { mut summary, completion } = child;
         let depth = self.agents.get(&owner).map_or(0, |owner| owner.depth) + 1;
         summary.parent_agent_id = Some(owner);
         (summary.pending_messages, summary.pending_interrupts) = (0, 0);
-        let is_lost = matches!(summary.status, SubagentStatus::Queued | SubagentStatus::Running);
-        if is_lost {
-            summary.status = SubagentStatus::Failed;
+        let was_busy = matches!(summary.status, SubagentStatus::Queued | SubagentStatus::Running);
+        let cut_off = match (was_busy, goes_on) {
+            (false, _) => CutOff::None,
+            (true, false) => CutOff::Lost,
+            (true, true) => CutOff::Continued,
+        };
+        match cut_off {
+            CutOff::None => {}
+            CutOff::Lost => summary.status = SubagentStatus::Failed,
+            CutOff::Continued => summary.status = SubagentStatus::Queued,
         }
         let id = summary.agent_id;
         self.numbers.next_agent_id = self.numbers.next_agent_id.max(id.0 + 1);
         let path = summary.agent_path.clone().unwrap_or_else(|| self.numbered_path(owner, id));
         let mut agent = Agent::of(summary, path, depth, Phase::Unloaded);
-        agent.is_lost = is_lost;
+        agent.cut_off = cut_off;
         let failed = || SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() };
-        agent.completion = if is_lost { Some(failed()) } else { completion };
+        agent.completion = if cut_off == CutOff::Lost { Some(failed()) } else { completion };
         self.agents.insert(id, agent);
     }
 }

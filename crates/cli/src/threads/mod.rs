@@ -9,11 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use codex_agents::{StoredAgent, outline};
+use codex_agents::outline;
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
-use codex_log::state::Interrupted;
-use codex_log::store::{Entry, ListQuery, SortKey, ThreadStore, ThreadSummary};
+use codex_log::store::{Entry, Imported, ListQuery, SortKey, ThreadStore, ThreadSummary};
 use codex_store::{RolloutFile, RolloutLines, ThreadIndex, locate};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
@@ -40,7 +39,7 @@ pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<E
         ThreadsCommand::Search(args) => search(store, args, &mut out)?,
         ThreadsCommand::Show(args) if args.tree => {
             let root = locate::thread(store, &args.word.thread)?.id;
-            for line in tree_lines(store, root) {
+            for line in outline(store, root) {
                 writeln!(out, "{line}")?;
             }
         }
@@ -50,11 +49,11 @@ pub(crate) fn run(shared: &Shared, command: &ThreadsCommand) -> anyhow::Result<E
         ThreadsCommand::Repair(args) => repair(&home, store, args, &mut out)?,
         ThreadsCommand::Archive(ThreadArg { thread }) => {
             let put_away = store.archive(locate::thread(store, thread)?.id)?;
-            writeln!(out, "archived {}", put_away.id)?;
+            writeln!(out, "archived {}{}", put_away.id, with_agents(&store.descendants(put_away.id)?))?;
         }
         ThreadsCommand::Unarchive(ThreadArg { thread }) => {
             let taken_back = store.unarchive(locate::thread(store, thread)?.id)?;
-            writeln!(out, "unarchived {}", taken_back.id)?;
+            writeln!(out, "unarchived {}{}", taken_back.id, with_agents(&store.descendants(taken_back.id)?))?;
         }
         ThreadsCommand::Delete(args) => delete(store, args, &mut out)?,
         ThreadsCommand::Rename(RenameArgs { word, name }) => {
@@ -119,21 +118,19 @@ fn show(store: &dyn ThreadStore, args: &ShowArgs, out: &mut impl Write) -> anyho
     Ok(out.write_all(markdown::of(store, thread)?.as_bytes())?)
 }
 
-/// The tree of agents below a thread, one line for each.
-pub(crate) fn tree_lines(store: &dyn ThreadStore, root: ThreadId) -> Vec<String> {
-    let mut read = |thread: ThreadId| {
-        let state = store.history(thread, Interrupted::Kept).ok()?.state;
-        let tokens = state.tokens.info.map_or(0, |info| info.total_token_usage.total_tokens);
-        Some(StoredAgent { agents: state.agents, tokens })
-    };
-    outline(root, &mut read)
-}
-
 fn export(store: &dyn ThreadStore, args: &ExportArgs) -> anyhow::Result<()> {
     let thread = locate::thread(store, &args.word.thread)?;
     let write = |out: &mut dyn Write| -> anyhow::Result<()> {
         match args.format {
-            ExportFormat::Markdown => out.write_all(markdown::of(store, thread)?.as_bytes())?,
+            ExportFormat::Markdown => {
+                let agents = store.descendants(thread.id)?;
+                out.write_all(markdown::of(store, thread)?.as_bytes())?;
+                for agent in agents {
+                    let Some(agent) = store.find(agent)? else { continue };
+                    write!(out, "\n---\n\n")?;
+                    out.write_all(markdown::of(store, agent)?.as_bytes())?;
+                }
+            }
             ExportFormat::Bundle => store.export(thread.id, thread.name.as_deref(), out)?,
         }
         Ok(())
@@ -168,15 +165,26 @@ fn import(store: &dyn ThreadStore, args: &ImportArgs, out: &mut impl Write) -> a
             .with_context(|| format!("could not import {}", args.bundle.display()))?
     };
     if args.json {
-        let (id, path, renamed_from) = (imported.id, imported.path, imported.renamed_from);
-        writeln!(console::json(), "{}", json!({"id": id, "path": path, "renamed_from": renamed_from}))?;
+        let Imported { id, path, renamed_from, agents } = imported;
+        let shown = json!({"id": id, "path": path, "renamed_from": renamed_from, "agents": agents});
+        writeln!(console::json(), "{shown}")?;
         return Ok(());
     }
+    let agents = with_agents(&imported.agents);
     match imported.renamed_from {
-        Some(before) => writeln!(out, "imported {} (thread {before} already exists)", imported.id)?,
-        None => writeln!(out, "imported {}", imported.id)?,
+        Some(before) => writeln!(out, "imported {}{agents} (thread {before} already exists)", imported.id)?,
+        None => writeln!(out, "imported {}{agents}", imported.id)?,
     }
     Ok(())
+}
+
+/// The agents of a thread that go with it, in words.
+fn with_agents(agents: &[ThreadId]) -> String {
+    match agents.len() {
+        0 => String::new(),
+        1 => " with 1 agent".to_owned(),
+        count => format!(" with {count} agents"),
+    }
 }
 
 fn repair(home: &Home, store: &dyn ThreadStore, args: &RepairArgs, out: &mut impl Write) -> anyhow::Result<()> {
@@ -208,17 +216,19 @@ fn repair(home: &Home, store: &dyn ThreadStore, args: &RepairArgs, out: &mut imp
 
 fn delete(store: &dyn ThreadStore, args: &DeleteArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let thread = locate::thread(store, &args.word.thread)?;
+    let agents = with_agents(&store.descendants(thread.id)?);
     if !args.force {
         if !(std::io::stdin().is_terminal() && console::err_is_terminal()) {
             let what = format!("cannot ask for confirmation without a terminal; {} was not deleted", thread.id);
             return Err(ErrorWithHint { what, hint: "use --force to delete without confirmation".to_owned() }.into());
         }
-        console::ask(format_args!("Delete thread {} ({}) permanently? [y/N] ", thread.id, thread.title()))?;
+        let (id, title) = (thread.id, thread.title());
+        console::ask(format_args!("Delete thread {id} ({title}){agents} permanently? [y/N] "))?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         anyhow::ensure!(matches!(answer.trim(), "y" | "Y" | "yes"), "cancelled: nothing was deleted");
     }
     store.delete(thread.id)?;
-    writeln!(out, "deleted {}", thread.id)?;
+    writeln!(out, "deleted {}{agents}", thread.id)?;
     Ok(())
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod agent_forks;
+mod agent_resume;
 mod agent_worktrees;
 mod agents;
 mod apply_patch;

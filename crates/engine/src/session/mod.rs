@@ -91,10 +91,11 @@ impl Session {
             models,
             rules,
             mut state,
+            cache_key,
             continued,
             role,
         } = PreparedThread::prepare(&setup).await?;
-        let is_copy = matches!(setup.initial_history, InitialHistory::Forked { .. });
+        let is_copy = matches!(setup.initial_history, InitialHistory::Forked { .. } | InitialHistory::Shared { .. });
         let given = std::mem::take(&mut setup.initial_history).given();
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
@@ -105,7 +106,7 @@ impl Session {
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let calls = Calls::new(rules, &setup, &started.meta);
         let mut session = Self {
-            profile: Profile { settings, environment, instructions, skills, models },
+            profile: Profile { settings, environment, instructions, skills, models, cache_key },
             setup,
             started,
             state,
@@ -138,6 +139,11 @@ impl Session {
             return Err(error.into());
         }
         Ok((session, thread, feed))
+    }
+
+    /// Whether a turn runs.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.turn.is_some()
     }
 
     fn begin_conversation(&mut self, preface: Vec<Message>, given: Vec<ResponseItem>) {

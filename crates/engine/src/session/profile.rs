@@ -42,6 +42,8 @@ pub(super) struct Profile {
     pub(super) instructions: Arc<str>,
     pub(super) skills: Arc<[SkillMetadata]>,
     pub(super) models: ModelTable,
+    /// The key of the provider's cache.
+    pub(super) cache_key: ThreadId,
 }
 
 impl Profile {
@@ -126,6 +128,7 @@ impl Profile {
         let reasons = info.reasons || effort.is_some();
         Prompt {
             thread,
+            cache_key: self.cache_key,
             model: model.clone(),
             instructions: Arc::clone(&self.instructions),
             input,

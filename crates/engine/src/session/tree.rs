@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::agents::{AgentEvent, AgentsState, MailRead};
+use codex_log::history::SharedHistory;
 use codex_log::settings::Settings;
 use codex_log::{Abort, Body, ItemId, Record, TurnId};
 use codex_tools::agents::{AgentOrder, ChildHistory, MailTime, Unread, UnreadForm};
@@ -15,12 +16,17 @@ use crate::setup::Setup;
 use crate::turn::{Turn, UserMessage};
 
 impl Session {
-    /// Takes its place in the tree. A copy of another thread has that thread's agents in its file, which are not its
-    /// own.
+    /// Takes its place in the tree. A copy of another thread has that thread's agents and goal in its file, which are not
+    /// its own.
     pub(super) fn attach_agents(&mut self) {
         let Some(agents) = self.calls.agents.clone() else { return };
-        if is_forked_child(&self.setup) && !self.state.agents.is_empty() {
-            self.emit(Body::Agent(Arc::new(AgentEvent::All(Box::default()))));
+        if is_forked_child(&self.setup) {
+            if !self.state.agents.is_empty() {
+                self.emit(Body::Agent(Arc::new(AgentEvent::All(Box::default()))));
+            }
+            if self.state.goal.is_some() {
+                self.emit(Body::GoalCleared);
+            }
         }
         agents.attach(self.started.meta.id, &self.state.agents, &self.profile.settings);
     }
@@ -63,6 +69,13 @@ impl Session {
                 self.budget_charged(charged);
                 self.publish().await;
             }
+            AgentOrder::Share(reply) => {
+                self.publish().await;
+                let is_whole = self.journal.is_saved();
+                let shared = is_whole.then(|| Arc::new(self.shared_history()));
+                // The tree may not wait any more.
+                let _: Result<(), _> = reply.send(shared);
+            }
             AgentOrder::Wake if self.turn.is_some() => {}
             AgentOrder::Wake => self.begin_with_mail().await,
         }
@@ -84,6 +97,12 @@ impl Session {
         if let Some(agents) = &self.calls.agents {
             agents.cancel_below("the token budget of the goal is exhausted");
         }
+    }
+
+    /// The history for a copy of this thread.
+    fn shared_history(&self) -> SharedHistory {
+        let (state, position) = (self.state.clone(), self.journal.position());
+        SharedHistory { state, position, cache_key: self.profile.cache_key }
     }
 
     fn tell_rested(&self) {

@@ -10,6 +10,7 @@ mod client_tools;
 mod commands;
 mod compaction;
 mod concurrent_calls;
+mod copies;
 mod goals;
 mod grants;
 mod hosting;

@@ -255,6 +255,13 @@ impl Conversation {
         self.mark_sent();
     }
 
+    /// Records that the initial items are there, although the log has none after a summary.
+    pub fn complete(&mut self) {
+        if self.begins == HistoryStart::Summary {
+            self.begins = HistoryStart::Replacement;
+        }
+    }
+
     /// Inserts the initial items of a conversation before all others.
     pub fn put_before(&mut self, told: Vec<ConversationItem>) {
         let turns = self.turns.iter_mut().map(|turn| &mut turn.item);

@@ -34,6 +34,8 @@ pub const LAWS: &[Law] = &[
     ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
     ("a thread is found by what was said and what it is called", a_thread_is_found),
     ("threads are put away, taken back and deleted", threads_are_archived),
+    ("a thread takes along those that it has started", agents_go_with_their_root),
+    ("a bundle has the threads that its thread has started", bundles_have_agents),
     ("a thread that is not kept leaves nothing", unsaved_threads_leave_nothing),
     ("a thread that was given up leaves nothing", discarded_threads_leave_nothing),
     ("a thread that was exported can be taken in again", exports_can_be_imported),
@@ -237,7 +239,10 @@ fn lines_end(store: &dyn ThreadStore, thread: ThreadId) -> Option<u64> {
 fn a_fork_is_a_prefix(store: &dyn ThreadStore) {
     let (of, _pen) = begin(store, &["one", "two", "three"]);
     let whole = texts(store, of);
-    for (point, length) in [(ForkPoint::Turns(0), 1), (ForkPoint::Turns(2), 5), (ForkPoint::End, 7)] {
+    let ends: Vec<u64> = lines(store, of, ReadFrom::Start).into_iter().map(|(_, end)| end).collect();
+    let positions = ends.iter().zip(1..).map(|(end, length)| (ForkPoint::Position(*end), length));
+    let others = [(ForkPoint::Turns(0), 1), (ForkPoint::Turns(2), 5), (ForkPoint::End, 7)];
+    for (point, length) in others.into_iter().chain(positions) {
         let thread = ThreadId::fresh();
         let Opened { mut writer, .. } = store.fork(of, point, &meta(thread)).expect("a thread can be copied");
         let copy = lines(store, thread, ReadFrom::Start);
@@ -303,6 +308,98 @@ fn threads_are_archived(store: &dyn ThreadStore) {
         store.history(thread, Interrupted::Kept).map(drop),
     ] {
         assert_eq!(refused.expect_err("it is gone").kind(), StoreErrorKind::Missing);
+    }
+}
+
+/// A thread with a child that has a child, none of them open, and another thread. The writer of the last child is open.
+fn begin_tree(store: &dyn ThreadStore) -> ([ThreadId; 3], ThreadId, Box<dyn LogWriter>) {
+    let (root, writer) = begin(store, &["root"]);
+    drop(writer);
+    let start = |parent: ThreadId, above: &[ThreadId]| {
+        let thread = ThreadId::fresh();
+        let lineage = SessionLineage {
+            session_id: above.first().copied(),
+            parent_thread_id: Some(parent),
+            ..SessionLineage::default()
+        };
+        let Opened { mut writer, .. } = store.create(thread).expect("a thread can begin");
+        let meta = SessionMeta { lineage, ..meta(thread) };
+        writer.line(AT_MS, "session_meta", &meta).expect("a line is taken");
+        append_turn(&mut *writer, &format!("a task of {parent}"));
+        commit(&mut *writer, true);
+        (thread, writer)
+    };
+    let (child, writer) = start(root, &[root]);
+    drop(writer);
+    let (below, writer) = start(child, &[root]);
+    let (other, other_writer) = begin(store, &["other"]);
+    drop(other_writer);
+    ([root, child, below], other, writer)
+}
+
+fn agents_go_with_their_root(store: &dyn ThreadStore) {
+    let (tree, other, writer) = begin_tree(store);
+    let [root, child, below] = tree;
+    for thread in tree {
+        store.find(thread).expect("it can be looked for").expect("it is there");
+    }
+    assert_eq!(store.descendants(root).expect("they can be listed"), [child, below]);
+    assert_eq!(store.descendants(child).expect("they can be listed"), [below]);
+    assert!(store.descendants(other).expect("they can be listed").is_empty());
+    let archived = || {
+        let archived = |thread| store.find(thread).expect("it can be looked for").is_some_and(|found| found.archived);
+        [root, child, below, other].map(archived)
+    };
+    let refused = [store.archive(root).map(drop), store.delete(root)];
+    for refused in refused {
+        assert_eq!(refused.expect_err("one of them is open").kind(), StoreErrorKind::Locked);
+        assert_eq!(archived(), [false; 4], "all of them or none");
+    }
+    drop(writer);
+    store.archive(root).expect("they can be put away");
+    assert_eq!(archived(), [true, true, true, false]);
+    store.unarchive(root).expect("they can be taken back");
+    assert_eq!(archived(), [false; 4]);
+    store.delete(root).expect("they can be deleted");
+    for gone in tree {
+        assert!(store.find(gone).expect("it can be looked for").is_none());
+    }
+    assert!(store.find(other).expect("it can be looked for").is_some());
+}
+
+fn bundles_have_agents(store: &dyn ThreadStore) {
+    let (tree, _, writer) = begin_tree(store);
+    drop(writer);
+    let [root, child, below] = tree;
+    store.rename(child, "helper").expect("it can be named");
+    let mut bundle = Vec::new();
+    store.export(root, None, &mut bundle).expect("it can be exported");
+    let copy = store.import(&mut &*bundle).expect("it can be taken in");
+    assert_eq!((copy.renamed_from, copy.agents.len()), (Some(root), 2));
+    let [new_child, new_below] = [copy.agents[0], copy.agents[1]];
+    assert!(!tree.contains(&copy.id) && !tree.contains(&new_child) && !tree.contains(&new_below));
+    let lineage = |thread| store.meta(thread).expect("it has a first line").lineage;
+    assert_eq!(lineage(copy.id).forked_from_id, Some(root));
+    assert_eq!((lineage(new_child).parent_thread_id, lineage(new_child).session_id), (Some(copy.id), Some(copy.id)));
+    assert_eq!((lineage(new_below).parent_thread_id, lineage(new_below).session_id), (Some(new_child), Some(copy.id)));
+    assert!(texts(store, new_below)[1].contains(&format!("a task of {new_child}")), "ids are replaced everywhere");
+    let name = store.find(new_child).expect("it can be looked for").and_then(|found| found.name);
+    assert_eq!(name.as_deref(), Some("helper"));
+    assert_eq!(store.descendants(copy.id).expect("they can be listed"), [new_child, new_below]);
+    store.delete(root).expect("they can be deleted");
+    let back = store.import(&mut &*bundle).expect("it can be taken in");
+    assert_eq!((back.id, back.renamed_from, back.agents), (root, None, vec![child, below]));
+    store.delete(root).expect("they can be deleted");
+    // A bundle that ends with a thread that it does not contain, or in the middle of one, brings nothing.
+    let text = String::from_utf8(bundle).expect("a bundle is text");
+    let last = text.rfind("{\"type\":\"codex_thread_bundle\"").expect("it has several threads");
+    let other = text[..last].to_owned() + &text[last..].replacen(&below.to_string(), &ThreadId::fresh().to_string(), 1);
+    for bad in [&text[..last], &text[..text.len() - 5], &other] {
+        let refused = store.import(&mut bad.as_bytes()).expect_err("a part is missing");
+        assert_eq!(refused.kind(), StoreErrorKind::Refused);
+        for gone in tree {
+            assert!(store.find(gone).expect("it can be looked for").is_none());
+        }
     }
 }
 

@@ -29,7 +29,8 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Opens a thread for appending.
     fn open(&self, thread: ThreadId) -> Result<Opened, StoreError>;
 
-    /// Copies a thread up to a point into a new one with its own first line. The copy is durable.
+    /// Copies a thread up to a point into a new one with its own first line. The copy is written when this returns, and
+    /// durable after the next durable commit of its writer.
     fn fork(&self, of: ThreadId, point: ForkPoint, meta: &SessionMeta) -> Result<Opened, StoreError>;
 
     /// An unsaved thread, with the path where it would be.
@@ -70,22 +71,26 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// Threads with these words in a message or a command, best matches first.
     fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError>;
 
-    /// Archives a thread. An archived one is unchanged.
+    /// The threads that a thread has started, and those that they have started, each after its parent.
+    fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError>;
+
+    /// Archives a thread and those that it has started, unless one of them is being written. Archived ones are unchanged.
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Restores an archived thread. An active one is unchanged.
+    /// Restores an archived thread and those that it has started. Active ones are unchanged.
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError>;
 
-    /// Deletes a thread, archived or not, with all its metadata.
+    /// Deletes a thread and those that it has started, archived or not, with all their metadata, unless one of them is
+    /// being written.
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError>;
 
     /// Sets the name of a thread. An empty name removes it.
     fn rename(&self, thread: ThreadId, name: &str) -> Result<(), StoreError>;
 
-    /// Imports a bundle. If its thread exists already, the new one is a fork of it.
+    /// Imports a bundle. If one of its threads exists already, all get new ids, and the first one is a fork.
     fn import(&self, bundle: &mut dyn BufRead) -> Result<Imported, StoreError>;
 
-    /// Writes a thread as a bundle, with the id that it should have elsewhere.
+    /// Writes a thread and those that it has started as a bundle, with the name that it should have elsewhere.
     fn export(&self, thread: ThreadId, name: Option<&str>, out: &mut dyn Write) -> Result<(), StoreError>;
 }
 
@@ -217,6 +222,8 @@ pub struct Imported {
     pub path: PathBuf,
     /// Its previous id, if that one already existed here.
     pub renamed_from: Option<ThreadId>,
+    /// The ids of the threads that it has started.
+    pub agents: Vec<ThreadId>,
 }
 
 /// The path of a thread in a store without files.

@@ -70,7 +70,7 @@ fn tail(prompt: &Prompt, format: &RequestFormat<'_>) -> Map<String, Value> {
         tail.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": schema}));
     }
     if traits.cache == CacheForm::Key {
-        tail.insert("prompt_cache_key".to_owned(), prompt.thread.to_string().into());
+        tail.insert("prompt_cache_key".to_owned(), prompt.cache_key.to_string().into());
     }
     tail
 }

@@ -107,7 +107,7 @@ impl<'a> Tail<'a> {
             stream: (!format.is_message).then_some(true),
             // The provider stores nothing, so the reasoning has to be returned to be sent again.
             include: if prompt.reasoning.is_some() { &["reasoning.encrypted_content"] } else { &[] },
-            prompt_cache_key: prompt.thread.to_string(),
+            prompt_cache_key: prompt.cache_key.to_string(),
             previous_response_id: format.follows.as_ref().map(|stored| stored.response_id.clone()),
             text: has_text.then(|| Text {
                 verbosity: prompt.verbosity.as_ref().map(codex_wire::reasoning::Verbosity::as_str),
@@ -186,6 +186,7 @@ mod tests {
     fn prompt() -> Prompt {
         Prompt {
             thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+            cache_key: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
             model: "mock-model".to_owned(),
             instructions: Arc::from("Be \"brief\".\n"),
             input: vec![raw(r#"{"type" : "message"}"#).into(), raw("{ }").into()],

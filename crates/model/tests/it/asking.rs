@@ -19,6 +19,7 @@ pub(crate) fn prompt(text: &str) -> Prompt {
     });
     Prompt {
         thread: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+        cache_key: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
         model: "mock-model".to_owned(),
         instructions: Arc::from("Be brief."),
         input: vec![raw(&item.to_string()).into()],

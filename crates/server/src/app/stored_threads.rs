@@ -297,10 +297,18 @@ pub(crate) async fn describe(
     Ok(shown)
 }
 
-/// Unloads a thread, so that its file can be moved.
+/// Unloads a thread and those that it has started, so that their files can be moved.
 async fn unload(connection: &Connection, id: ThreadId) {
     if let Some(thread) = connection.host.start.threads.release(id) {
         thread.close().await;
+    }
+    let host = Arc::clone(&connection.host);
+    // A store that cannot list them cannot move them either, and says so.
+    let agents = blocking(move || host.store.descendants(id).map_err(ErrorObject::internal_from)).await;
+    for agent in agents.unwrap_or_default() {
+        if let Some(thread) = connection.host.start.threads.release(agent) {
+            thread.close().await;
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A thread as one file that another home can import: a manifest line, then the unchanged rollout.
+//! A thread as one file that another home can import: a manifest line, then the unchanged rollout, and after it the same
+//! for each thread that it has started. Releases that know nothing of agents read the first thread only.
 
 use std::io::Write;
 use std::path::Path;
@@ -28,13 +29,32 @@ pub(super) struct Manifest {
     pub(super) file_time: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
+    /// The threads that follow this one, in their order: those that it has started, and those that they have started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) agents: Vec<ThreadId>,
     /// The number of lines and bytes that follow, so that a truncated bundle is noticed.
     pub(super) lines: u64,
     pub(super) bytes: u64,
 }
 
-/// Writes a thread as a bundle. Unreadable lines are left out.
-pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?Sized)) -> Result<(), ExportError> {
+/// A thread of a bundle.
+#[derive(Debug, Clone, Copy)]
+pub struct BundleThread<'a> {
+    pub id: ThreadId,
+    /// The start time of the thread, as in file names.
+    pub file_time: &'a str,
+    pub name: Option<&'a str>,
+    /// The threads that follow it.
+    pub agents: &'a [ThreadId],
+}
+
+/// Writes a thread as a bundle, or as the next thread of one. Unreadable lines are left out.
+pub fn export_bundle(
+    path: &Path,
+    name: Option<&str>,
+    agents: &[ThreadId],
+    out: &mut (impl Write + ?Sized),
+) -> Result<(), ExportError> {
     let file_name = path.file_name().and_then(|name| name.to_str()).and_then(RolloutName::parse);
     let file_name = file_name.ok_or_else(|| ExportError::NotAThread { path: path.to_owned() })?;
     let mut bundle = BundleWriter::default();
@@ -42,7 +62,8 @@ pub fn export_bundle(path: &Path, name: Option<&str>, out: &mut (impl Write + ?S
     while let Some(entry) = rollout.next_entry()? {
         bundle.count(&entry);
     }
-    bundle.begin(file_name.id, file_name.time, name, out)?;
+    let thread = BundleThread { id: file_name.id, file_time: file_name.time, name, agents };
+    bundle.begin(thread, out)?;
     rollout.rewind()?;
     while let Some(entry) = rollout.next_entry()? {
         if !bundle.write(&entry, out)? {
@@ -72,19 +93,15 @@ impl BundleWriter {
     }
 
     /// Writes the manifest, between the passes.
-    pub fn begin(
-        &self,
-        thread: ThreadId,
-        file_time: &str,
-        name: Option<&str>,
-        out: &mut (impl Write + ?Sized),
-    ) -> std::io::Result<()> {
+    pub fn begin(&self, thread: BundleThread<'_>, out: &mut (impl Write + ?Sized)) -> std::io::Result<()> {
+        let BundleThread { id: thread, file_time, name, agents } = thread;
         let manifest = Manifest {
             kind: BUNDLE.to_owned(),
             version: VERSION,
             thread,
             file_time: file_time.to_owned(),
             name: name.map(str::to_owned),
+            agents: agents.to_vec(),
             lines: self.lines,
             bytes: self.bytes,
         };

@@ -2,12 +2,14 @@
 
 mod bundle;
 mod import;
+mod new_ids;
 
 use std::io;
 use std::path::PathBuf;
 
-pub use bundle::{BundleWriter, export_bundle};
+pub use bundle::{BundleThread, BundleWriter, export_bundle};
 pub use import::{BundleReader, ImportError};
+pub use new_ids::NewIds;
 
 use crate::rollout::ReadError;
 

@@ -81,6 +81,14 @@ impl FileStore {
         Ok(())
     }
 
+    /// Forgets the paths of a thread and of those that it has started, because their files are about to move.
+    fn forget(&self, thread: ThreadId) -> Result<(), StoreError> {
+        for moved in self.descendants(thread)?.into_iter().chain([thread]) {
+            self.known.forget(moved);
+        }
+        Ok(())
+    }
+
     fn prompt_file(&self, max_bytes: Option<u64>) -> PromptFile {
         PromptFile::new(self.home().join(PROMPTS), max_bytes)
     }
@@ -172,20 +180,24 @@ impl ThreadStore for FileStore {
         Ok(self.index.search(words, limit)?)
     }
 
+    fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError> {
+        Ok(self.index.descendants(thread)?)
+    }
+
     fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
         self.announce(thread)?;
-        self.known.forget(thread);
+        self.forget(thread)?;
         Ok(self.index.archive(thread)?)
     }
 
     fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoreError> {
-        self.known.forget(thread);
+        self.forget(thread)?;
         Ok(self.index.unarchive(thread)?)
     }
 
     fn delete(&self, thread: ThreadId) -> Result<(), StoreError> {
         self.announce(thread)?;
-        self.known.forget(thread);
+        self.forget(thread)?;
         Ok(self.index.delete(thread)?)
     }
 
@@ -199,7 +211,13 @@ impl ThreadStore for FileStore {
     }
 
     fn export(&self, thread: ThreadId, name: Option<&str>, out: &mut dyn Write) -> Result<(), StoreError> {
-        Ok(export_bundle(&self.path(thread)?, name, out)?)
+        let agents = self.descendants(thread)?;
+        export_bundle(&self.path(thread)?, name, &agents, out)?;
+        for agent in agents {
+            let name = self.index.find(agent)?.and_then(|found| found.name);
+            export_bundle(&self.path(agent)?, name.as_deref(), &[], out)?;
+        }
+        Ok(())
     }
 }
 

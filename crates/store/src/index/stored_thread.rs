@@ -46,13 +46,24 @@ pub enum StoredThreadError {
 }
 
 impl ThreadIndex {
-    /// Archives a thread. An archived one is left alone.
+    /// Archives a thread and those that it has started. Archived ones are left alone. If one of them is open, nothing is
+    /// moved; if a file cannot be moved, the thread itself stays where it is, and another attempt goes on.
     pub fn archive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
-        self.file_of(thread)?;
-        for child in self.descendants(thread)? {
+        for child in self.unused_descendants(thread)? {
             self.archive_one(child)?;
         }
         self.archive_one(thread)
+    }
+
+    /// The threads that a thread has started. Nobody writes to it or to them.
+    fn unused_descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoredThreadError> {
+        let path = self.file_of(thread)?.path;
+        let children = self.descendants(thread)?;
+        drop(nobody_writes(self.home(), &path)?);
+        for child in &children {
+            drop(nobody_writes(self.home(), &self.file_of(*child)?.path)?);
+        }
+        Ok(children)
     }
 
     fn archive_one(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
@@ -64,7 +75,7 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Restores an archived thread. An active one is left alone.
+    /// Restores an archived thread and those that it has started. Active ones are left alone.
     pub fn unarchive(&self, thread: ThreadId) -> Result<ThreadSummary, StoredThreadError> {
         let back = self.unarchive_one(thread)?;
         for child in self.descendants(thread)? {
@@ -85,10 +96,10 @@ impl ThreadIndex {
         self.move_file(thread, &file, to)
     }
 
-    /// Deletes a thread, archived or not, with all its metadata.
+    /// Deletes a thread and those that it has started, archived or not, with all their metadata. If one of them is open,
+    /// nothing is deleted.
     pub fn delete(&self, thread: ThreadId) -> Result<(), StoredThreadError> {
-        self.file_of(thread)?;
-        for child in self.descendants(thread)? {
+        for child in self.unused_descendants(thread)? {
             self.delete_one(child)?;
         }
         self.delete_one(thread)

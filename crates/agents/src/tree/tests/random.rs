@@ -8,8 +8,11 @@ use super::world::World;
 use crate::tree::{AwaitRequest, Input, Limits, PruneRequest, Request, SendRequest, SpawnRequest, Target, TurnEnd};
 
 /// The number of trees that are played. `CODEX_TEST_TREES` sets another number, for a long run.
-const TREES: u64 = 2_000;
+const TREES: u64 = 1_000;
 const STEPS: usize = 160;
+/// One of this many trees is large: it has room for 64 agents, and most calls start one.
+const LARGE: u64 = 40;
+const LARGE_STEPS: usize = 1_200;
 
 #[test]
 fn no_message_is_lost_no_slot_is_kept_and_every_agent_ends() {
@@ -22,10 +25,15 @@ fn no_message_is_lost_no_slot_is_kept_and_every_agent_ends() {
 
 fn play(seed: u64) {
     let mut rng = Rng::with_seed(seed);
-    let active = if rng.u8(..4) == 0 { 64 } else { rng.usize(1..12) };
-    let limits = Limits { active, depth: rng.u32(1..4), turns: rng.usize(1..9), wakes_root: rng.u8(..4) > 0 };
-    let mut world = World::new(limits);
-    for _ in 0..STEPS {
+    let is_large = seed.is_multiple_of(LARGE);
+    let active = if is_large || rng.u8(..4) == 0 { 64 } else { rng.usize(1..12) };
+    let depth = if is_large { 3 } else { rng.u32(1..4) };
+    let turns = if is_large { rng.usize(8..65) } else { rng.usize(1..9) };
+    let mut world = World::new(Limits { active, depth, turns, wakes_root: rng.u8(..4) > 0 });
+    if is_large {
+        fill(&mut world, &mut rng);
+    }
+    for _ in 0..if is_large { LARGE_STEPS } else { STEPS } {
         step(&mut world, &mut rng);
     }
     world.settle();
@@ -35,6 +43,33 @@ fn play(seed: u64) {
         world.settle();
         world.check_settled();
     }
+}
+
+/// Starts agents on all levels until every slot is taken.
+fn fill(world: &mut World, rng: &mut Rng) {
+    world.begin_turn(AgentId::ROOT);
+    for _ in 0..10_000 {
+        if world.tree.active() == 64 {
+            let deepest = world.tree.agents().map(|agent| agent.depth).max();
+            assert_eq!(deepest, Some(3), "there are agents on all levels");
+            return;
+        }
+        let depth = |agent: AgentId| world.tree.agent(agent).map_or(0, |agent| agent.depth);
+        let busy = world.sessions.iter().filter(|(_, session)| session.has_turn).map(|(agent, _)| *agent);
+        let busy: Vec<AgentId> = busy.filter(|agent| depth(*agent) < 3).collect();
+        let deepest = busy.iter().copied().max_by_key(|agent| depth(*agent));
+        let Some(caller) = deepest.filter(|_| rng.bool()).or_else(|| rng.choice(busy)) else { return };
+        let (thread, origin) = (ThreadId::fresh(), SubagentOrigin::Spawn);
+        let prompt = Some("look".to_owned());
+        world.report_read(caller);
+        let new = SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None };
+        world.call(caller, Request::Spawn(new));
+        for agent in world.launching.clone() {
+            world.launch(agent, None);
+            world.obey(agent);
+        }
+    }
+    panic!("there are only {} agents", world.tree.active());
 }
 
 fn step(world: &mut World, rng: &mut Rng) {
@@ -49,8 +84,11 @@ fn step(world: &mut World, rng: &mut Rng) {
         30..50 => world.obey(agent),
         50..62 => {
             if let Some(launching) = rng.choice(world.launching.clone()) {
-                let result = if rng.u8(..12) == 0 { Err("no room".to_owned()) } else { Ok(()) };
-                world.launch(launching, result);
+                // The policies may have changed, so that a question is not asked again.
+                if rng.u8(..8) == 0 {
+                    world.asking.remove(&launching);
+                }
+                world.launch(launching, (rng.u8(..12) == 0).then_some("no room"));
             }
         }
         62..70 => {
@@ -75,8 +113,9 @@ fn step(world: &mut World, rng: &mut Rng) {
             world.input(Input::Tick);
         }
         90 => world.input(Input::Heard { agent }),
-        91..93 => world.input(Input::Header { agent, header: "Reading".to_owned() }),
-        93..96 => world.lose(agent),
+        91 => world.input(Input::Header { agent, header: "Reading".to_owned() }),
+        92..94 => world.ask(agent),
+        94..96 => world.lose(agent),
         96..98 => {
             let waiting: Vec<_> = world.waiting.keys().copied().collect();
             if let Some(call) = rng.choice(waiting) {
@@ -84,7 +123,8 @@ fn step(world: &mut World, rng: &mut Rng) {
                 world.input(Input::CallDropped(call));
             }
         }
-        _ => world.crash(),
+        98 => world.crash(),
+        _ => world.effects_left = Some(rng.usize(..6)),
     }
 }
 
@@ -95,7 +135,8 @@ fn call(world: &mut World, rng: &mut Rng, caller: AgentId) {
     }
     // Both come through the same channel.
     world.report_read(caller);
-    let agent = AgentId(rng.u64(0..10));
+    let newest = world.tree.agents().last().map_or(0, |agent| agent.id().0);
+    let agent = AgentId(rng.u64(0..newest + 3));
     let text = || Some("look".to_owned());
     let request = match rng.u8(..26) {
         0..9 => {

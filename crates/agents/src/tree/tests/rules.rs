@@ -1,6 +1,7 @@
 //! Single rules, one test each.
 
 use codex_log::agents::{AgentEvent, AgentsState, UnnumberedChild};
+use codex_tools::agents::ChildStarted;
 use codex_wire::agent::{AgentId, SubagentCompletion, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus};
 use codex_wire::ids::ThreadId;
 
@@ -55,7 +56,7 @@ fn world(limits: Limits) -> World {
 fn child(world: &mut World, caller: AgentId) -> AgentId {
     world.call(caller, spawn("look at it"));
     let agent = *world.launching.last().expect("it is being launched");
-    world.launch(agent, Ok(()));
+    world.launch(agent, None);
     world.obey(agent);
     agent
 }
@@ -260,10 +261,10 @@ fn turns_wait_for_their_turn_but_waits_do_not_count() {
     let mut world = world(Limits { turns: 1, ..Limits::default() });
     child(&mut world, ROOT);
     world.call(ROOT, spawn("second"));
-    world.launch(TWO, Ok(()));
+    world.launch(TWO, None);
     assert_eq!(status(&world, TWO), SubagentStatus::Queued);
     world.call(ONE, spawn("below"));
-    world.launch(AgentId(3), Ok(()));
+    world.launch(AgentId(3), None);
     world.call(ONE, wait(&[]));
     assert_eq!(status(&world, TWO), SubagentStatus::Running, "the first one waits");
     world.obey(TWO);
@@ -277,12 +278,12 @@ fn no_more_turns_run_than_are_allowed_when_a_wait_ends() {
     let mut world = world(Limits { turns: 1, ..Limits::default() });
     child(&mut world, ROOT);
     let below = world.call(ONE, spawn("below"));
-    world.launch(TWO, Ok(()));
+    world.launch(TWO, None);
     let wait = world.call(ONE, wait(&[]));
     assert_eq!(status(&world, TWO), SubagentStatus::Running, "{:?}", world.reply_to(below));
     world.obey(TWO);
     world.call(ROOT, spawn("third"));
-    world.launch(AgentId(3), Ok(()));
+    world.launch(AgentId(3), None);
     world.call(TWO, send(ONE, Some("half of it"), false));
     assert!(world.reply_to(wait).is_none(), "its place is taken");
     assert_eq!(world.tree.due_ms(), None, "nothing is due before there is a place");
@@ -331,7 +332,9 @@ fn mail_of_a_deleted_agent_outlives_a_crash() {
 #[test]
 fn a_launch_that_fails_is_told_once_and_with_its_reason() {
     let mut world = world(Limits::default());
-    for (result, reason) in [(Err("no folder".to_owned()), "no folder"), (Ok(()), "its thread has ended")] {
+    for (result, reason) in
+        [(Err("no folder".to_owned()), "no folder"), (Ok(ChildStarted::Resting), "its thread has ended")]
+    {
         let call = world.call(ROOT, spawn("task"));
         let agent = *world.launching.last().expect("it is launching");
         world.input(Input::Lost { agent });
@@ -347,10 +350,10 @@ fn a_launch_that_fails_is_told_once_and_with_its_reason() {
 fn paths_are_unique_and_outlive_a_crash() {
     let mut world = world(Limits::default());
     world.call(ROOT, named("tests"));
-    world.launch(ONE, Ok(()));
+    world.launch(ONE, None);
     world.obey(ONE);
     world.call(ONE, named("unit"));
-    world.launch(TWO, Ok(()));
+    world.launch(TWO, None);
     world.crash();
     world.begin_turn(ROOT);
     let path = |world: &World, agent| world.tree.agent(agent).map(|agent| agent.path.clone());
@@ -371,7 +374,7 @@ fn agents_are_found_by_whole_and_relative_paths_and_by_threads() {
     let mut world = world(Limits::default());
     for (caller, agent, name) in [(ROOT, ONE, "a"), (ONE, TWO, "b"), (ROOT, AgentId(3), "c")] {
         world.call(caller, named(name));
-        world.launch(agent, Ok(()));
+        world.launch(agent, None);
         world.obey(agent);
     }
     let thread = world.tree.agent(TWO).expect("it is there").thread().to_string();
@@ -420,7 +423,7 @@ fn a_quiet_message_waits_for_the_next_task() {
     world.begin_turn(ROOT);
     assert_eq!(status(&world, ONE), SubagentStatus::Idle);
     world.call(ROOT, send(ONE, Some("once more"), false));
-    world.launch(ONE, Ok(()));
+    world.launch(ONE, None);
     let texts: Vec<_> = world.sessions[&ONE].inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
     assert_eq!(texts, ["by the way", "once more"]);
 }
@@ -445,7 +448,7 @@ fn a_closed_agent_can_be_opened_again() {
     assert_eq!(status(&world, ONE), SubagentStatus::Canceled);
     assert!(!world.sessions.contains_key(&ONE));
     let call = world.call(ROOT, Request::Reopen(ONE));
-    world.launch(ONE, Ok(()));
+    world.launch(ONE, None);
     assert!(matches!(world.reply_to(call), Some(Ok(Reply::Agent(_)))));
     world.call(ROOT, send(ONE, Some("go on"), false));
     world.obey(ONE);
@@ -466,16 +469,60 @@ fn children_of_other_releases_get_numbers() {
         }],
         ..AgentsState::default()
     };
-    let (tree, effects) = Tree::resume(ThreadId::fresh(), Limits::default(), &state, &mut |_| None, 5);
+    let (tree, effects) = Tree::resume(ThreadId::fresh(), Limits::default(), &state, &mut |_, _| None, 5);
     let agent = tree.agent(ONE).expect("it has the first number");
     assert_eq!((agent.thread(), agent.status()), (thread, &SubagentStatus::Idle));
     assert_eq!(agent.summary.summary.as_deref(), Some("child task please"));
     let mut known = state;
     for effect in effects {
-        if let Effect::Tell { log: ROOT, event } = effect {
-            known.apply(&event);
+        if let Effect::Tell { log: ROOT, events } = effect {
+            events.iter().for_each(|event| known.apply(event));
         }
     }
     assert!(known.unnumbered.is_empty() && known.children.len() == 1, "the log of the root tells about it");
     assert_eq!(known.children[0].completion, agent.completion);
+}
+
+#[test]
+fn an_agent_that_asked_goes_on_and_one_that_cannot_has_failed() {
+    let mut world = world(Limits::default());
+    let one = child(&mut world, ROOT);
+    let two = child(&mut world, one);
+    let three = child(&mut world, ROOT);
+    world.ask(two);
+    world.ask(three);
+    world.crash();
+    assert_eq!(status(&world, one), SubagentStatus::Failed);
+    assert_eq!((status(&world, two), status(&world, three)), (SubagentStatus::Queued, SubagentStatus::Queued));
+    assert_eq!(world.launching, [one, two, three], "parents come first");
+    world.asking.remove(&three);
+    for agent in [one, two, three] {
+        world.launch(agent, None);
+    }
+    assert_eq!((status(&world, two), status(&world, three)), (SubagentStatus::Running, SubagentStatus::Failed));
+    let told_root = world.told.iter().any(|(log, event)| {
+        matches!(event, AgentEvent::Lifecycle(SubagentLifecycleEvent::Status(change))
+            if *log == ROOT && change.agent_id == two && change.status == SubagentStatus::Running)
+    });
+    assert!(told_root, "whoever hears the root hears the question");
+    world.end_turn(two, done());
+    assert_eq!(status(&world, two), SubagentStatus::Idle);
+    world.settle();
+    world.check_settled();
+}
+
+#[test]
+fn an_agent_that_is_canceled_while_it_starts_asks_nothing_again() {
+    let mut world = world(Limits::default());
+    let one = child(&mut world, ROOT);
+    world.ask(one);
+    world.crash();
+    world.begin_turn(ROOT);
+    world.call(ROOT, Request::Cancel { agent: one, reason: None });
+    world.launch(one, None);
+    assert_eq!(status(&world, one), SubagentStatus::Canceled);
+    world.obey(one);
+    assert!(!world.sessions.get(&one).expect("it runs").has_turn, "its turn is stopped");
+    world.settle();
+    world.check_settled();
 }

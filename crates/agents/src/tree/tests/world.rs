@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use codex_log::agents::{AgentEvent, AgentsState, Mail, MailRead};
+use codex_tools::agents::{ChildStarted, StoredChild};
 use codex_wire::agent::{AgentId, SubagentLifecycleEvent, SubagentStatus};
 use codex_wire::ids::ThreadId;
 
@@ -35,8 +36,12 @@ pub(super) struct World {
     threads: BTreeMap<ThreadId, AgentId>,
     pub(super) sessions: BTreeMap<AgentId, Session>,
     pub(super) launching: Vec<AgentId>,
+    /// Agents whose logs have an open question.
+    pub(super) asking: BTreeSet<AgentId>,
     pub(super) waiting: BTreeMap<CallNumber, AgentId>,
     next_call: u64,
+    /// The number of effects after which the program ends.
+    pub(super) effects_left: Option<usize>,
     /// Accepted messages by number, and how often each was read.
     messages: BTreeMap<u64, (Mail, u32)>,
     created: BTreeSet<AgentId>,
@@ -57,8 +62,10 @@ impl World {
             threads: BTreeMap::from([(root, AgentId::ROOT)]),
             sessions: BTreeMap::from([(AgentId::ROOT, Session::default())]),
             launching: Vec::new(),
+            asking: BTreeSet::new(),
             waiting: BTreeMap::new(),
             next_call: 0,
+            effects_left: None,
             messages: BTreeMap::new(),
             created: BTreeSet::new(),
             deleted: BTreeSet::new(),
@@ -69,8 +76,13 @@ impl World {
 
     pub(super) fn input(&mut self, input: Input) {
         self.now_ms += 1;
-        let effects = self.tree.step(self.now_ms, input);
+        let mut effects = self.tree.step(self.now_ms, input);
+        let left = self.effects_left.take().filter(|left| *left < effects.len());
+        effects.truncate(left.unwrap_or(effects.len()));
         self.perform(effects);
+        if left.is_some() {
+            return self.crash();
+        }
         self.check();
     }
 
@@ -91,7 +103,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Launch { agent, .. } => self.launching.push(agent),
-                Effect::Tell { log, event } => self.log(log, event),
+                Effect::Tell { log, events } => events.into_iter().for_each(|event| self.log(log, event)),
                 Effect::Deliver { agent, mail } => {
                     let session = self.sessions.get_mut(&agent).expect("mail is delivered to a running thread");
                     assert!(session.inbox.iter().all(|known| known.id != mail.id), "{mail:?} was delivered twice");
@@ -193,6 +205,7 @@ impl World {
     pub(super) fn end_turn(&mut self, agent: AgentId, end: TurnEnd) {
         let Some(session) = self.sessions.get_mut(&agent).filter(|session| session.has_turn) else { return };
         session.has_turn = false;
+        self.asking.remove(&agent);
         let calls: Vec<CallNumber> =
             self.waiting.iter().filter(|(_, caller)| **caller == agent).map(|(call, _)| *call).collect();
         for call in calls {
@@ -203,13 +216,23 @@ impl World {
         self.input(Input::TurnEnded { agent, end });
     }
 
-    pub(super) fn launch(&mut self, agent: AgentId, result: Result<(), String>) {
+    /// A thread starts, and continues its turn if it has an open question, or fails to start.
+    pub(super) fn launch(&mut self, agent: AgentId, error: Option<&str>) {
         let Some(place) = self.launching.iter().position(|launching| *launching == agent) else { return };
         self.launching.remove(place);
-        if result.is_ok() {
-            self.sessions.insert(agent, Session::default());
-        }
+        let has_turn = self.asking.contains(&agent);
+        let result = error.map_or(Ok(()), |error| Err(error.to_owned())).map(|()| {
+            self.sessions.insert(agent, Session { has_turn, ..Session::default() });
+            if has_turn { ChildStarted::InTurn } else { ChildStarted::Resting }
+        });
         self.input(Input::Launched { agent, result });
+    }
+
+    /// An agent asks a person, in its turn.
+    pub(super) fn ask(&mut self, agent: AgentId) {
+        if agent != AgentId::ROOT && self.sessions.get(&agent).is_some_and(|session| session.has_turn) {
+            self.asking.insert(agent);
+        }
     }
 
     /// The thread of an agent breaks.
@@ -227,7 +250,11 @@ impl World {
         self.waiting.clear();
         let own = self.logs.get(&AgentId::ROOT).cloned().unwrap_or_default();
         let (logs, threads) = (self.logs.clone(), self.threads.clone());
-        let mut read = |thread: ThreadId| logs.get(threads.get(&thread)?).cloned();
+        let asking = self.asking.clone();
+        let mut read = |thread: ThreadId, _: ThreadId| {
+            let agent = threads.get(&thread)?;
+            Some(StoredChild { agents: logs.get(agent).cloned().unwrap_or_default(), goes_on: asking.contains(agent) })
+        };
         let (tree, effects) = Tree::resume(self.root, self.limits, &own, &mut read, self.now_ms);
         self.tree = tree;
         self.perform(effects);
@@ -257,7 +284,7 @@ impl World {
             let agents: Vec<AgentId> = self.sessions.keys().copied().collect();
             let mut is_quiet = self.launching.is_empty();
             for agent in self.launching.clone() {
-                self.launch(agent, Ok(()));
+                self.launch(agent, None);
             }
             for agent in agents {
                 let Some(session) = self.sessions.get(&agent) else { continue };
