@@ -1,6 +1,7 @@
 //! The task that owns a tree: it feeds the machine and performs its effects.
 
 mod isolated;
+mod launching;
 mod sharing;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use self::launching::Launching;
 use crate::call::activity_bodies;
 use crate::handle::AgentHandle;
 use crate::mailbox::{InboxMessage, Mailbox};
@@ -489,27 +491,6 @@ impl TreeTask {
         let mut last = self.mailboxes.get(&AgentId::ROOT).map(|mailbox| mailbox.take_log()).unwrap_or_default();
         last.extend(told.into_iter().map(|message| Body::Warning { message }));
         let _: Result<(), Vec<Body>> = reply.send(last);
-    }
-}
-
-/// A thread that is being started. The tree is told the result in any case, even if the start panics.
-struct Launching {
-    agent: AgentId,
-    thread: ThreadId,
-    sender: mpsc::UnboundedSender<Message>,
-    result: Option<Result<ChildStarted, String>>,
-}
-
-impl Launching {
-    fn tell(mut self, result: Result<ChildStarted, String>) {
-        self.result = Some(result);
-    }
-}
-
-impl Drop for Launching {
-    fn drop(&mut self) {
-        let result = self.result.take().unwrap_or_else(|| Err("its start was cut off by a fault".to_owned()));
-        let _: Result<(), _> = self.sender.send(Message::Launched { agent: self.agent, thread: self.thread, result });
     }
 }
 

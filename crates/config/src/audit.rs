@@ -150,8 +150,9 @@ fn find<S: AsRef<str>>(path: &[S], node: &Node) -> Found {
     let mut is_above = false;
     for known in KEYS {
         match known.fit(path, is_table) {
-            // The reader of a scalar reports a table in its place.
-            Fit::This if is_table && !known.pattern.ends_with("**") => {}
+            // The reader of a scalar reports a table in its place. Rows about the members of a table go before one about
+            // all tables like it.
+            Fit::This if is_table && (is_above || !known.pattern.ends_with("**")) => {}
             Fit::This => return Found::This(known),
             Fit::Below => is_above = true,
             Fit::Other => {}

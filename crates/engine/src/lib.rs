@@ -12,6 +12,7 @@ mod foreign;
 mod goal;
 mod images;
 mod journal;
+mod lineage;
 mod local_host;
 mod notify;
 mod open_error;

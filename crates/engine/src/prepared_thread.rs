@@ -5,20 +5,23 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{SecondsFormat, Utc};
-use codex_log::history::{ForkPoint, History, SharedHistory};
+use codex_log::history::{ForkPoint, History};
 use codex_log::store::{Opened, StoreErrorKind};
-use codex_thread::{ClientAdditions, ExplicitOverrides, HistoryMode, InitialHistory};
+use codex_thread::{ExplicitOverrides, HistoryMode, InitialHistory};
 use codex_wire::agent::MultiAgentVersion;
 use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::ids::ThreadId;
 use codex_wire::policy::AskForApproval;
 use codex_wire::response::{FunctionCallOutputPayload, Message, ResponseItem};
-use codex_wire::rollout::{SessionLineage, SessionMeta, SessionSource, SubAgentSource};
+use codex_wire::rollout::{SessionMeta, SessionSource, SubAgentSource};
 use codex_wire::skill::{SkillErrorInfo, SkillMetadata};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::foreign;
 use crate::journal::Journal;
+use crate::lineage::{
+    cache_key, lineage_of_child, lineage_of_client, lineage_of_fork, meta_of_fork, shared_state, with_tools,
+};
 use crate::open_error::OpenError;
 use crate::resume::{UnfinishedCalls, settle};
 use crate::setup::Setup;
@@ -30,7 +33,7 @@ use codex_config::skill_list;
 use codex_log::settings::{Mode, Settings};
 use codex_log::state::{HistoryStart, Interrupted, ThreadState};
 use codex_log::{Failure, Record, ThreadStarted, TurnId};
-use codex_tools::agents::{ChildHistory, ChildStart};
+use codex_tools::agents::ChildHistory;
 use codex_tools::rules::{self, Rules};
 
 const BASE_INSTRUCTIONS: &str = include_str!("../prompts/base.md");
@@ -43,9 +46,6 @@ const MOST_INSTRUCTIONS: u64 = 1024 * 1024;
 
 /// The time limit for reading the files of a thread and its project.
 const PREPARING_TIME: Duration = Duration::from_secs(60);
-
-/// The most copies of copies that are traced back.
-const MOST_COPIES: usize = 16;
 
 /// The time to wait for a thread that another process has open. Clients that restart a server resume their threads
 /// immediately, while the previous server is still ending.
@@ -268,73 +268,6 @@ pub(crate) fn interrupted(setup: &Setup) -> Interrupted {
         HistoryMode::Brief => Interrupted::Forgotten,
         HistoryMode::Full => Interrupted::Kept,
     }
-}
-
-/// The lineage of a thread that a client has started.
-fn lineage_of_client(setup: &Setup) -> SessionLineage {
-    let ClientAdditions { thread_source, dynamic_tools, .. } = setup.additions.clone();
-    SessionLineage { thread_source, dynamic_tools, ..SessionLineage::default() }
-}
-
-/// The lineage of a fork.
-fn lineage_of_fork(of: &SessionMeta, new: &SessionLineage) -> SessionLineage {
-    SessionLineage {
-        forked_from_id: Some(of.id),
-        imported_at: of.lineage.imported_at.clone(),
-        thread_source: new.thread_source.clone(),
-        dynamic_tools: of.lineage.dynamic_tools.clone(),
-        ..SessionLineage::default()
-    }
-}
-
-/// The first line of a copy.
-fn meta_of_fork(of: &SessionMeta, new: &SessionMeta) -> SessionMeta {
-    let SessionLineage { forked_from_id, imported_at, dynamic_tools, .. } = lineage_of_fork(of, &new.lineage);
-    let lineage = SessionLineage { forked_from_id, imported_at, dynamic_tools, ..new.lineage.clone() };
-    SessionMeta { lineage, ..new.clone() }
-}
-
-/// The state of a copy. The items of the conversation stay where they are.
-fn shared_state(of: &SharedHistory, meta: SessionMeta) -> ThreadState {
-    let mut state = of.state.clone();
-    state.meta = meta;
-    state.conversation.complete();
-    state
-}
-
-/// The thread whose requests to the model begin like those of this one. An agent with a copy of its parent's history has
-/// its parent's, so that the provider finds what it has cached.
-fn cache_key(setup: &Setup, meta: &SessionMeta) -> ThreadId {
-    if let InitialHistory::Shared { of, .. } = setup.initial_history.history() {
-        return of.cache_key;
-    }
-    let parent = |meta: &SessionMeta| meta.lineage.forked_from_id.filter(|_| meta.lineage.parent_thread_id.is_some());
-    let (mut key, mut next) = (meta.id, parent(meta));
-    for _ in 0..MOST_COPIES {
-        let Some(of) = next else { break };
-        key = of;
-        next = setup.store.meta(of).ok().and_then(|meta| parent(&meta));
-    }
-    key
-}
-
-/// The lineage of a child.
-fn lineage_of_child(child: &ChildStart) -> SessionLineage {
-    SessionLineage {
-        session_id: Some(child.root),
-        parent_thread_id: Some(child.spawn.parent_thread_id),
-        thread_source: Some("subagent".to_owned()),
-        agent_nickname: child.spawn.agent_nickname.clone(),
-        // The tools of its tree are chosen already.
-        multi_agent_version: child.agents.settle_version(None, None).map(|version| version.as_str().to_owned()),
-        ..SessionLineage::default()
-    }
-}
-
-/// The lineage of a new thread, with the generation of its tools for other agents.
-fn with_tools(lineage: SessionLineage, settings: &Settings) -> SessionLineage {
-    let multi_agent_version = settings.agent_tools.map(|version| version.as_str().to_owned());
-    SessionLineage { multi_agent_version, ..lineage }
 }
 
 /// The instructions and skills for the model, and warnings about them.

@@ -381,6 +381,8 @@ fn a_screen_reader_gets_appended_lines_labels_and_numbers() {
     chat.send("1");
     chat.until("Done.");
     assert!(place.path("project/canary").exists());
+    // The turn is over.
+    chat.until("tokens: 200");
     chat.send("/new\r");
     chat.until("thread");
     chat.send("/quit\r");

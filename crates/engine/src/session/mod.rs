@@ -100,9 +100,8 @@ impl Session {
         journal.keep_recent(setup.recent_bytes);
         let feed = journal.subscribe();
         state.apply(journal.append(None, Body::ThreadStarted(Box::new(started.clone()))));
-        let started = Arc::new(started);
+        let (settings, started) = (Arc::clone(&started.settings), Arc::new(started));
         let (thread, inbox) = Thread::new(Arc::clone(&started));
-        let settings = Arc::clone(&started.settings);
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
         let calls = Calls::new(rules, &setup, &started.meta);
         let mut session = Self {

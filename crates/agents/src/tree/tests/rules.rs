@@ -476,7 +476,9 @@ fn children_of_other_releases_get_numbers() {
     let mut known = state;
     for effect in effects {
         if let Effect::Tell { log: ROOT, events } = effect {
-            events.iter().for_each(|event| known.apply(event));
+            for event in &events {
+                known.apply(event);
+            }
         }
     }
     assert!(known.unnumbered.is_empty() && known.children.len() == 1, "the log of the root tells about it");
