@@ -67,7 +67,13 @@ async fn a_tool_is_called_after_its_item_has_started_and_only_its_client_is_aske
     let told = other.messages_until("turn/completed").await;
     assert!(told.iter().all(|message| message["method"] != "item/tool/call"));
     let read = client.ok("thread/read", json!({"threadId": thread, "includeTurns": true})).await;
-    assert_eq!(read["thread"]["turns"][0]["items"][1], *item);
+    // Files do not record when a call started.
+    let without_start = |item: &Value| {
+        Value::Object(
+            item.as_object().expect("an item").clone().into_iter().filter(|(name, _)| name != "startedAtMs").collect(),
+        )
+    };
+    assert_eq!(without_start(&read["thread"]["turns"][0]["items"][1]), without_start(item));
     other.end_unread().await;
     client.end_unread().await;
 }
