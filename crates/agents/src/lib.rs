@@ -5,6 +5,7 @@
 mod agent_json;
 mod applying;
 mod call;
+mod clock;
 mod handle;
 mod header;
 mod mailbox;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use codex_log::agents::{AgentEvent, AgentsState};
 use codex_log::item::AgentActivity;
@@ -27,6 +27,7 @@ use tokio::time::{sleep, timeout};
 
 use self::launching::Launching;
 use crate::call::activity_bodies;
+use crate::clock::now_ms;
 use crate::handle::AgentHandle;
 use crate::mailbox::{InboxMessage, Mailbox};
 use crate::options::{Options, ToolSet};
@@ -492,12 +493,6 @@ impl TreeTask {
         last.extend(told.into_iter().map(|message| Body::Warning { message }));
         let _: Result<(), Vec<Body>> = reply.send(last);
     }
-}
-
-/// Milliseconds of Unix time.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ async fn a_switch_counts_until_the_server_ends_and_leaves_the_file_alone() {
     let (_, message) = client.refused("experimentalFeature/enablement/set", wish).await;
     assert_eq!(
         message,
-        "unknown feature `nonsense`; known features: web_search_request, goals, subagent_tools, multi_agent, multi_agent_v2"
+        "unknown feature `nonsense`; known features: web_search_request, goals, request_permissions_tool, subagent_tools, multi_agent, multi_agent_v2"
     );
     assert_eq!(std::fs::read_to_string(client.home("config.toml")).expect("it is there"), file);
     client.end().await;
