@@ -31,8 +31,8 @@ export class Registry {
     if (followed === undefined) {
       // `log` and `after` are the last number that was seen; `current` and `last` count in this connection.
       followed = { life: "created", log: null, after: null, current: null, last: -1, isSubscribed: false };
-      // `running` is a turn that was seen to start, and not to end.
-      Object.assign(followed, { running: null, isIdle: false, unanswered: new Map() });
+      // `running` is a turn that was seen to start, and not to end; `cut` is that one if a later server does not run it.
+      Object.assign(followed, { running: null, cut: null, unanswered: new Map() });
       this.#threads.set(thread, followed);
     }
     return followed;
@@ -68,7 +68,7 @@ export class Registry {
     const isReset = answer.reset === true;
     if (answer.logId !== followed.current || isReset) [followed.current, followed.last] = [answer.logId, -1];
     // A thread that replaces everything tells the end of each turn itself.
-    followed.isIdle = !isReset && answer.thread?.status?.type === "idle";
+    followed.cut = !isReset && answer.thread?.status?.type === "idle" ? followed.running : null;
     if (isReset) {
       [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
       const last = Array.isArray(answer.thread?.turns) ? answer.thread.turns.at(-1) : undefined;
@@ -85,10 +85,10 @@ export class Registry {
     const followed = this.#threads.get(thread);
     if (followed === undefined) return undefined;
     if (event.type === "turnStarted") followed.running = event.turn;
-    else if (event.type === "turnEnded" && event.turn === followed.running) followed.running = null;
-    else if (event.type === "other" && event.method === "thread/caughtUp" && followed.isIdle && followed.running !== null) {
-      const turn = followed.running;
-      followed.running = null;
+    else if (event.type === "turnEnded") this.#ended(followed, event.turn);
+    else if (event.type === "other" && event.method === "thread/caughtUp" && followed.cut !== null) {
+      const turn = followed.cut;
+      this.#ended(followed, turn);
       return { type: "turnEnded", thread, turn, status: "interrupted", error: null };
     }
     return undefined;
@@ -102,6 +102,11 @@ export class Registry {
     followed.last = followed.after = seq;
     followed.log = followed.current;
     return true;
+  }
+
+  #ended(followed, turn) {
+    if (followed.running === turn) followed.running = null;
+    if (followed.cut === turn) followed.cut = null;
   }
 
   /** Records a turn that is about to be sent. Its parameters get a `clientUserMessageId` if they have none. */

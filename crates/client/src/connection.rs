@@ -263,7 +263,7 @@ impl Shared {
                     self.close_question(id);
                 }
                 let event = self.unless_repeated(event, seq);
-                let end = self.numbers.note(&event);
+                let end = self.numbers.note(&event, seq);
                 self.feed.push(event);
                 if let Some(end) = end {
                     self.feed.push(end);

@@ -24,8 +24,10 @@ struct Position {
     last: Option<u64>,
     /// The turn that was seen to start, and not to end.
     running: Option<String>,
-    /// Whether the server ran no turn when it answered the last subscription.
-    is_idle: bool,
+    /// The last number when the server answered the last subscription, if it ran no turn then.
+    idle_at: Option<u64>,
+    /// The turn that had started by then, and was not seen to end.
+    cut: Option<String>,
 }
 
 impl Numbers {
@@ -43,8 +45,9 @@ impl Numbers {
             (position.current, position.last) = (Some(log.to_owned()), None);
         }
         // A thread that replaces everything tells the end of each turn itself.
-        let status = answer.pointer("/thread/status/type");
-        position.is_idle = !is_reset && status.is_some_and(|status| status == "idle");
+        let is_idle = !is_reset && answer.pointer("/thread/status/type").is_some_and(|status| status == "idle");
+        position.idle_at = answer.get("seq").and_then(Value::as_u64).filter(|_| is_idle);
+        position.cut = position.running.clone().filter(|_| is_idle);
         if is_reset {
             (position.log, position.after) = (Some(log.to_owned()), answer.get("seq").and_then(Value::as_u64));
             let last = answer.pointer("/thread/turns").and_then(Value::as_array).and_then(|turns| turns.last());
@@ -53,20 +56,28 @@ impl Numbers {
         }
     }
 
-    /// Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
-    /// returned, because nothing else tells it.
-    pub(crate) fn note(&self, event: &Event) -> Option<Event> {
+    /// Takes an event with its number. Once everything that was missed is told, a turn that runs nowhere any more has
+    /// ended: its end is returned, because nothing else tells it.
+    pub(crate) fn note(&self, event: &Event, seq: Option<u64>) -> Option<Event> {
         let mut positions = self.positions();
         if let Event::TurnStarted { thread, turn } = event {
-            positions.entry(thread.clone()).or_default().running = Some(turn.clone());
+            let position = positions.entry(thread.clone()).or_default();
+            position.running = Some(turn.clone());
+            // One that started later runs; the server may say that it has caught up only after its start.
+            if position.idle_at.zip(seq).is_some_and(|(idle_at, seq)| seq <= idle_at) {
+                position.cut = Some(turn.clone());
+            }
         } else if let Event::TurnEnded { thread, turn, .. } = event {
-            positions.get_mut(thread)?.running.take_if(|running| running == turn);
+            let position = positions.get_mut(thread)?;
+            position.running.take_if(|running| running == turn);
+            position.cut.take_if(|cut| cut == turn);
         } else if let Event::Other { method, params } = event
             && method == "thread/caughtUp"
         {
             let thread = params.get("threadId")?.as_str()?;
-            let position = positions.get_mut(thread).filter(|position| position.is_idle)?;
-            let (turn, status) = (position.running.take()?, "interrupted".to_owned());
+            let position = positions.get_mut(thread)?;
+            let (turn, status) = (position.cut.take()?, "interrupted".to_owned());
+            position.running.take_if(|running| *running == turn);
             let (thread, error) = (thread.to_owned(), Value::Null);
             return Some(Event::TurnEnded { thread, turn, status, error, duration_ms: None });
         }
@@ -121,20 +132,33 @@ mod tests {
     #[test]
     fn a_turn_that_runs_nowhere_any_more_has_ended() {
         let numbers = Numbers::default();
-        let (thread, turn) = ("t".to_owned(), "u".to_owned());
+        let ended = |turn: &str| {
+            let (status, error) = ("completed".to_owned(), Value::Null);
+            Event::TurnEnded { thread: "t".to_owned(), turn: turn.to_owned(), status, error, duration_ms: None }
+        };
         let caught_up = Event::Other { method: "thread/caughtUp".to_owned(), params: json!({"threadId": "t"}) };
-        let answer = |status: &str| json!({"logId": "one", "reset": false, "thread": {"status": {"type": status}}});
-        assert_eq!(numbers.note(&Event::TurnStarted { thread, turn }), None);
-        numbers.subscribed("t", &answer("active"));
-        assert_eq!(numbers.note(&caught_up), None, "it runs");
-        numbers.subscribed("t", &answer("idle"));
-        let end = numbers.note(&caught_up);
-        assert!(matches!(&end, Some(Event::TurnEnded { turn, status, .. }) if turn == "u" && status == "interrupted"));
-        assert_eq!(numbers.note(&caught_up), None, "it ends once");
-        // After a reset, the server has caught up only with the next event, which may be the start of a turn.
-        numbers.subscribed("t", &json!({"logId": "two", "reset": true, "thread": {"status": {"type": "idle"}}}));
-        numbers.note(&Event::TurnStarted { thread: "t".to_owned(), turn: "v".to_owned() });
-        assert_eq!(numbers.note(&caught_up), None, "it runs");
+        let answer = |status: &str, is_reset: bool| {
+            let thread = json!({"status": {"type": status}});
+            json!({"logId": "one", "seq": 5, "reset": is_reset, "thread": thread})
+        };
+        let started = |turn: &str| Event::TurnStarted { thread: "t".to_owned(), turn: turn.to_owned() };
+        let is_end_of =
+            |end: Option<Event>, of: &str| matches!(&end, Some(Event::TurnEnded { turn, .. }) if turn == of);
+        assert_eq!(numbers.note(&started("u"), Some(3)), None);
+        numbers.subscribed("t", &answer("active", false));
+        assert_eq!(numbers.note(&caught_up, None), None, "it runs");
+        numbers.subscribed("t", &answer("idle", false));
+        assert!(is_end_of(numbers.note(&caught_up, None), "u"));
+        assert_eq!(numbers.note(&caught_up, None), None, "it ends once");
+        numbers.subscribed("t", &answer("idle", false));
+        assert_eq!(numbers.note(&started("v"), Some(5)), None);
+        assert!(is_end_of(numbers.note(&caught_up, None), "v"), "its start was missed, and it does not run");
+        for is_reset in [false, true] {
+            numbers.subscribed("t", &answer("idle", is_reset));
+            assert_eq!(numbers.note(&started("w"), Some(6)), None);
+            assert_eq!(numbers.note(&caught_up, None), None, "it has started since, and runs");
+            numbers.note(&ended("w"), Some(7));
+        }
     }
 
     #[test]

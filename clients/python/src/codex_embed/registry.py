@@ -58,7 +58,7 @@ class Caller(Protocol):
 
 
 class _Followed:
-    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "running", "is_idle", "unanswered")
+    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "running", "cut", "unanswered")
 
     def __init__(self) -> None:
         self.life = Life.CREATED
@@ -72,8 +72,8 @@ class _Followed:
         self.is_subscribed = False
         #: The turn that was seen to start, and not to end.
         self.running: str | None = None
-        #: Whether the server ran no turn when it answered the last subscription.
-        self.is_idle = False
+        #: That turn, if the server that answered the last subscription does not run it.
+        self.cut: str | None = None
         #: Turns that were sent and not answered, by their `clientUserMessageId`.
         self.unanswered: dict[str, dict[str, Any]] = {}
 
@@ -84,6 +84,11 @@ class _Followed:
             self.current, self.last = log, -1
         if is_reset:
             self.log, self.after = log, seq
+
+    def ended(self, turn: str) -> None:
+        """Takes the end of a turn."""
+        self.running = None if self.running == turn else self.running
+        self.cut = None if self.cut == turn else self.cut
 
 
 class Registry:
@@ -123,7 +128,8 @@ class Registry:
             known = known if isinstance(known, dict) else {}
             status, turns = known.get("status"), known.get("turns")
             # A thread that replaces everything tells the end of each turn itself.
-            followed.is_idle = not is_reset and isinstance(status, dict) and status.get("type") == "idle"
+            is_idle = not is_reset and isinstance(status, dict) and status.get("type") == "idle"
+            followed.cut = followed.running if is_idle else None
             if is_reset:
                 last = turns[-1] if isinstance(turns, list) and turns else None
                 is_running = isinstance(last, dict) and last.get("status") == "inProgress"
@@ -135,15 +141,16 @@ class Registry:
         if isinstance(event, Other) and event.method == "thread/caughtUp":
             thread = thread_id(event.params)
             followed = self._threads.get(thread)
-            if followed is not None and followed.is_idle and followed.running is not None:
-                turn, followed.running = followed.running, None
+            if followed is not None and followed.cut is not None:
+                turn = followed.cut
+                followed.ended(turn)
                 return TurnEnded(thread, turn, "interrupted", None)
         elif isinstance(event, (TurnStarted, TurnEnded)):
             followed = self._threads.get(event.thread)
             if followed is not None and isinstance(event, TurnStarted):
                 followed.running = event.turn
-            elif followed is not None and followed.running == event.turn:
-                followed.running = None
+            elif followed is not None:
+                followed.ended(event.turn)
         return None
 
     def saw(self, thread: str, seq: int) -> bool:
