@@ -83,9 +83,7 @@ fn features_are_switched_and_the_rest_of_the_file_stays() {
     let file = std::fs::read_to_string(place.path("home/config.toml")).unwrap();
     assert!(file.starts_with("# mine\nmodel = 'o3'\n") && file.contains("unified_exec = true"), "{file}");
     assert_eq!(place.run(&["features", "disable", "unified_exec"], "").code, Some(0));
-    assert!(
-        place.run(&["features", "list", "--enable", "unified_exec"], "").stdout.contains("unified_exec        on ")
-    );
+    assert!(is(&place.run(&["features", "list", "--enable", "unified_exec"], "").stdout, "unified_exec on "));
     let unknown = place.run(&["features", "enable", "flying"], "");
     assert_eq!(
         (unknown.code, &*unknown.stderr),
