@@ -46,6 +46,7 @@ pub(super) struct World {
     messages: BTreeMap<u64, (Mail, u32)>,
     created: BTreeSet<AgentId>,
     deleted: BTreeSet<AgentId>,
+    parents: BTreeMap<AgentId, AgentId>,
     pub(super) replies: Vec<(CallNumber, Result<Reply, AgentError>)>,
     pub(super) told: Vec<(AgentId, AgentEvent)>,
 }
@@ -69,6 +70,7 @@ impl World {
             messages: BTreeMap::new(),
             created: BTreeSet::new(),
             deleted: BTreeSet::new(),
+            parents: BTreeMap::new(),
             replies: Vec::new(),
             told: Vec::new(),
         }
@@ -140,6 +142,7 @@ impl World {
                 let child = &created.subagent;
                 assert!(self.created.insert(child.agent_id), "{} was given out twice", child.agent_id);
                 self.threads.insert(child.session_id, child.agent_id);
+                self.parents.insert(child.agent_id, child.parent_agent_id.unwrap_or(AgentId::ROOT));
             }
             AgentEvent::Lifecycle(SubagentLifecycleEvent::Deleted(deleted)) => {
                 self.deleted.insert(deleted.agent_id);
@@ -308,6 +311,11 @@ impl World {
         panic!("it goes on and on: {:?} {:?}", self.sessions, self.launching);
     }
 
+    /// Whether an agent was deleted, or one above it: the program may end before the logs of those below tell so.
+    fn is_deleted(&self, agent: AgentId) -> bool {
+        self.deleted.contains(&agent) || self.parents.get(&agent).is_some_and(|parent| self.is_deleted(*parent))
+    }
+
     /// Everything has an end: no agent works, no slot is kept, and no message was lost or read twice.
     pub(super) fn check_settled(&self) {
         let mut ready = 0;
@@ -327,7 +335,7 @@ impl World {
                 let is_stopped = matches!(agent.status(), SubagentStatus::Canceled | SubagentStatus::Failed);
                 agent.phase == Phase::Unloaded || is_stopped || mail.is_quiet
             });
-            let is_lost = *read == 0 && !self.deleted.contains(recipient) && !(waits && is_resting);
+            let is_lost = *read == 0 && !self.is_deleted(*recipient) && !(waits && is_resting);
             assert!(!is_lost, "the message {id} to {recipient} was lost");
             assert!(*read <= 1, "the message {id} to {recipient} was read {read} times");
         }
