@@ -218,3 +218,41 @@ fn a_closed_terminal_and_a_signal_approve_nothing() {
         assert!(!place.path("project/canary").exists());
     }
 }
+
+#[test]
+fn a_signal_gives_the_screen_back_and_the_conversation_is_printed_once() {
+    for signal in [Signal::HUP, Signal::TERM] {
+        let place = place("", &json!([said("It rains in Bergen.")]));
+        let mut chat = start(&place, &["weather?"]);
+        chat.until("It rains in");
+        chat.signal(signal);
+        let ended = chat.wait();
+        assert_eq!(ended.code, Some(130), "{}", ended.text);
+        assert!(chat.is_restored());
+        let rest = after(&ended.raw);
+        assert_eq!(rest.matches("It rains in").count(), 1, "{rest:?}");
+    }
+}
+
+#[test]
+fn every_frame_is_one_synchronized_update() {
+    let deltas: Vec<_> = (0..50).flat_map(|at| [json!(format!("word{at} ")), json!({"pause_ms": 5})]).collect();
+    let whole: String = (0..50).map(|at| format!("word{at} ")).collect();
+    let place = place("", &json!([{"items": [{"text": whole, "deltas": deltas}]}]));
+    let mut chat = start(&place, &["go"]);
+    chat.until("word49");
+    chat.send("\x04");
+    let raw = String::from_utf8_lossy(&chat.wait().raw).into_owned();
+    let drawn = raw.split("\u{1b}[?1049h").nth(1).expect("the other screen is used");
+    let drawn = drawn.split(LEAVE).next().unwrap_or_default();
+    let mut outside = String::new();
+    let mut rest = drawn;
+    while let Some((before, inside)) = rest.split_once("\u{1b}[?2026h") {
+        outside.push_str(before);
+        let (frame, after) = inside.split_once("\u{1b}[?2026l").expect("an update ends");
+        assert!(!frame.contains("\u{1b}[?2026h"), "updates are not nested");
+        rest = after;
+    }
+    outside.push_str(rest);
+    assert!(!outside.contains("word"), "text is drawn in updates alone: {outside:?}");
+}

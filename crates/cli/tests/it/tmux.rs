@@ -186,3 +186,63 @@ fn a_capable_terminal_gets_the_whole_screen_and_its_own_back() {
     let all = tmux.run(&["capture-pane", "-p", "-J", "-S", "-"]);
     assert_eq!((all.matches("It is there.").count(), all.matches("Goodbye.").count()), (1, 1), "{all}");
 }
+
+/// The numbers of the lines of the answer that a screen shows, in order.
+fn numbers(screen: &str) -> Vec<usize> {
+    let number = |row: &str| row.trim().strip_prefix("line ")?.split(' ').next()?.parse().ok();
+    screen.lines().filter_map(number).collect()
+}
+
+#[test]
+fn a_hundred_resizes_while_it_streams_lose_and_double_no_line() {
+    if !Tmux::is_there() {
+        return;
+    }
+    const LINES: usize = 200;
+    let line = |number: usize| format!("line {number} of the answer\n\n");
+    let whole: String = (0..LINES).map(line).collect();
+    let deltas: Vec<_> = (0..LINES).flat_map(|number| [json!(line(number)), json!({"pause_ms": 10})]).collect();
+    let place = full_place("", &json!([{"items": [{"text": whole, "deltas": deltas}]}]));
+    let tmux = Tmux::start(&place, "go");
+    tmux.until(&["line 3 "]);
+    let mut random = 7_u32;
+    for _ in 0..100 {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (width, height) = (40 + (random >> 8) % 260, 10 + (random >> 20) % 40);
+        tmux.run(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()]);
+    }
+    tmux.run(&["resize-window", "-x", "72", "-y", "20"]);
+    let last = format!("line {} ", LINES - 1);
+    let shown = numbers(&tmux.until(&[&last, "\n>"]));
+    let first = *shown.first().expect("lines are on the screen");
+    assert_eq!(shown, (first..LINES).collect::<Vec<_>>());
+    tmux.keys(&["C-d"]);
+    tmux.until(&["exit status 0"]);
+    let printed = numbers(&tmux.run(&["capture-pane", "-p", "-J", "-S", "-"]));
+    assert_eq!(printed, (0..LINES).collect::<Vec<_>>(), "each line is printed once, in order");
+}
+
+#[test]
+fn copied_text_reaches_the_clipboard_of_tmux_without_wrapped_line_ends() {
+    if !Tmux::is_there() {
+        return;
+    }
+    let text = "A sentence that is much longer than this window is wide, so it is wrapped more than once on its way.";
+    let place = full_place("", &json!([{"items": [{"text": text}]}]));
+    let tmux = Tmux::start(&place, "go");
+    tmux.run(&["set-option", "-s", "set-clipboard", "on"]);
+    tmux.until(&["on its way.", "\n>"]);
+    tmux.keys(&["-l", "/copy"]);
+    tmux.until(&["> /copy"]);
+    tmux.keys(&["Escape"]);
+    tmux.keys(&["Enter"]);
+    tmux.until(&["Copied the last answer"]);
+    let deadline = Instant::now() + PATIENCE;
+    while !tmux.run(&["list-buffers", "-F", "#{buffer_size}"]).contains(&text.len().to_string()) {
+        assert!(Instant::now() < deadline, "nothing is in the clipboard");
+        thread::park_timeout(GLANCE);
+    }
+    assert_eq!(tmux.run(&["show-buffer"]), text);
+    tmux.keys(&["C-d"]);
+    tmux.until(&["exit status 0"]);
+}
