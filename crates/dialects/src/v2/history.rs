@@ -60,8 +60,7 @@ impl TurnReader {
         let at_ms = event.at_ms;
         let when = (began_ms.unwrap_or(at_ms), at_ms);
         match event.body {
-            // Until a line ends it: if none does, it belongs to a program that is gone.
-            Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), TurnStatus::Interrupted, at_ms),
+            Body::TurnStarted { .. } => self.begin(event.turn.as_ref(), self.cut_off(), at_ms),
             Body::ItemCompleted(item) => self.add_item(item, event.turn.as_ref(), when),
             Body::ItemInterrupted(item) => {
                 self.add_item(item, event.turn.as_ref(), when);
@@ -115,6 +114,14 @@ impl TurnReader {
     fn take_back(&mut self, first: Option<&TurnId>, count: usize) {
         let named = first.and_then(|first| self.turns.iter().rposition(|turn| turn.id == first.as_str()));
         self.turns.truncate(named.unwrap_or(self.turns.len().saturating_sub(count)));
+    }
+
+    /// The status of a turn that no line ends: it belongs to a program that is gone. Clients of 0.77 know it as completed.
+    fn cut_off(&self) -> TurnStatus {
+        match self.release {
+            ProtocolRelease::V077 => TurnStatus::Completed,
+            ProtocolRelease::V0166 => TurnStatus::Interrupted,
+        }
     }
 
     fn begin(&mut self, turn: Option<&TurnId>, status: TurnStatus, at_ms: i64) {
