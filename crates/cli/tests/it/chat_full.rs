@@ -237,7 +237,8 @@ fn a_signal_gives_the_screen_back_and_the_conversation_is_printed_once() {
 #[test]
 fn every_frame_is_one_synchronized_update() {
     let deltas: Vec<_> = (0..50).flat_map(|at| [json!(format!("word{at} ")), json!({"pause_ms": 5})]).collect();
-    let whole: String = (0..50).map(|at| format!("word{at} ")).collect();
+    let words: Vec<String> = (0..50).map(|at| format!("word{at} ")).collect();
+    let whole = words.concat();
     let place = place("", &json!([{"items": [{"text": whole, "deltas": deltas}]}]));
     let mut chat = start(&place, &["go"]);
     chat.until("word49");

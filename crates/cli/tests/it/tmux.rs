@@ -193,12 +193,14 @@ fn numbers(screen: &str) -> Vec<usize> {
     screen.lines().filter_map(number).collect()
 }
 
+/// The lines of the answer that is watched through resizes.
+const LINES: usize = 200;
+
 #[test]
 fn a_hundred_resizes_while_it_streams_lose_and_double_no_line() {
     if !Tmux::is_there() {
         return;
     }
-    const LINES: usize = 200;
     let line = |number: usize| format!("line {number} of the answer\n\n");
     let whole: String = (0..LINES).map(line).collect();
     let deltas: Vec<_> = (0..LINES).flat_map(|number| [json!(line(number)), json!({"pause_ms": 10})]).collect();
