@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import unittest
-from pathlib import Path
 
 from codex_embed import (
     ApprovalMode,
@@ -15,14 +14,11 @@ from codex_embed import (
     Codex,
     CodexError,
     Launch,
-    Listening,
     Sandbox,
     StartError,
     State,
-    Supervisor,
     TurnError,
     approvals,
-    dial,
     events,
     markdown,
     replayed,
@@ -32,11 +28,6 @@ from codex_embed.options import CodexConfig, LocalImageInput, TextInput, input_p
 from server import ScriptedTest, is_gone, needs_program, runs, says
 
 HANGS = {"items": [{"text": "Hal", "done": False}, {"hang": True}]}
-
-
-async def next_of(queue, kind):
-    """The next event of a kind."""
-    return await anext(event async for event in queue if isinstance(event, kind))
 
 
 @needs_program
@@ -204,51 +195,6 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
             await replayed("nothing.jsonl", launch)
         with self.assertRaisesRegex(StartError, "cannot start /nowhere/codex"):
             await replayed("x", Launch("/nowhere/codex"))
-
-    async def test_a_server_that_runs_already_is_reached(self):
-        config = self.config([says("Reached.")])
-        socket = self.folder / "socket"
-        args = [*(word for override in config.config_overrides for word in ("-c", override)), "app-server"]
-        server = await asyncio.create_subprocess_exec(
-            config.codex_bin,
-            *args,
-            "--listen",
-            f"unix://{socket}",
-            "--listen",
-            "tcp://127.0.0.1:0",
-            env={**os.environ, **config.env},
-            cwd=config.cwd,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            urls = []
-            while len(urls) < 2:
-                line = await asyncio.wait_for(server.stderr.readline(), 20)
-                urls += [line.decode().split()[-1]] if line.startswith(b"listening on") else []
-            client = await dial(f"unix://{socket}")
-            opened = await client.methods.thread_start({})
-            text = {"type": "text", "text": "Hello."}
-            await client.methods.turn_start({"threadId": opened["thread"]["id"], "input": [text]})
-            ended = next_of(client.events, events.TurnEnded)
-            self.assertEqual((await asyncio.wait_for(ended, 20)).status, "completed")
-            client.close()
-            await client.wait_closed(20)
-            tcp = next(url for url in urls if url.startswith("tcp:"))
-            token = (Path(config.env["CODEX_HOME"]) / "run" / "app-server.token").read_text().strip()
-            supervisor = Supervisor(Listening(tcp, token))
-            client = await supervisor.connection()
-            self.assertTrue((await client.methods.thread_list({}))["data"])
-            await supervisor.stop()
-            self.assertTrue(client.is_closed)
-            with self.assertRaisesRegex(StartError, "right token"):
-                await dial(tcp, token="wrong")
-        finally:
-            server.terminate()
-            await server.communicate()
-        with self.assertRaisesRegex(StartError, "cannot connect to unix://"):
-            await dial(f"unix://{socket}")
-        with self.assertRaisesRegex(StartError, "an address begins with"):
-            await dial("http://localhost")
 
     async def test_a_subscriber_that_fails_disturbs_nobody(self):
         async with AsyncCodex(self.config([says("Fine.")])) as codex:

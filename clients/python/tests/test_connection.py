@@ -196,6 +196,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
             fails,
             never,
             lambda _: hangs.wait(20),
+            lambda _: None,
             lambda _: "yes",
             lambda _: allow_with_amendment([]),
         ]
@@ -238,12 +239,25 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
     async def test_a_number_that_goes_back_is_one_note(self):
         registry = Registry()
         registry.subscribed("t", {"logId": "log", "seq": 3, "reset": True})
-        client = await self.connected(saw=registry.saw)
+        client = await self.connected(registry=registry)
         for seq in (4, 4, 2, 5):
             message = {"method": "turn/started", "params": {"threadId": "t", "turn": {"id": str(seq)}}, "seq": seq}
             self.server.write(message)
         kinds = [type(await client.events.next()) for _ in range(4)]
         self.assertEqual(kinds, [events.TurnStarted, events.Note, events.Note, events.TurnStarted])
+
+    async def test_a_turn_that_a_new_server_does_not_run_ends_before_the_next_event(self):
+        registry = Registry()
+        registry.follow("t")
+        client = await self.connected(registry=registry)
+        registry.subscribed("t", {"logId": "log", "seq": 5, "reset": False, "thread": {"status": {"type": "idle"}}})
+        self.server.write({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u"}}, "seq": 4})
+        self.server.write({"method": "thread/caughtUp", "params": {"threadId": "t"}})
+        self.server.write({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "v"}}, "seq": 6})
+        told = [await client.events.next() for _ in range(4)]
+        kinds = [events.TurnStarted, events.Other, events.TurnEnded, events.TurnStarted]
+        self.assertEqual([type(event) for event in told], kinds)
+        self.assertEqual((told[2].turn, told[2].status), ("u", "interrupted"))
 
     async def test_closing_ends_the_input_of_the_server(self):
         client = await self.connected()

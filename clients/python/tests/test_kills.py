@@ -53,13 +53,19 @@ class KillTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
         """Runs a turn, kills its server at some moment, and runs another one; the end of the first."""
         async with AsyncCodex(self.settings) as codex:
             thread = await codex.thread_start(sandbox="read-only")
-            killing = asyncio.get_running_loop().call_later(chance.uniform(0, WITHIN), os.kill, codex.pid, signal.SIGKILL)
+            killed = []
+
+            def kill():
+                killed.append(codex.pid)
+                os.kill(codex.pid, signal.SIGKILL)
+
+            killing = asyncio.get_running_loop().call_later(chance.uniform(0, WITHIN), kill)
             turn = await thread.turn("Begin.")
             seen = [event async for event in turn.stream()]
-            if killing.when() > asyncio.get_running_loop().time():
+            killing.cancel()
+            if not killed:
                 # The turn was faster; then the server dies between turns.
-                killing.cancel()
-                os.kill(codex.pid, signal.SIGKILL)
+                kill()
             ends = [event for event in seen if isinstance(event, events.TurnEnded)]
             self.assertEqual((len(ends), seen[-1]), (1, ends[0]))
             self.assertIn(ends[0].status, ("completed", "interrupted"))

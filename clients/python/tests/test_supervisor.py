@@ -136,21 +136,44 @@ class RegistryTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(again.calls, [("thread/subscribe", {"threadId": "t", "after": 4, "logId": "two"})])
         self.assertFalse(registry.saw("t", 4))
 
+    async def test_the_number_of_being_caught_up_counts(self):
+        registry = Registry()
+        registry.subscribed("t", {"logId": "one", "seq": 5, "reset": False})
+
+        def caught_up(log, seq):
+            registry.note(events.Other("thread/caughtUp", {"threadId": "t", "logId": log, "seq": seq}))
+
+        async def last():
+            server = Calls({"logId": "one", "seq": 9, "reset": False})
+            await registry.recover(server)
+            return server.calls[0][1]["after"]
+
+        caught_up("two", 5)
+        self.assertIsNone(await last(), "it counts in another log")
+        caught_up("one", 5)
+        caught_up("one", 4)
+        self.assertEqual(await last(), 5, "it does not go back")
+        self.assertEqual([registry.saw("t", seq) for seq in (5, 6)], [False, True])
+
     def test_a_turn_that_runs_nowhere_any_more_has_ended(self):
         registry = Registry()
         registry.follow("t")
         caught_up = events.Other("thread/caughtUp", {"threadId": "t"})
-        registry.note(events.TurnStarted("t", "u"))
-        answer = {"logId": "one", "reset": False, "thread": {"status": {"type": "active"}}}
+        registry.note(events.TurnStarted("t", "u"), 3)
+        answer = {"logId": "one", "seq": 5, "reset": False, "thread": {"status": {"type": "active"}}}
         registry.subscribed("t", answer)
         self.assertIsNone(registry.note(caught_up), "it runs")
         registry.subscribed("t", {**answer, "thread": {"status": {"type": "idle"}}})
         self.assertEqual(registry.note(caught_up), events.TurnEnded("t", "u", "interrupted", None))
         self.assertIsNone(registry.note(caught_up), "it ends once")
+        idle = {**answer, "thread": {"status": {"type": "idle"}}}
+        registry.subscribed("t", idle)
+        registry.note(events.TurnStarted("t", "v"), 5)
+        self.assertEqual(registry.note(caught_up).turn, "v", "its start was missed, and it does not run")
         # A server may say that it has caught up only after its next event, which may be the start of a turn.
         for is_reset in (False, True):
-            registry.subscribed("t", {"logId": "two", "reset": is_reset, "thread": {"status": {"type": "idle"}}})
-            registry.note(events.TurnStarted("t", "v"))
+            registry.subscribed("t", {**idle, "logId": "two", "reset": is_reset})
+            registry.note(events.TurnStarted("t", "v"), 6)
             self.assertIsNone(registry.note(caught_up), "it has started since, and runs")
             registry.note(events.TurnEnded("t", "v", "completed", None))
 

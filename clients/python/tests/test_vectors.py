@@ -6,9 +6,10 @@ import time
 import unittest
 from pathlib import Path
 
-from codex_embed import markdown
+from codex_embed import approvals, markdown
 from codex_embed.events import Delta, Teller
 from codex_embed.state import State
+from codex_embed.transcript import Question
 from folding import cut, folded, state_of
 
 VECTORS = sorted((Path(__file__).resolve().parents[2] / "vectors").glob("*.json"))
@@ -28,6 +29,26 @@ class VectorTest(unittest.TestCase):
                     chance = random.Random(seed)
                     sizes = [chance.randint(1, bound) for _ in range(97)]
                     self.assertEqual(state_of(cut(data, sizes)), vector["state"], f"cut with seed {seed}")
+
+    def test_each_decision_has_its_answer(self):
+        folder = Path(__file__).resolve().parents[2] / "vectors" / "answers"
+        vector = json.loads((folder / "decisions.json").read_text(encoding="utf-8"))
+        self.assertGreater(len(vector["questions"]), 5)
+        for method, params in vector["questions"].items():
+            question = Question(1, method, params)
+            decisions = {
+                "allow": approvals.allow(),
+                "allowForSession": approvals.allow_for_session(),
+                "allowWithAmendment": approvals.allow_with_amendment(["npm"]),
+                "deny": approvals.deny("no"),
+                "cancel": approvals.cancel(),
+                "toolResult": approvals.tool_result("seven"),
+                "toolFailure": approvals.tool_result("there is no 8", False),
+                "grant": approvals.grant(question),
+                "grantForSession": approvals.grant(question, True),
+            }
+            encoded = {name: approvals.encode(method, decision) for name, decision in decisions.items()}
+            self.assertEqual(encoded, vector["answers"][method], method)
 
     def test_many_deltas_take_linear_time(self):
         state, count = State(), 200_000

@@ -120,9 +120,7 @@ export class Codex {
       env: { ...env, ...defined({ CODEX_API_KEY: apiKey }) },
       onStderr,
     };
-    const saw = (thread, seq) => this.#registry.saw(thread, seq);
-    const subscribed = (thread, answer) => this.#registry.subscribed(thread, answer);
-    this.#supervisor = new Supervisor(launch, defined({ approvals, name: clientName, saw, subscribed }));
+    this.#supervisor = new Supervisor(launch, defined({ approvals, name: clientName, registry: this.#registry }));
     this.#pump(this.#supervisor);
   }
 
@@ -139,11 +137,7 @@ export class Codex {
       }
       this.#hasRun = true;
       this.#recover(client);
-      for await (const event of client.events) {
-        this.#dispatch(event);
-        const end = this.#registry.note(event);
-        if (end) this.#dispatch(end);
-      }
+      for await (const event of client.events) this.#dispatch(event);
       this.#ready = deferred();
     }
   }

@@ -235,7 +235,7 @@ export class Client {
       if (event) this.events.push(event);
       // Numbered events may follow in the same piece of bytes, before the caller has its answer.
       if (typeof message.result?.logId === "string" && event?.type === "thread") {
-        this.#options.subscribed?.(event.id, message.result);
+        this.#options.registry?.subscribed(event.id, message.result);
       }
       const waiting = this.#pending.get(message.id);
       if (waiting) waiting.answer(message);
@@ -246,7 +246,7 @@ export class Client {
       // A line that is too long is one note; many lines that are no messages come from no server.
       if (message.type === "noise" && message.bytes <= NOISE_BYTES) this.#noise += message.bytes;
       if (message.event?.type === "resolved") this.#questions.delete(JSON.stringify(message.event.id));
-      this.events.push(this.#isRepeated(message) ? repeated(message) : eventOf(message));
+      this.#tell(message);
       if (this.#noise > NOISE_BYTES) this.#giveUp();
     }
   }
@@ -257,11 +257,18 @@ export class Client {
     this.#shut();
   }
 
-  #isRepeated({ event, seq }) {
-    const { saw } = this.#options;
-    if (seq === undefined || saw === undefined) return false;
-    const thread = threadOf(event);
-    return thread !== "" && !saw(thread, seq);
+  /** Passes on an event, unless its number was reported already; and the end of a turn that nothing else tells. */
+  #tell(message) {
+    const { registry } = this.#options;
+    const { event, seq } = message;
+    const thread = seq === undefined ? "" : threadOf(event);
+    if (registry !== undefined && thread !== "" && !registry.saw(thread, seq)) {
+      this.events.push({ type: "note", text: `event ${seq} of thread ${thread} was reported already` });
+      return;
+    }
+    this.events.push(eventOf(message));
+    const end = event === undefined ? undefined : registry?.note(event, seq);
+    if (end) this.events.push(end);
   }
 
   async #ask({ id, method, params }) {
@@ -301,11 +308,6 @@ function threadOf(event) {
   if (event.type === "other" || event.type === "unknown") return threadId(event.params);
   return (event.type === "thread" ? event.id : event.thread) ?? "";
 }
-
-const repeated = ({ event, seq }) => ({
-  type: "note",
-  text: `event ${seq} of thread ${threadOf(event)} was reported already`,
-});
 
 /**
  * Speaks with a server: shakes hands, then hands out the client. `attach` is given the functions that take bytes and

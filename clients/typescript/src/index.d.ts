@@ -44,10 +44,8 @@ export interface ConnectOptions {
   deadlineMs?: number;
   approvals?: Handler;
   approvalDeadlineMs?: number;
-  /** Takes the number of an event; one that is refused was reported already, and is left out. */
-  saw?: (thread: string, seq: number) => boolean;
-  /** Takes the answer to `thread/subscribe`, before any event that follows it. */
-  subscribed?: (thread: string, answer: unknown) => void;
+  /** Recovers from breaks: the connection tells it the numbers of events, and leaves out those that it saw already. */
+  registry?: Registry;
 }
 
 export class CallError extends Error {
@@ -90,8 +88,14 @@ export type Attach = (
   ended: () => void,
 ) => { send: (line: string) => void; close: () => void };
 export function connect(attach: Attach, options?: ConnectOptions): Promise<Client>;
-/** Connects to `unix:///PATH`, `unix://` or `tcp://IP:PORT` (Node). */
+/** The reason why there is no connection to an address. */
+export class DialError extends Error {
+  /** Whether another attempt would fail in the same way. */
+  readonly isFinal: boolean;
+}
+/** Connects to `unix:///PATH` or `unix://`, or with a token to `ws://IP:PORT`, `tcp://IP:PORT` or `grpc://IP:PORT` (Node). */
 export function dial(address: string, options?: ConnectOptions & { token?: string }): Promise<Client>;
+/** Connects over a WebSocket of the program's own, in a browser too. */
 export function connectWebSocket(socket: WebSocket, options?: ConnectOptions): Promise<Client>;
 
 export type Message = { type: "event" | "question" | "response" | "noise"; [member: string]: any };
@@ -235,8 +239,8 @@ export class Registry {
   step(thread: string, to: Life): void;
   subscribed(thread: string, answer: any): void;
   saw(thread: string, seq: number): boolean;
-  /** Takes an event; returns the end of a turn that nothing else tells. */
-  note(event: Event): Event | undefined;
+  /** Takes an event with its number; returns the end of a turn that nothing else tells. */
+  note(event: Event, seq?: number): Event | undefined;
   sending(thread: string, params: Record<string, any>): string;
   answered(thread: string, name: string): void;
   recover(

@@ -31,8 +31,9 @@ export class Registry {
     if (followed === undefined) {
       // `log` and `after` are the last number that was seen; `current` and `last` count in this connection.
       followed = { life: "created", log: null, after: null, current: null, last: -1, isSubscribed: false };
-      // `running` is a turn that was seen to start, and not to end; `cut` is that one if a later server does not run it.
-      Object.assign(followed, { running: null, cut: null, unanswered: new Map() });
+      // `running` is a turn that was seen to start, and not to end. `idleAt` is the last number when the server answered the
+      // last subscription, if it ran no turn then; `cut` is the turn that had started by then, and was not seen to end.
+      Object.assign(followed, { running: null, idleAt: null, cut: null, unanswered: new Map() });
       this.#threads.set(thread, followed);
     }
     return followed;
@@ -68,7 +69,9 @@ export class Registry {
     const isReset = answer.reset === true;
     if (answer.logId !== followed.current || isReset) [followed.current, followed.last] = [answer.logId, -1];
     // A thread that replaces everything tells the end of each turn itself.
-    followed.cut = !isReset && answer.thread?.status?.type === "idle" ? followed.running : null;
+    const isIdle = !isReset && answer.thread?.status?.type === "idle";
+    followed.idleAt = isIdle && Number.isInteger(answer.seq) ? answer.seq : null;
+    followed.cut = isIdle ? followed.running : null;
     if (isReset) {
       [followed.log, followed.after] = [answer.logId, Number.isInteger(answer.seq) ? answer.seq : null];
       const last = Array.isArray(answer.thread?.turns) ? answer.thread.turns.at(-1) : undefined;
@@ -77,21 +80,34 @@ export class Registry {
   }
 
   /**
-   * Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
-   * returned, because nothing else tells it.
+   * Takes an event with its number. Once everything that was missed is told, a turn that runs nowhere any more has ended:
+   * its end is returned, because nothing else tells it.
    */
-  note(event) {
+  note(event, seq) {
     const thread = event.type === "other" ? event.params?.threadId : event.thread;
     const followed = this.#threads.get(thread);
     if (followed === undefined) return undefined;
-    if (event.type === "turnStarted") followed.running = event.turn;
-    else if (event.type === "turnEnded") this.#ended(followed, event.turn);
-    else if (event.type === "other" && event.method === "thread/caughtUp" && followed.cut !== null) {
-      const turn = followed.cut;
-      this.#ended(followed, turn);
-      return { type: "turnEnded", thread, turn, status: "interrupted", error: null };
+    if (event.type === "turnStarted") {
+      followed.running = event.turn;
+      // One that started later runs; the server may say that it has caught up only after its start.
+      if (followed.idleAt !== null && seq !== undefined && seq <= followed.idleAt) followed.cut = event.turn;
+    } else if (event.type === "turnEnded") {
+      this.#ended(followed, event.turn);
+    } else if (event.type === "other" && event.method === "thread/caughtUp") {
+      // Everything up to its number is complete.
+      const { logId, seq: upTo } = event.params;
+      if (Number.isInteger(upTo) && logId === followed.current) this.saw(thread, upTo);
+      return this.#endOfCut(thread, followed);
     }
     return undefined;
+  }
+
+  /** The end of a turn that no server runs any more. */
+  #endOfCut(thread, followed) {
+    const turn = followed.cut;
+    if (turn === null) return undefined;
+    this.#ended(followed, turn);
+    return { type: "turnEnded", thread, turn, status: "interrupted", error: null };
   }
 
   /** Takes the number of an event; false if it was reported already. */

@@ -7,13 +7,10 @@ import { EventEmitter } from "node:events";
 import { Backoff } from "./backoff.js";
 import { connect } from "./connection.js";
 import { dial } from "./dial.js";
+import { GRACE_MS, sender } from "./sockets.js";
 
-/** The time limit for a server to end after its input has ended, in milliseconds. */
-const GRACE_MS = 5000;
 /** The longest line of standard error that is passed on as one. */
 const STDERR_CHARACTERS = 64 * 1024;
-/** The most bytes that wait for a server that does not read. */
-const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 
 /** The children that are to be killed if the program ends without stopping them. */
 const alive = new Set();
@@ -152,13 +149,14 @@ export class Supervisor extends EventEmitter {
       const started = performance.now();
       const error = await this.#once();
       if (this.#isStopping) return;
-      const next = backoff.next(performance.now() - started);
+      const next = error?.isFinal ? undefined : backoff.next(performance.now() - started);
       if (next === undefined) {
-        this.#set({ state: "failed", error: error ?? "the server has ended too often" });
+        this.#set({ state: "failed", error: error?.message ?? "the server has ended too often" });
         return;
       }
       const { delayMs } = next;
-      this.#set(error === undefined ? { state: "restarting", ...next } : { state: "failed", error, restartInMs: delayMs });
+      const failed = { state: "failed", error: error?.message, restartInMs: delayMs };
+      this.#set(error === undefined ? { state: "restarting", ...next } : failed);
       await first([this.#stopped], delayMs);
     }
   }
@@ -171,7 +169,7 @@ export class Supervisor extends EventEmitter {
     try {
       client = await dial(address, { ...this.#options, token });
     } catch (error) {
-      return error.message;
+      return error;
     }
     this.#give(client);
     await first([client.closed, this.#stopped]);
@@ -186,7 +184,7 @@ export class Supervisor extends EventEmitter {
     try {
       child = spawn(program, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
     } catch (error) {
-      return `cannot start ${program}: ${error.message}`;
+      return new Error(`cannot start ${program}: ${error.message}`);
     }
     this.#child = child;
     this.#keep();
@@ -212,9 +210,9 @@ export class Supervisor extends EventEmitter {
     const connecting = connect((receive, ended) => attach(child, receive, ended), this.#options);
     const outcome = connecting.then(
       (client) => ({ client }),
-      (error) => ({ error: `the handshake with ${program} has failed: ${error.message}` }),
+      (error) => ({ error: new Error(`the handshake with ${program} has failed: ${error.message}`) }),
     );
-    const missing = failed.then((error) => ({ error: `cannot start ${program}: ${error.message}` }));
+    const missing = failed.then((error) => ({ error: new Error(`cannot start ${program}: ${error.message}`) }));
     const stopped = this.#stopped.then(() => ({}));
     const { client, error } = await Promise.race([missing, outcome, stopped]);
     if (client) {
@@ -239,11 +237,7 @@ function attach(child, receive, ended) {
   child.stdout.on("data", receive);
   child.stdout.on("end", ended);
   child.once("error", ended);
-  const send = (line) => {
-    if (child.stdin.writableLength > MOST_WAITING_BYTES) throw new Error("the server does not read");
-    child.stdin.write(line);
-  };
-  return { send, close: () => child.stdin.end() };
+  return { send: sender(child.stdin), close: () => child.stdin.end() };
 }
 
 /** Passes on lines, within a bound; a sink that throws loses its line. */

@@ -1,14 +1,12 @@
 // The conventions of the SDK with the real program and a scripted model.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import test from "node:test";
 
-import { Codex, Supervisor, TurnError, approvals, dial, markdown, replayed } from "../src/index.js";
+import { Codex, TurnError, approvals, markdown, replayed } from "../src/index.js";
 import { TurnEvents, configArgs, threadParams } from "../src/conventions.js";
 import { isGone, needsProgram, runs, says, scripted } from "./server.js";
 
@@ -143,6 +141,18 @@ test("a turn survives the death of its server", needsProgram, (context) =>
   }),
 );
 
+test("a subscriber that throws disturbs nobody", needsProgram, (context) =>
+  with_(context, [says("Fine.")], async (codex) => {
+    const seen = [];
+    codex.subscribe(() => {
+      throw new Error("a mistake");
+    });
+    const end = codex.subscribe(({ type }) => seen.push(type));
+    assert.equal((await codex.startThread().run("Hello.")).finalResponse, "Fine.");
+    end();
+    assert.ok(seen.includes("turnEnded"));
+  }));
+
 test("a program that forgets to close ends, and leaves no server", needsProgram, async (context) => {
   const { options, folder } = scripted(context, [says("Fine.")]);
   const source = `
@@ -154,42 +164,6 @@ test("a program that forgets to close ends, and leaves no server", needsProgram,
   const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], { timeout: 30_000 });
   assert.deepEqual([String(stdout), status], ["Fine.\n", 0]);
   assert.ok(await isGone(readFileSync(join(folder, "pid"), "utf8")));
-});
-
-test("a server that runs already is reached", needsProgram, async (context) => {
-  const { options, folder, work } = scripted(context, [says("Reached.")]);
-  const address = `unix://${join(folder, "socket")}`;
-  const args = [...configArgs(options.config), "app-server", "--listen", address, "--listen", "tcp://127.0.0.1:0"];
-  const stdio = ["ignore", "ignore", "pipe"];
-  const server = spawn(options.codexPathOverride, args, { env: options.env, cwd: work, stdio });
-  try {
-    const urls = [];
-    for await (const line of createInterface({ input: server.stderr })) {
-      if (line.startsWith("listening on") && urls.push(line.split(" ").at(-1)) === 2) break;
-    }
-    const client = await dial(address);
-    const { thread } = await client.call("thread/start", {});
-    await client.call("turn/start", { threadId: thread.id, input: [{ type: "text", text: "Hello." }] });
-    for await (const event of client.events) {
-      if (event.type !== "turnEnded") continue;
-      assert.equal(event.status, "completed");
-      break;
-    }
-    client.close();
-    const tcp = urls.find((url) => url.startsWith("tcp:"));
-    const token = readFileSync(join(options.env.CODEX_HOME, "run", "app-server.token"), "utf8").trim();
-    const supervisor = new Supervisor({ address: tcp, token });
-    const other = await supervisor.connection();
-    assert.equal((await other.call("thread/list", {})).data.length, 1);
-    await supervisor.stop();
-    assert.ok(other.isClosed);
-    await assert.rejects(dial(tcp, { token: "wrong" }), /right token/);
-  } finally {
-    server.kill();
-    await once(server, "exit");
-  }
-  await assert.rejects(dial(address), /cannot connect to unix:/);
-  await assert.rejects(dial("http://localhost"), /an address begins with/);
 });
 
 test("a recorded thread is replayed, and exported as the program does", needsProgram, (context) => {

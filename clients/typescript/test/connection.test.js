@@ -123,6 +123,7 @@ test("nobody, a mistake and a late answer mean no", async () => {
       throw new Error("a mistake");
     },
     () => new Promise(() => {}),
+    () => {},
     () => "yes",
     () => ({ kind: "allowWithAmendment" }),
   ];
@@ -166,7 +167,7 @@ test("half a character, a line of 40 MB, a second answer and a number that goes 
   const registry = new Registry();
   registry.subscribed("t", { logId: "log", seq: 3, reset: true });
   const server = new Server();
-  const client = await server.connected({ saw: (thread, seq) => registry.saw(thread, seq) });
+  const client = await server.connected({ registry });
   const warning = new TextEncoder().encode(`{"method":"warning","params":{"message":"ä€😀"}}\n`);
   for (const byte of warning) server.bytes(Uint8Array.of(byte));
   assert.equal((await next(client)).message, "ä€😀");
@@ -188,6 +189,20 @@ test("half a character, a line of 40 MB, a second answer and a number that goes 
   const types = [await next(client), await next(client), await next(client)].map(({ type }) => type);
   assert.deepEqual(types, ["turnStarted", "note", "turnStarted"]);
   assert.equal(client.isClosed, false);
+});
+
+test("a turn that a new server does not run ends before the next event", async () => {
+  const registry = new Registry();
+  registry.follow("t");
+  const server = new Server();
+  const client = await server.connected({ registry });
+  registry.subscribed("t", { logId: "log", seq: 5, reset: false, thread: { status: { type: "idle" } } });
+  server.write({ method: "turn/started", params: { threadId: "t", turn: { id: "u" } }, seq: 4 });
+  server.write({ method: "thread/caughtUp", params: { threadId: "t" } });
+  server.write({ method: "turn/started", params: { threadId: "t", turn: { id: "v" } }, seq: 6 });
+  const told = [await next(client), await next(client), await next(client), await next(client)];
+  assert.deepEqual(told.map(({ type }) => type), ["turnStarted", "other", "turnEnded", "turnStarted"]);
+  assert.deepEqual([told[2].turn, told[2].status], ["u", "interrupted"]);
 });
 
 test("a result that is no JSON is a denial, parameters that are none an error", async () => {

@@ -56,22 +56,44 @@ test("a break is recovered from the last number", async () => {
   assert.deepEqual(again.calls, [["thread/subscribe", { threadId: "t", after: 4, logId: "two" }]]);
 });
 
+test("the number of being caught up counts", async () => {
+  const registry = new Registry();
+  registry.subscribed("t", { logId: "one", seq: 5, reset: false });
+  const last = async () => {
+    const server = new Calls({ logId: "one", seq: 9, reset: false });
+    await registry.recover(server);
+    return server.calls[0][1].after;
+  };
+  const caughtUp = (logId, seq) =>
+    registry.note({ type: "other", method: "thread/caughtUp", params: { threadId: "t", logId, seq } });
+  caughtUp("two", 5);
+  assert.equal(await last(), null, "it counts in another log");
+  caughtUp("one", 5);
+  caughtUp("one", 4);
+  assert.equal(await last(), 5, "it does not go back");
+  assert.deepEqual([5, 6].map((seq) => registry.saw("t", seq)), [false, true]);
+});
+
 test("a turn that runs nowhere any more has ended", () => {
   const registry = new Registry();
   registry.follow("t");
   const caughtUp = { type: "other", method: "thread/caughtUp", params: { threadId: "t" } };
-  const answer = (type) => ({ logId: "one", reset: false, thread: { status: { type } } });
-  registry.note({ type: "turnStarted", thread: "t", turn: "u" });
+  const answer = (type) => ({ logId: "one", seq: 5, reset: false, thread: { status: { type } } });
+  const started = (turn, seq) => registry.note({ type: "turnStarted", thread: "t", turn }, seq);
+  started("u", 3);
   registry.subscribed("t", answer("active"));
   assert.equal(registry.note(caughtUp), undefined, "it runs");
   registry.subscribed("t", answer("idle"));
   const end = { type: "turnEnded", thread: "t", turn: "u", status: "interrupted", error: null };
   assert.deepEqual(registry.note(caughtUp), end);
   assert.equal(registry.note(caughtUp), undefined, "it ends once");
+  registry.subscribed("t", answer("idle"));
+  started("v", 5);
+  assert.equal(registry.note(caughtUp)?.turn, "v", "its start was missed, and it does not run");
   // A server may say that it has caught up only after its next event, which may be the start of a turn.
   for (const reset of [false, true]) {
     registry.subscribed("t", { ...answer("idle"), logId: "two", reset });
-    registry.note({ type: "turnStarted", thread: "t", turn: "v" });
+    started("v", 6);
     assert.equal(registry.note(caughtUp), undefined, "it has started since, and runs");
     registry.note({ type: "turnEnded", thread: "t", turn: "v" });
   }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 
+import * as approvals from "../src/approvals.js";
 import { markdown } from "../src/markdown.js";
 import { compareBytes } from "../src/queue.js";
 import { chance, folded, stateOf } from "./folding.js";
@@ -26,3 +27,23 @@ for (const { name, lines, state, markdown: shown } of vectors) {
     }
   });
 }
+
+test("each decision has its answer", () => {
+  const { questions, answers } = JSON.parse(readFileSync(new URL("answers/decisions.json", folder), "utf8"));
+  assert.ok(Object.keys(questions).length > 5);
+  for (const [method, params] of Object.entries(questions)) {
+    const decisions = {
+      allow: approvals.allow(),
+      allowForSession: approvals.allowForSession(),
+      allowWithAmendment: approvals.allowWithAmendment(["npm"]),
+      deny: approvals.deny("no"),
+      cancel: approvals.cancel(),
+      toolResult: approvals.toolResult("seven"),
+      toolFailure: approvals.toolResult("there is no 8", false),
+      grant: approvals.grant({ params }),
+      grantForSession: approvals.grant({ params }, true),
+    };
+    const encoded = Object.entries(decisions).map(([name, decision]) => [name, approvals.encode(method, decision)]);
+    assert.deepEqual(Object.fromEntries(encoded), answers[method], method);
+  }
+});

@@ -128,8 +128,7 @@ class AsyncCodex:
             deadline=config.deadline,
             approvals=self._approvals,
             approval_deadline=config.approval_deadline,
-            saw=self._registry.saw,
-            subscribed=self._registry.subscribed,
+            registry=self._registry,
         )
         self._supervisor = Supervisor(launch_of(config), options)
         self._ready = asyncio.get_running_loop().create_future()
@@ -148,8 +147,6 @@ class AsyncCodex:
             recovering = asyncio.ensure_future(self._recover(client))
             while (event := await client.events.next()) is not None:
                 self._dispatch(event)
-                if (end := self._registry.note(event)) is not None:
-                    self._dispatch(end)
             recovering.cancel()
             self._ready = asyncio.get_running_loop().create_future()
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from .calls import Calls
 from .errors import CallError, ClosedError, LateError, RefusedError
 from .events import Event, Note, Other, RequestId, Resolved, ThreadKnown, Unknown
 from .feed import Events
+from .registry import Registry
 from .router import request, response
 from .shapes import thread_id
 from .transcript import Message, Noise, Question, Response, Told, Transcript, event_of
@@ -60,10 +60,8 @@ class Options:
     #: Decides about questions; without one, each is denied.
     approvals: Handler | None = None
     approval_deadline: float = DEADLINE
-    #: Takes the number of an event; an event whose number is refused was reported already, and is left out.
-    saw: Callable[[str, int], bool] | None = field(default=None, repr=False)
-    #: Takes the answer to `thread/subscribe`, before any event that follows it.
-    subscribed: Callable[[str, Any], None] | None = field(default=None, repr=False)
+    #: Recovers from breaks: the connection tells it the numbers of events, and leaves out those that it saw already.
+    registry: Registry | None = field(default=None, repr=False)
 
 
 async def connect(reader: Input, writer: Output, options: Options | None = None) -> Client:
@@ -231,18 +229,22 @@ class Client:
 
     def _note_subscription(self, event: Event | None, result: Any) -> None:
         # Numbered events may follow in the same piece of bytes, before the caller has its answer.
-        take = self._options.subscribed
-        if take is not None and isinstance(event, ThreadKnown) and isinstance(result.get("logId"), str):
-            take(event.id, result)
+        registry = self._options.registry
+        if registry is not None and isinstance(event, ThreadKnown) and isinstance(result.get("logId"), str):
+            registry.subscribed(event.id, result)
 
     def _told(self, event: Event, seq: int | None) -> None:
         if isinstance(event, Resolved):
             self._open.discard(event.id)
-        thread = _thread_of(event)
-        if seq is not None and thread and self._options.saw is not None and not self._options.saw(thread, seq):
+        registry, thread = self._options.registry, _thread_of(event)
+        if registry is None:
+            self.events.push(event)
+        elif seq is not None and thread and not registry.saw(thread, seq):
             self.events.push(Note(f"event {seq} of thread {thread} was reported already"))
-            return
-        self.events.push(event)
+        else:
+            self.events.push(event)
+            if (end := registry.note(event, seq)) is not None:
+                self.events.push(end)
 
     def _ask(self, question: Question) -> None:
         """Has a question answered, concurrently with everything else."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from pathlib import Path
-from urllib.parse import urlsplit
+import socket
+import struct
+import sys
 
-from .connection import Client, Options, connect
+from . import websocket
+from .address import Address, parse
+from .connection import Client, Input, Options, Output, connect
 from .errors import StartError
 
 #: The time limit to reach the server, in seconds.
@@ -18,24 +21,45 @@ ANSWER_BYTES = 4096
 
 
 async def dial(address: str, options: Options | None = None, *, token: str | None = None) -> Client:
-    """Connects to `unix:///PATH`, to `unix://`, which is the socket in `CODEX_HOME`, or to `tcp://IP:PORT` with its
-    token."""
+    """Connects to `unix:///PATH`, to `unix://`, which is the socket in `CODEX_HOME`, or with a token to `ws://IP:PORT` or
+    `tcp://IP:PORT`."""
+    place = parse(address)
+    if place.scheme != "unix" and token is None:
+        raise StartError(f"{address} needs a token", is_final=True)
     try:
-        reader, writer = await asyncio.wait_for(_open(address, token), DEADLINE)
+        reader, writer = await asyncio.wait_for(_open(place, token or ""), DEADLINE)
     except (OSError, ValueError, asyncio.TimeoutError) as error:
         raise StartError(f"cannot connect to {address}: {str(error) or 'no answer'}") from error
     return await connect(reader, writer, options)
 
 
-async def _open(address: str, token: str | None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    reader, writer = await _socket(address)
+async def _open(place: Address, token: str) -> tuple[Input, Output]:
+    if place.scheme == "unix":
+        reader, writer = await asyncio.open_unix_connection(place.path)
+    else:
+        reader, writer = await asyncio.open_connection(place.host, place.port)
     try:
-        if token is not None:
+        if place.scheme == "unix":
+            _check_peer(writer.get_extra_info("socket"))
+        elif place.scheme == "tcp":
             await _authenticate(reader, writer, token)
+        else:
+            host = f"[{place.host}]" if ":" in place.host else place.host
+            stream = await websocket.upgrade(reader, writer, f"{host}:{place.port}", token)
+            return stream, stream
     except BaseException:
         writer.close()
         raise
     return reader, writer
+
+
+def _check_peer(stream: socket.socket) -> None:
+    """Refuses a server of another user, where the system tells whose it is."""
+    if sys.platform == "linux":
+        size = struct.calcsize("3i")
+        _, user, _ = struct.unpack("3i", stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        if user not in (0, os.geteuid()):
+            raise ValueError("it belongs to another user")
 
 
 async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> None:
@@ -50,21 +74,10 @@ async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
         if not byte:
             raise ValueError("it has hung up")
         line += byte
-    answer = json.loads(line)
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        answer = None
     if not isinstance(answer, dict) or "result" not in answer:
         error = answer.get("error") if isinstance(answer, dict) else None
         raise ValueError(error.get("message", "refused") if isinstance(error, dict) else "it is no server")
-
-
-async def _socket(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    url = urlsplit(address)
-    if url.scheme == "unix":
-        return await asyncio.open_unix_connection(url.path or _usual_socket())
-    if url.scheme == "tcp" and url.hostname and url.port:
-        return await asyncio.open_connection(url.hostname, url.port)
-    raise ValueError("an address begins with unix:// or is tcp://IP:PORT")
-
-
-def _usual_socket() -> str:
-    home = os.environ.get("CODEX_HOME")
-    return str((Path(home) if home else Path.home() / ".codex") / "run" / "app-server.sock")

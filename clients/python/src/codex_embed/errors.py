@@ -42,7 +42,11 @@ class ClosedError(CallError):
 
 
 class StartError(CodexError):
-    """The server cannot be started."""
+    """The server cannot be started or reached. It is final if another attempt would fail in the same way."""
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
 
 
 class TurnError(CodexError):

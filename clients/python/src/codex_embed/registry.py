@@ -58,7 +58,7 @@ class Caller(Protocol):
 
 
 class _Followed:
-    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "running", "cut", "unanswered")
+    __slots__ = ("life", "log", "after", "current", "last", "is_subscribed", "running", "idle_at", "cut", "unanswered")
 
     def __init__(self) -> None:
         self.life = Life.CREATED
@@ -72,7 +72,9 @@ class _Followed:
         self.is_subscribed = False
         #: The turn that was seen to start, and not to end.
         self.running: str | None = None
-        #: That turn, if the server that answered the last subscription does not run it.
+        #: The last number when the server answered the last subscription, if it ran no turn then.
+        self.idle_at: int | None = None
+        #: The turn that had started by then, and was not seen to end.
         self.cut: str | None = None
         #: Turns that were sent and not answered, by their `clientUserMessageId`.
         self.unanswered: dict[str, dict[str, Any]] = {}
@@ -129,18 +131,24 @@ class Registry:
             status, turns = known.get("status"), known.get("turns")
             # A thread that replaces everything tells the end of each turn itself.
             is_idle = not is_reset and isinstance(status, dict) and status.get("type") == "idle"
+            followed.idle_at = number if is_idle else None
             followed.cut = followed.running if is_idle else None
             if is_reset:
                 last = turns[-1] if isinstance(turns, list) and turns else None
                 is_running = isinstance(last, dict) and last.get("status") == "inProgress"
                 followed.running = last.get("id") if is_running and isinstance(last, dict) else None
 
-    def note(self, event: Event) -> TurnEnded | None:
-        """Takes an event. Once everything that was missed is told, a turn that runs nowhere any more has ended: its end is
-        returned, because nothing else tells it."""
+    def note(self, event: Event, seq: int | None = None) -> TurnEnded | None:
+        """Takes an event with its number. Once everything that was missed is told, a turn that runs nowhere any more has
+        ended: its end is returned, because nothing else tells it."""
         if isinstance(event, Other) and event.method == "thread/caughtUp":
             thread = thread_id(event.params)
             followed = self._threads.get(thread)
+            if followed is not None and event.params.get("logId") == followed.current:
+                # Everything up to its number is complete.
+                up_to = event.params.get("seq")
+                if type(up_to) is int:
+                    self.saw(thread, up_to)
             if followed is not None and followed.cut is not None:
                 turn = followed.cut
                 followed.ended(turn)
@@ -149,6 +157,9 @@ class Registry:
             followed = self._threads.get(event.thread)
             if followed is not None and isinstance(event, TurnStarted):
                 followed.running = event.turn
+                # One that started later runs; the server may say that it has caught up only after its start.
+                if followed.idle_at is not None and seq is not None and seq <= followed.idle_at:
+                    followed.cut = event.turn
             elif followed is not None:
                 followed.ended(event.turn)
         return None

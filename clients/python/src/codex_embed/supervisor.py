@@ -201,18 +201,20 @@ class Supervisor:
             error = await self._once()
             if self._stopping.is_set():
                 break
-            step = backoff.next(loop.time() - started, random.random())
+            is_final = isinstance(error, StartError) and error.is_final
+            step = None if is_final else backoff.next(loop.time() - started, random.random())
+            reason = "" if error is None else str(error)
             if step is None:
-                await self._set(ServerState("failed", error=error or "the server has ended too often"))
+                await self._set(ServerState("failed", error=reason or "the server has ended too often"))
                 return
             attempt, delay = step
             name = "restarting" if error is None else "failed"
-            await self._set(ServerState(name, attempt, delay, error or ""))
+            await self._set(ServerState(name, attempt, delay, reason))
             with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay)
         await self._set(ServerState("stopped"))
 
-    async def _once(self) -> str | None:
+    async def _once(self) -> CodexError | None:
         """Runs or dials the server once, to its end; the reason if that failed."""
         try:
             if isinstance(self._launch, Listening):
@@ -221,7 +223,7 @@ class Supervisor:
                 await self._run_once(self._launch)
             return None
         except CodexError as error:
-            return str(error)
+            return error
         finally:
             self._client = self._tree = None
 

@@ -3600,7 +3600,7 @@ AuthMode: TypeAlias = Literal["apikey"] | Literal["chatgpt"] | Literal["chatgptA
 
 
 # The kind of an error. Written in snake case as in events.
-CodexErrorInfo: TypeAlias = Literal["context_window_exceeded"] | Literal["usage_limit_exceeded"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | Literal["internal_server_error"] | Literal["unauthorized"] | Literal["bad_request"] | Literal["sandbox_error"] | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts | Literal["other"]
+CodexErrorInfo: TypeAlias = Literal["context_window_exceeded"] | Literal["session_budget_exceeded"] | Literal["usage_limit_exceeded"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | Literal["internal_server_error"] | Literal["unauthorized"] | Literal["bad_request"] | Literal["sandbox_error"] | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts | Literal["other"]
 
 
 # One part of a message. An unknown kind must not invalidate the rest of the message.

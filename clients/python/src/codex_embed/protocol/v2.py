@@ -4114,6 +4114,9 @@ class ThreadSubscribeParams(_ThreadSubscribeParamsRequired, total=False):
     after: int | None
     # The log that `after` belongs to, as in the last response.
     logId: str | None
+    # Whether the client has seen everything so far, because it has opened the thread over this connection: events are
+    # numbered from here on, and nothing is sent again.
+    fromNow: bool
 
 
 class ThreadSubscribeResponse(TypedDict):
@@ -4537,7 +4540,7 @@ CancelLoginAccountStatus: TypeAlias = Literal["canceled"] | Literal["notFound"]
 
 
 # The kind of a failure in camel case.
-CodexErrorInfo: TypeAlias = Literal["contextWindowExceeded", "usageLimitExceeded", "internalServerError", "unauthorized", "badRequest", "sandboxError", "other"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts
+CodexErrorInfo: TypeAlias = Literal["contextWindowExceeded", "sessionBudgetExceeded", "usageLimitExceeded", "internalServerError", "unauthorized", "badRequest", "sandboxError", "other"] | CodexErrorInfoHttpConnectionFailed | CodexErrorInfoResponseStreamConnectionFailed | CodexErrorInfoResponseStreamDisconnected | CodexErrorInfoResponseTooManyFailedAttempts
 
 
 # One step of a command, for display.
