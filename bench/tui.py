@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Measures the chat of Codex binaries in a terminal: start, idle, keys, a stream, a long thread, and search.
 
-usage: bench/tui.py NAME=BINARY[,ARGUMENT...]... [--rounds N] [--items N] [--threads N]
+usage: bench/tui.py NAME=BINARY[,ARGUMENT...]... [--rounds N] [--items N] [--threads N] [--limit SECONDS] [--answer BYTES]
 
 Each binary runs in a pseudo-terminal of 120 x 40 cells with a home of its own and a model server in this process; the binaries
 take turns, and the median of all rounds is printed as a table in Markdown. Nothing leaves the machine. Use release builds:
 
     bench/tui.py ours=target/release/codex 0.77=/path/to/codex
 
-A long thread has --items items (10,000) in turns of twenty. --threads N also measures `thread/search` over N threads, for binaries
+A long thread has --items items (10,000) in turns of twenty; a binary that does not show its end within --limit seconds (30)
+gets "> 30,000 ms" and no further figures of it. --answer N also streams an answer of N bytes at 200 deltas/s. --threads N also measures `thread/search` over N threads, for binaries
 that have the method. `others` is the memory of processes that a binary leaves behind, such as a daemon; they are ended.
 """
 import argparse
@@ -34,6 +35,10 @@ COLUMNS, ROWS = 120, 40
 DELTAS, PAUSE = 1000, 0.005
 KEYS = 300
 QUIET, PATIENCE = 1.0, 60
+# The bytes of output that are looked at again, so that a text is found across two reads.
+OVERLAP = 4096
+PASTE_LIMIT = 10
+PARAGRAPH = "An answer goes on and on, with **bold words**, `code` and a list of things that somebody has to read.\n\n" * 5
 WORDS = "the quick **brown** fox jumps over `lazy` dogs and so on it goes,".split()
 QUERIES = re.compile(rb"\x1b\[6n|\x1b\[c|\x1b\[\?u|\x1b\]1[01];\?(?:\x07|\x1b\\)|\x1b\[\?2026\$p")
 ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[c": b"\x1b[?62;22c", b"\x1b[?u": b"\x1b[?0u", b"\x1b[?2026$p": b"\x1b[?2026;2$y"}
@@ -41,8 +46,9 @@ SEQUENCE = re.compile(rb"\x1b\[[0-9;:?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07
 
 
 class Model(http.server.BaseHTTPRequestHandler):
-    """A model that streams DELTAS pieces, one every PAUSE seconds."""
+    """A model that streams DELTAS pieces, or others that are wanted, one every PAUSE seconds."""
 
+    pieces = None
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -64,11 +70,11 @@ class Model(http.server.BaseHTTPRequestHandler):
         try:
             self.event({"type": "response.created", "response": {"id": "resp_1"}})
             self.event({"type": "response.output_item.added", "output_index": 0, "item": {**message, "content": []}})
-            text = ""
+            words = (WORDS[number % len(WORDS)] + ("\n\n" if number % 40 == 39 else " ") for number in range(DELTAS))
+            pieces = self.pieces or list(words)
+            text = "".join(pieces)
             begin = time.perf_counter()
-            for number in range(DELTAS):
-                piece = WORDS[number % len(WORDS)] + ("\n\n" if number % 40 == 39 else " ")
-                text += piece
+            for number, piece in enumerate(pieces):
                 self.event({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
                             "content_index": 0, "delta": piece})
                 time.sleep(max(0, begin + (number + 1) * PAUSE - time.perf_counter()))
@@ -123,12 +129,24 @@ class Terminal:
             if self.read(0.02) is None:
                 raise SystemExit(f"the program has ended:\n{text(self.raw)[-2000:]}")
 
-    def until(self, wanted):
-        """The seconds since the start until a text is on the screen."""
-        end = time.perf_counter() + PATIENCE
-        while wanted not in text(self.raw):
-            if self.read(0.02) is None or time.perf_counter() > end:
-                raise SystemExit(f"waited in vain for {wanted!r}:\n{text(self.raw)[-2000:]}")
+    def until_idle(self):
+        """Waits until nothing is loaded behind the screen any more, for ten seconds at most."""
+        for _ in range(10):
+            before = cpu_ms(self.pid)
+            self.wait(1)
+            if cpu_ms(self.pid) - before < 2:
+                return
+
+    def until(self, wanted, limit):
+        """The seconds since the start until a text is on the screen; None if it is not there in time."""
+        end, looked = time.perf_counter() + limit, 0
+        while wanted not in text(self.raw[max(0, looked - OVERLAP):]):
+            looked = len(self.raw)
+            while len(self.raw) == looked:
+                if self.read(0.02) is None:
+                    raise SystemExit(f"the program has ended:\n{text(self.raw)[-2000:]}")
+                if time.perf_counter() > end:
+                    return None
         return self.last - self.begin
 
     def wait(self, seconds):
@@ -198,7 +216,10 @@ def others(home, pid):
 def key_latencies(terminal, count):
     """Milliseconds from a key to the output that shows it."""
     letters, spent = b"qwzxvkjQWZXVKJ", []
+    end = time.perf_counter() + PATIENCE
     for number in range(count):
+        if time.perf_counter() > end and len(spent) > 20:
+            break
         while terminal.read(0):
             pass
         letter = letters[number % len(letters):number % len(letters) + 1]
@@ -250,6 +271,10 @@ def stored_thread(home, work, items):
     return thread, f"Answer {items - 1} with"
 
 
+class Over(float):
+    """A figure that is larger than a limit."""
+
+
 class Binary:
     def __init__(self, name, command, port, folder):
         self.name, self.command = name, command
@@ -266,6 +291,21 @@ class Binary:
 
     def start(self, *arguments):
         return Terminal([*self.command, *arguments], self.env, self.work)
+
+    def end(self, terminal):
+        """Ends the program and the processes that it leaves behind, so that the next one does not meet them."""
+        left = others(self.home, terminal.pid)
+        terminal.close()
+        for how, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+            left = [other for other in left if tasks(other)]
+            for other in left:
+                try:
+                    os.kill(other, how)
+                except ProcessLookupError:
+                    pass
+            end = time.perf_counter() + seconds
+            while any(tasks(other) for other in left) and time.perf_counter() < end:
+                time.sleep(0.05)
 
     def short(self):
         terminal = self.start()
@@ -289,24 +329,60 @@ class Binary:
         outside = re.sub(rb"\x1b\[\?2026h.*?\x1b\[\?2026l", b"", streamed, flags=re.S)
         result["200 deltas/s, updates"] = updates
         result["200 deltas/s, bytes outside of updates"] = len(outside)
-        left = others(self.home, pid)
-        result["others, MB"] = sum(memory_mb(other) for other in left)
-        terminal.close()
-        for other in left:
-            os.kill(other, signal.SIGTERM)
+        result["others, MB"] = sum(memory_mb(other) for other in others(self.home, pid))
+        self.end(terminal)
         return result
 
-    def long(self, thread, wanted):
-        terminal = self.start("resume", thread)
-        result = {"long thread, first frame ms": terminal.until(wanted) * 1000}
+    def paste(self, is_marked):
+        """Milliseconds from the first byte of a paste of a megabyte to the frame that shows it."""
+        terminal = self.start()
         terminal.until_quiet()
-        result["long thread, MB"] = memory_mb(terminal.pid)
-        keys = key_latencies(terminal, KEYS)
-        result["long thread, key p50 ms"], result["long thread, key p99 ms"] = part(keys, 50), part(keys, 99)
-        left = others(self.home, terminal.pid)
-        terminal.close()
-        for other in left:
-            os.kill(other, signal.SIGTERM)
+        text = (b"some words that are pasted, line after line\r" * 30_000)[:1 << 20]
+        left = memoryview(b"\x1b[200~" + text + b"\x1b[201~" if is_marked else text)
+        os.set_blocking(terminal.file, False)
+        begin, shown = time.perf_counter(), b""
+        while b"Pasted" not in shown and (spent := time.perf_counter() - begin) < PASTE_LIMIT:
+            readable, writable, _ = select.select([terminal.file], [terminal.file] if left else [], [], 0.05)
+            if writable:
+                try:
+                    left = left[os.write(terminal.file, left[:1 << 16]):]
+                except BlockingIOError:
+                    pass
+            if readable:
+                shown = shown[-OVERLAP:] + SEQUENCE.sub(b"", terminal.read(0) or b"")
+        spent = (time.perf_counter() - begin) * 1000
+        self.end(terminal)
+        name = "paste of 1 MB, marked, ms" if is_marked else "paste of 1 MB, not marked, ms"
+        return {name: spent if b"Pasted" in shown else Over(PASTE_LIMIT * 1000)}
+
+    def long(self, thread, wanted, limit):
+        terminal = self.start("resume", thread)
+        seconds = terminal.until(wanted, limit)
+        result = {"long thread, first frame ms": Over(limit * 1000) if seconds is None else seconds * 1000}
+        if seconds is not None:
+            terminal.until_idle()
+            result["long thread, MB"] = memory_mb(terminal.pid)
+            keys = key_latencies(terminal, KEYS)
+            result["long thread, key p50 ms"], result["long thread, key p99 ms"] = part(keys, 50), part(keys, 99)
+        self.end(terminal)
+        return result
+
+    def answer(self, size):
+        """A long answer: the CPU time of its first and of its last fifth, which has most of it above."""
+        count = size // len(PARAGRAPH) + 1
+        fifth, name = count * PAUSE / 5, f"answer of {size:,} bytes"
+        Model.pieces = [PARAGRAPH] * count
+        terminal = self.start("go")
+        terminal.until(PARAGRAPH[:20], PATIENCE)
+        marks = [cpu_ms(terminal.pid)]
+        for fifths in (1, 3, 1):
+            terminal.wait(fifth * fifths)
+            marks.append(cpu_ms(terminal.pid))
+        share = lambda place: (marks[place + 1] - marks[place]) / (fifth * 10)
+        result = {f"{name}, % of a core, first fifth": share(0), f"{name}, % of a core, last fifth": share(2),
+                  f"{name}, MB": memory_mb(terminal.pid)}
+        Model.pieces = None
+        self.end(terminal)
         return result
 
     def search(self, count):
@@ -349,6 +425,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--limit", type=float, default=30)
+    parser.add_argument("--answer", type=int, default=0)
     options = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -364,7 +442,11 @@ def main():
     for round_number in range(options.rounds):
         for binary in binaries:
             thread = stored_thread(binary.home, binary.work, options.items)
-            rows[binary.name].append({**binary.short(), **binary.long(*thread)})
+            figures = {**binary.short(), **binary.paste(True), **binary.paste(False),
+                       **binary.long(*thread, options.limit)}
+            if options.answer:
+                figures.update(binary.answer(options.answer))
+            rows[binary.name].append(figures)
             print(f"round {round_number + 1}: {binary.name}", flush=True)
     for binary in binaries:
         if options.threads:
@@ -376,7 +458,8 @@ def main():
         cells = []
         for results in rows.values():
             values = [row[name] for row in results if name in row]
-            cells.append(f"{statistics.median(values):.4g}" if values else "–")
+            is_over = any(isinstance(value, Over) for value in values)
+            cells.append(f"> {max(values):,.0f}" if is_over else f"{statistics.median(values):.4g}" if values else "–")
         print(f"| {name} | " + " | ".join(cells) + " |")
     folder.cleanup()
 

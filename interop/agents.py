@@ -41,7 +41,7 @@ MANNERS = ["stream", "run", "say", "ask", "ask"]
 class Model(agents.Model):
     """As in the bench; children may run a command or ask for one, and a root may list its children."""
 
-    listed, project = {}, None
+    listed, project, failures = {}, None, []
 
     def calls(self, tool, manner, numbers):
         for place, number in enumerate(numbers):
@@ -56,6 +56,8 @@ class Model(agents.Model):
         texts = [part.get("text", "") for item in items if item.get("role") == "user" for part in item["content"]]
         words = next((text.split() for text in texts if text.startswith("do child ")), [])
         is_called = any(item["type"] == "function_call_output" for item in items)
+        outputs = [str(item["output"]) for item in items if item["type"] == "function_call_output"]
+        self.failures.extend(output for output in outputs if "failed to start" in output)
         if words[2:3] == ["run"] and not is_called:
             return self.one_call("shell", {"command": ["sleep", SLEEP]}, f"run_{words[3]}")
         if words[2:3] == ["ask"] and not is_called:
@@ -93,8 +95,9 @@ def sleepers():
 class Listener(Server):
     """An app-server; keeps the last status of each child and the questions that it has told, and answers some of them."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, answers):
         super().__init__(*args)
+        self.answers = answers
         # The last status of each child; the requests by question; the questions that were answered; the turns that have ended.
         self.told, self.asked, self.answered, self.ended = {}, collections.OrderedDict(), set(), collections.Counter()
         self.times_asked = collections.Counter()
@@ -113,7 +116,7 @@ class Listener(Server):
             self.asked[question] = message["id"]
             self.times_asked[question] += 1
             # A command that only sleeps may run; of the others, some are answered at once.
-            if params["itemId"].startswith("run_") or random.random() < 0.2:
+            if self.answers and (params["itemId"].startswith("run_") or random.random() < 0.2):
                 self.approve(question)
         elif message.get("method") == "turn/completed":
             self.ended[params["threadId"]] += 1
@@ -136,8 +139,8 @@ class Listener(Server):
                 return
 
 
-def begin(binary, home, project):
-    server = Listener(binary, home, project)
+def begin(binary, home, project, answers):
+    server = Listener(binary, home, project, answers=answers)
     server.call("initialize", {"clientInfo": {"name": "kills", "version": "1"}})
     server.write({"method": "initialized"})
     return server
@@ -235,7 +238,7 @@ def round_(binary, address, number, children):
             'subagent_root_inbox_autosubmit = false\nagents.concurrent_turns = 64\n[model_providers.bench]\nname = "bench"\n'
             f'base_url = "{address}"\nenv_key = "BENCH_KEY"\nwire_api = "responses"\n')
         Model.project = project
-        before = begin(binary, home, project)
+        before = begin(binary, home, project, answers=True)
         root = play(before, children)
         reader = threading.Thread(target=before.read_to_end)
         reader.start()
@@ -249,13 +252,16 @@ def round_(binary, address, number, children):
             time.sleep(0.05)
         if left:
             faults.append(f"processes are left: {left}")
-        server = begin(binary, home, project)
+        # Answers change the statuses, so they wait until these are checked.
+        server = begin(binary, home, project, answers=False)
         try:
             server.call("thread/resume", {"threadId": root})
             say(server, root, f"list {number}")
             listed = Model.listed.get(f"list_{number}", [])
             if len(listed) != children:
                 faults.append(f"{len(listed)} of {children} children are listed")
+            faults += {f"a child did not start: {failure}" for failure in Model.failures}
+            Model.failures.clear()
             due = set(before.open_questions())
             wait_for_questions(server, due)
             faults += check_statuses(before.told, due, server.asked, listed)

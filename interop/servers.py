@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Kills, halts and cuts off servers that share one database, and compares what clients saw with what is stored.
 
-    interop/servers.py target/release/codex [--seconds 600] [--seed N]
+    interop/servers.py target/release/codex [--seconds 600] [--seed N] [--trace FILE]
 
 Three servers serve three threads in a private PostgreSQL cluster (with fsync). Five clients follow the threads, each at a random server,
 and three of them start turns: answers that stream, and commands that leave a mark. Meanwhile servers are killed, ended, and halted for up
 to 30 s; their connections to the database are cut and slowed down; and the database is restarted. In the end
 
-- the view of each client is equal to the stored thread, and every item that it was told as completed is there;
+- the view of each client is equal to the stored thread, and every item that it was told as completed is there; an answer that broke off is
+  stored as far as the client has read it, or not at all;
 - no turn was run twice: the model was asked once for each message, and each command left one mark at most;
 - lines have the epochs of their owners in order, and `codex store check` finds no fault;
 - no command of a halted server outlives the time after which another server may take over.
 
-Needs Python 3.11 and PostgreSQL. Nothing leaves the machine.
+`--trace` writes what clients received and what was done to servers. Needs Python 3.11 and PostgreSQL. Nothing leaves the machine.
 """
 
 import argparse
@@ -98,6 +99,16 @@ class Model(http.server.BaseHTTPRequestHandler):
         text = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
         self.wfile.flush()
+
+
+class ModelServer(http.server.ThreadingHTTPServer):
+    """Serves the model to servers that may be killed while it answers."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class Database:
@@ -192,19 +203,26 @@ class Server:
         os.makedirs(self.home)
         with open(os.path.join(self.home, "config.toml"), "w") as file:
             file.write(config)
-        self.socket = os.path.join(self.home, "run", "app-server.sock")
+        self.socket, self.woken = os.path.join(self.home, "run", "app-server.sock"), 0.0
         self.start()
 
     def start(self):
         env = {**os.environ, "CODEX_HOME": self.home, "CODEX_STORE_URL": f"postgres://postgres@127.0.0.1:{self.proxy.address}/postgres"}
         settings = [f"store.server_name={self.name}", f"store.advertise=unix://{self.socket}", "store.drain_sec=1"]
+        # One of them uses rows alone, beside those that also use notifications and advisory locks.
+        settings += ["store.plain_sql=true"] if self.name == "c" else []
         command = [self.program, "app-server", "--listen", "unix://", *(word for setting in settings for word in ("-c", setting))]
         with open(os.path.join(self.home, "stderr"), "ab") as stderr:
-            self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env=env, cwd=self.folder)
+            self.is_ending, self.child = False, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, env=env, cwd=self.folder)
 
-    def sleepers(self):
-        """The commands that run below this server."""
-        below, found = {self.child.pid}, []
+    def wake(self, child):
+        self.woken = time.monotonic()
+        child.send_signal(signal.SIGCONT)
+
+    @staticmethod
+    def sleepers(child):
+        """The commands that run below a process."""
+        below = {child.pid}
         processes = {}
         for stat in glob.glob("/proc/[0-9]*/stat"):
             try:
@@ -217,8 +235,7 @@ class Server:
         while grown:
             grown = {pid for pid, (parent, _) in processes.items() if parent in below} - below
             below |= grown
-        found = [pid for pid in below if processes.get(pid, (0, ""))[1] == "sleep"]
-        return found
+        return [pid for pid in below if processes.get(pid, (0, ""))[1] == "sleep"]
 
 
 class Gone(Exception):
@@ -229,13 +246,14 @@ class Connection:
     """A connection to one server."""
 
     def __init__(self, server):
-        self.stream = socket.socket(socket.AF_UNIX)
+        self.server, self.stream = server.name, socket.socket(socket.AF_UNIX)
         self.stream.settimeout(5)
         try:
             self.stream.connect(server.socket)
         except OSError as error:
             raise Gone from error
-        self.rest, self.last_id, self.waiting = b"", 0, []
+        # The beginning of a line, in pieces: joining them at once would take quadratic time for a long line.
+        self.pieces, self.last_id, self.waiting = [], 0, []
         self.call("initialize", {"clientInfo": {"name": "interop", "version": "1"}, "capabilities": {"experimentalApi": True}})
         self.send({"method": "initialized"})
 
@@ -252,15 +270,23 @@ class Connection:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.stream], [], [], left)[0]:
                 return None
-            try:
-                read = self.stream.recv(1 << 16)
-            except OSError as error:
-                raise Gone from error
-            if not read:
-                raise Gone
-            *lines, self.rest = (self.rest + read).split(b"\n")
-            self.waiting.extend(json.loads(line) for line in lines)
+            self.waiting.extend(json.loads(line) for line in self.read())
         return self.waiting.pop(0)
+
+    def read(self):
+        """The lines that are complete after reading once."""
+        try:
+            read = self.stream.recv(1 << 20)
+        except OSError as error:
+            raise Gone from error
+        if not read:
+            raise Gone
+        self.pieces.append(read)
+        if b"\n" not in read:
+            return []
+        *lines, rest = b"".join(self.pieces).split(b"\n")
+        self.pieces = [rest]
+        return lines
 
     def call(self, method, params, take=None, seconds=40):
         self.last_id += 1
@@ -280,26 +306,46 @@ class Connection:
 
 
 class View:
-    """What one client knows of a thread: completed items and ended turns."""
+    """What one client knows of a thread: items, as far as it has read them, and ended turns."""
+
+    is_traced = False
 
     def __init__(self):
-        self.items, self.turns, self.seq, self.log, self.seen = {}, {}, None, None, {}
+        self.items, self.open, self.turns, self.seq, self.log, self.seen = {}, {}, {}, None, None, {}
+        self.trace, self.is_closed = [], False
+
+    def note(self, what):
+        if View.is_traced:
+            self.trace.append((time.time(), what))
 
     def take(self, message):
-        params = message.get("params") or {}
+        method, params = message.get("method"), message.get("params") or {}
+        self.note(message)
         if "seq" in message:
             self.seq = message["seq"]
-        if message.get("method") == "item/completed":
+        if method == "item/started":
+            self.open[params["item"]["id"]] = text_of(params["item"])
+        elif method == "item/agentMessage/delta":
+            self.open[params["itemId"]] = self.open.get(params["itemId"], "") + params["delta"]
+        elif method == "item/completed":
+            self.open.pop(params["item"]["id"], None)
             self.keep(params["item"])
             self.seen[params["item"]["id"]] = text_of(params["item"])
-        elif message.get("method") == "turn/completed":
+        elif method == "turn/completed":
             self.turns[params["turn"]["id"]] = params["turn"]["status"]
+        elif method in ("thread/closed", "server/moved"):
+            self.is_closed = True
+
+    def is_equal(self, stored):
+        """Whether a stored thread has what was told. An answer that broke off may be stored; it is never told as completed."""
+        broken_off = {item: text for item, text in self.open.items() if item in stored.items}
+        return {**self.items, **broken_off} == stored.items
 
     def keep(self, item):
         self.items[item["id"]] = text_of(item)
 
     def replace(self, thread):
-        self.items, self.turns = {}, {}
+        self.items, self.open, self.turns = {}, {}, {}
         for turn in thread["turns"]:
             self.turns[turn["id"]] = turn["status"]
             for item in turn["items"]:
@@ -323,11 +369,13 @@ class Client(threading.Thread):
 
     def subscribe(self):
         """Connects to a random server and catches up."""
+        self.view.is_closed = False
         self.connection, self.moves = Connection(self.chance.choice(self.servers)), self.moves + 1
         params = {"threadId": self.thread_id}
         if self.view.seq is not None:
             params |= {"after": self.view.seq, "logId": self.view.log}
         answer = self.connection.call("thread/subscribe", params, self.view.take)
+        self.view.note({"subscribed": self.connection.server, "after": params.get("after"), "seq": answer["seq"], "reset": answer["reset"]})
         self.view.log = answer["logId"]
         if answer["reset"]:
             self.view.replace(answer["thread"])
@@ -336,6 +384,8 @@ class Client(threading.Thread):
     def step(self):
         if self.connection is None:
             self.subscribe()
+        if self.view.is_closed:
+            raise Gone
         if not self.starts:
             return self.watch(0.5)
         if self.due is None:
@@ -355,8 +405,8 @@ class Client(threading.Thread):
         message = self.connection.next(seconds)
         if message is not None:
             self.view.take(message)
-            if message.get("method") in ("thread/closed", "server/moved"):
-                raise Gone
+        if self.view.is_closed:
+            raise Gone
 
     def run(self):
         while not (self.over.is_set() and self.due is None):
@@ -370,28 +420,31 @@ class Client(threading.Thread):
                 time.sleep(self.chance.uniform(0.1, 1.0))
 
 
-def disturb(servers, database, chance, seconds, faults):
+def disturb(servers, database, chance, seconds, faults, trace):
     """Does something bad every few seconds."""
     counts, end = {}, time.monotonic() + seconds
     actions = ["kill", "kill", "end", "halt", "cut", "cut", "slow", "restart the database"]
 
     def halt(server, pause):
-        child = server.child
+        child, begun = server.child, time.monotonic()
         child.send_signal(signal.SIGSTOP)
         time.sleep(min(pause, COMMANDS_END))
-        if pause > COMMANDS_END and (left := server.sleepers()):
+        left = server.sleepers(child) if pause > COMMANDS_END else []
+        # It may have been woken by another pause that has ended, and run new commands.
+        if left and server.woken < begun:
             faults.append(f"commands of a halted server still run: {left}")
         time.sleep(max(0.0, pause - COMMANDS_END))
-        child.send_signal(signal.SIGCONT)
+        server.wake(child)
 
     while time.monotonic() < end:
         time.sleep(chance.uniform(1.0, 5.0))
         server, action = chance.choice(servers), chance.choice(actions)
         counts[action] = counts.get(action, 0) + 1
+        trace.append((time.time(), {"action": action, "server": server.name}))
         if action == "kill":
-            server.child.send_signal(signal.SIGCONT)
             server.child.kill()
         elif action == "end":
+            server.is_ending = True
             server.child.terminate()
         elif action == "halt":
             threading.Thread(target=halt, args=(server, chance.choice([5, 12, 30])), daemon=True).start()
@@ -412,7 +465,10 @@ def settle(servers):
     """Brings all servers back, and waits until they answer."""
     deadline = time.monotonic() + 60
     for server in servers:
-        server.child.send_signal(signal.SIGCONT)
+        server.wake(server.child)
+        # A server that was told to end while it was halted ends only now.
+        if server.is_ending:
+            server.child.wait(60)
     while time.monotonic() < deadline:
         for server in servers:
             if server.child.poll() is not None:
@@ -444,7 +500,7 @@ def check_views(clients, servers, faults):
         truth.replace(stored(servers, client.thread_id))
         # What has happened last may still be on its way to the client.
         deadline = time.monotonic() + 30
-        while client.view.items != truth.items and time.monotonic() < deadline:
+        while not client.view.is_equal(truth) and time.monotonic() < deadline:
             try:
                 if client.connection is None:
                     client.subscribe()
@@ -453,12 +509,23 @@ def check_views(clients, servers, faults):
                 client.connection = None
         if missing := {item: text for item, text in client.view.seen.items() if truth.items.get(item) != text}:
             faults.append(f"client {client.number} saw what is not stored: {missing}")
-        if client.view.items != truth.items:
-            more, less = client.view.items.keys() - truth.items.keys(), truth.items.keys() - client.view.items.keys()
-            faults.append(f"the view of client {client.number} differs: {sorted(more)} only there, {sorted(less)} only stored")
+        if not client.view.is_equal(truth):
+            told = {**client.view.open, **client.view.items}
+            more, less = client.view.items.keys() - truth.items.keys(), truth.items.keys() - told.keys()
+            other = {item: (told[item], text) for item, text in truth.items.items() if told.get(item, text) != text}
+            faults.append(f"the view of client {client.number} differs: {sorted(more)} only there, {sorted(less)} only stored, other text: {other}")
         for key, turn in client.accepted.items():
             if truth.turns.get(turn) not in ("completed", "interrupted", "failed"):
                 faults.append(f"turn {turn} of client {client.number} has no end: {truth.turns.get(turn)}")
+
+
+def write_trace(path, clients, actions):
+    """Everything in the order of time, one line each."""
+    rows = [(moment, "-", what) for moment, what in actions]
+    rows += [(moment, client.number, message) for client in clients for moment, message in client.view.trace]
+    with open(path, "w") as file:
+        for moment, client, what in sorted(rows, key=lambda row: row[0]):
+            file.write(f"{moment:.3f} {client} {json.dumps(what)}\n")
 
 
 def main():
@@ -466,10 +533,11 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--trace")
     options = parser.parse_args()
-    chance, faults = random.Random(options.seed), []
-    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    model.daemon_threads = True
+    chance, faults, actions = random.Random(options.seed), [], []
+    View.is_traced = options.trace is not None
+    model = ModelServer(("127.0.0.1", 0), Model)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as root:
         os.chmod(root, 0o755)
@@ -491,7 +559,7 @@ def main():
             clients = [Client(number, servers, threads[number % 3], number < 3, over, random.Random(chance.random())) for number in range(5)]
             for client in clients:
                 client.start()
-            counts = disturb(servers, database, chance, options.seconds, faults)
+            counts = disturb(servers, database, chance, options.seconds, faults, actions)
             settle(servers)
             over.set()
             for client in clients:
@@ -499,6 +567,8 @@ def main():
                 if client.is_alive():
                     faults.append(f"client {client.number} waits for a turn that never ends: {client.due}; last: {client.told[-3:]}")
             check_views(clients, servers, faults)
+            if options.trace:
+                write_trace(options.trace, clients, actions)
             faults += [f"the model was asked {times} times for {key}" for key, times in Model.asked.items() if times > 1]
             runs = open(os.path.join(root, "work", "runs")).read().split()
             faults += [f"the command of {key} ran {runs.count(key)} times" for key in set(runs) if runs.count(key) > 1]
