@@ -1098,6 +1098,8 @@ export type ClientRequestMethods = {
 export type CodexErrorInfo =
   /** The input no longer fits into the model's window. */
   | "context_window_exceeded"
+  /** The budget of the thread is exhausted. */
+  | "session_budget_exceeded"
   /** The account's allowance is exhausted. */
   | "usage_limit_exceeded"
   /** The provider could not be reached. */
@@ -4320,7 +4322,7 @@ export namespace v2 {
   };
 
   /** The kind of a failure in camel case. */
-  export type CodexErrorInfo = "contextWindowExceeded" | "usageLimitExceeded" | "internalServerError" | "unauthorized" | "badRequest" | "sandboxError" | "other" | {
+  export type CodexErrorInfo = "contextWindowExceeded" | "sessionBudgetExceeded" | "usageLimitExceeded" | "internalServerError" | "unauthorized" | "badRequest" | "sandboxError" | "other" | {
       httpConnectionFailed: {
         httpStatusCode: number | null;
       };
@@ -7828,6 +7830,11 @@ export namespace v2 {
     after?: number | null;
     /** The log that `after` belongs to, as in the last response. */
     logId?: string | null;
+    /**
+     * Whether the client has seen everything so far, because it has opened the thread over this connection: events are
+     * numbered from here on, and nothing is sent again.
+     */
+    fromNow?: boolean;
   };
 
   /** The response of `thread/subscribe`. */

@@ -19,7 +19,7 @@ pub(crate) fn members_of(view: &AgentView) -> Map<String, Value> {
         "summary": agent.summary,
         "parent_session_id": agent.parent_session_id,
         "started_at_ms": agent.started_at_ms,
-        "initial_message_count": view.initial_messages,
+        "initial_message_count": view.inherited,
         "pending_messages": agent.pending_messages,
         "pending_interrupts": agent.pending_interrupts,
     }))

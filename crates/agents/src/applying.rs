@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codex_log::ItemId;
-use codex_tools::call::{Concurrency, ToolCall, ToolInput};
+use codex_tools::call::{Concurrency, ToolCall};
 use codex_tools::context::ToolContext;
 use codex_tools::grants::Grants;
 use codex_tools::lifecycle::Call;
@@ -16,7 +16,7 @@ use codex_wire::tool_spec::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::{Outcome, RunningCall, Shown};
+use crate::call::{Outcome, RunningCall, Shown, arguments_of};
 use crate::handle::Inner;
 use crate::namespace::{self, NAMESPACE};
 use crate::options::ToolSet;
@@ -140,14 +140,9 @@ impl Tool for ApplyTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
-        let text = match &call.input {
-            ToolInput::Function(text) | ToolInput::Custom(text) => text.as_str(),
-            ToolInput::UserShell { .. } => "",
-        };
-        let arguments = serde_json::from_str::<Arguments>(text);
-        let arguments = match arguments {
+        let arguments = match arguments_of::<Arguments>(&call) {
             Ok(arguments) if arguments.discard => return self.discard(call.id, arguments),
-            arguments => arguments.map_err(|error| format!("failed to parse function arguments: {error}")),
+            arguments => arguments,
         };
         let (agent, cwd) = (Arc::clone(&self.agent), cx.settings.cwd.clone());
         // The changes that are noted as applied are those of the agent that was found.

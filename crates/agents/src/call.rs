@@ -5,12 +5,15 @@ use std::sync::Arc;
 use codex_log::item::{AgentActivity, AgentCall, CalledAgent};
 use codex_log::{Answer, Body, Item, ItemId, Status};
 use codex_tools::call::{ToolCall, ToolInput};
+use codex_tools::context::ToolContext;
 use codex_tools::lifecycle::{Call, Effect, ToolOutput};
 use codex_wire::agent::AgentTool;
 use codex_wire::ids::ThreadId;
 use codex_wire::reasoning::ReasoningEffort;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
+
+use crate::handle::Inner;
 
 /// The result of a call.
 pub(crate) struct Outcome {
@@ -45,6 +48,53 @@ pub(crate) fn arguments_of<A: DeserializeOwned + Default>(call: &ToolCall) -> Re
         return Ok(A::default());
     }
     serde_json::from_str(text).map_err(|error| format!("failed to parse function arguments: {error}"))
+}
+
+/// The parts of a call that its item shows, whichever set of tools it belongs to.
+pub(crate) struct Told {
+    pub(crate) tool: AgentTool,
+    pub(crate) receivers: Vec<ThreadId>,
+    pub(crate) prompt: Option<String>,
+    /// The model and the effort that the call wishes for a new agent.
+    pub(crate) new_agent: Option<(Option<String>, Option<ReasoningEffort>)>,
+}
+
+/// The agent that calls, and the circumstances of the call.
+pub(crate) struct Caller {
+    pub(crate) agent: Arc<Inner>,
+    pub(crate) cx: Arc<ToolContext>,
+    pub(crate) call_id: String,
+}
+
+/// Begins a call: clients see it with what its arguments tell, and `run` does the work.
+pub(crate) fn begin<A, F>(
+    agent: &Arc<Inner>,
+    call: &ToolCall,
+    cx: &Arc<ToolContext>,
+    tell: impl FnOnce(&A) -> Told,
+    run: impl FnOnce(Caller, A) -> F,
+) -> Box<dyn Call>
+where
+    A: DeserializeOwned + Default,
+    F: Future<Output = Result<Outcome, String>> + Send + 'static,
+{
+    let (arguments, why) = match arguments_of::<A>(call) {
+        Ok(arguments) => (arguments, None),
+        Err(why) => (A::default(), Some(why)),
+    };
+    let Told { tool, receivers, prompt, new_agent } = tell(&arguments);
+    let (model, effort) = new_agent.map_or((None, None), |(model, effort)| {
+        let (usual, usual_effort) = (&cx.settings.model, &cx.settings.effort);
+        let effort = effort.or_else(|| usual_effort.clone()).unwrap_or(ReasoningEffort::Medium);
+        (Some(model.unwrap_or_else(|| usual.clone())), Some(effort))
+    });
+    let shown = Shown { id: call.id.clone(), tool, sender: agent.thread(), receivers, prompt, model, effort };
+    if let Some(why) = why {
+        return RunningCall::begin(shown, Box::pin(async { Outcome::failed(why) }));
+    }
+    let call_id = call.id.as_str().to_owned();
+    let work = run(Caller { agent: Arc::clone(agent), cx: Arc::clone(cx), call_id }, arguments);
+    RunningCall::begin(shown, Box::pin(async move { work.await.unwrap_or_else(Outcome::failed) }))
 }
 
 /// Something that has happened to an agent, as events of the log.

@@ -1,7 +1,7 @@
 //! One agent as its thread holds it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use codex_log::{Body, Event, Outcome};
 use codex_tools::agents::{AgentOrder, AgentTrees, ChildHost, MailTime, ThreadAgents, Unread};
 use codex_tools::registry::{Tool, ToolSource};
 use codex_wire::agent::{AgentId, MultiAgentVersion};
+use codex_wire::budget::Used;
 use codex_wire::ids::ThreadId;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -40,8 +41,8 @@ impl AgentTrees for LocalTrees {
         host: Arc<dyn ChildHost>,
     ) -> Option<Arc<dyn ThreadAgents>> {
         let options = Options::of(config, home, is_offered)?;
-        let shared = Arc::new(Shared::new(options, host.worktrees()));
-        let way = Way::Root { host, known: Box::default(), sender: OnceLock::new() };
+        let shared = Arc::new(Shared::new(options, host));
+        let way = Way::Root { known: Box::default(), sender: OnceLock::new() };
         Some(Arc::new(AgentHandle::new(AgentId::ROOT, 0, Arc::default(), way, shared)))
     }
 }
@@ -60,8 +61,6 @@ pub(crate) struct Inner {
     pub(crate) shared: Arc<Shared>,
     header: Mutex<HeaderFinder>,
     thread: OnceLock<ThreadId>,
-    /// The tokens of the thread that were counted last; negative before.
-    counted: AtomicI64,
 }
 
 /// The way to the task of the tree.
@@ -69,7 +68,6 @@ enum Way {
     Child(mpsc::UnboundedSender<Message>),
     /// The task of a root starts when it is first needed.
     Root {
-        host: Arc<dyn ChildHost>,
         known: Box<Mutex<Known>>,
         sender: OnceLock<mpsc::UnboundedSender<Message>>,
     },
@@ -85,8 +83,8 @@ struct Known {
 
 impl AgentHandle {
     fn new(agent: AgentId, depth: u32, mailbox: Arc<Mailbox>, way: Way, shared: Arc<Shared>) -> Self {
-        let (header, thread, counted) = (Mutex::default(), OnceLock::new(), AtomicI64::new(-1));
-        Self { inner: Arc::new(Inner { agent, depth, mailbox, way, shared, header, thread, counted }) }
+        let (header, thread) = (Mutex::default(), OnceLock::new());
+        Self { inner: Arc::new(Inner { agent, depth, mailbox, way, shared, header, thread }) }
     }
 
     pub(crate) fn child(
@@ -113,7 +111,7 @@ impl Drop for AgentHandle {
     fn drop(&mut self) {
         let Some(sender) = self.inner.running() else { return };
         let gone = match &self.inner.way {
-            Way::Child(_) => Message::Input(Input::Lost { agent: self.inner.agent }),
+            Way::Child(_) => self.inner.message(Input::Lost { agent: self.inner.agent }),
             Way::Root { .. } => Message::Close(oneshot::channel().0),
         };
         let _: Result<(), _> = sender.send(gone);
@@ -148,7 +146,7 @@ impl Inner {
     fn sender(&self) -> &mpsc::UnboundedSender<Message> {
         match &self.way {
             Way::Child(sender) => sender,
-            Way::Root { host, known, sender } => sender.get_or_init(|| {
+            Way::Root { known, sender } => sender.get_or_init(|| {
                 let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
                 let thread = self.thread();
                 let settings = known.settings.clone().unwrap_or_else(|| Arc::new(Settings::of_folder("/".into())));
@@ -159,32 +157,27 @@ impl Inner {
                     mailbox: Arc::clone(&self.mailbox),
                     has_turn: known.has_turn,
                 };
-                TreeTask::spawn(root, Arc::clone(host), Arc::clone(&self.shared))
+                TreeTask::spawn(root, Arc::clone(&self.shared))
             }),
         }
     }
 
+    fn message(&self, input: Input) -> Message {
+        Message::FromThread { agent: self.agent, mailbox: Arc::clone(&self.mailbox), input }
+    }
+
     fn tell(&self, input: Input) {
         if let Some(sender) = self.running() {
-            let _: Result<(), _> = sender.send(Message::Input(input));
+            let _: Result<(), _> = sender.send(self.message(input));
         }
     }
 
-    /// Tells the tree about the files that a thread has written and the tokens that it has used.
-    fn note_work(&self, event: &Event) {
+    /// Tells the tree about the files that a thread has written.
+    fn note_files(&self, event: &Event) {
         let Some(sender) = self.running() else { return };
         let files = codex_tools::written_files(&event.body);
         if !files.is_empty() {
             let _: Result<(), _> = sender.send(Message::Wrote(self.agent, files));
-        }
-        if let Body::TokensCounted { info: Some(info), .. } = &event.body {
-            let total = info.total_token_usage.total_tokens;
-            // The first count of a thread that continues includes its earlier answers.
-            let before = self.counted.swap(total, Ordering::Relaxed);
-            let used = if before < 0 { info.last_token_usage.total_tokens } else { total - before };
-            if used > 0 && self.agent != AgentId::ROOT {
-                let _: Result<(), _> = sender.send(Message::Used(self.agent, used));
-            }
         }
     }
 
@@ -337,7 +330,7 @@ impl ThreadAgents for AgentHandle {
             }
             _ => {}
         }
-        inner.note_work(event);
+        inner.note_files(event);
         if agent == AgentId::ROOT {
             return;
         }
@@ -345,6 +338,12 @@ impl ThreadAgents for AgentHandle {
         let found = inner.header.lock().unwrap_or_else(PoisonError::into_inner).see(&event.body);
         if let Some(header) = found {
             inner.tell(Input::Header { agent, header });
+        }
+    }
+
+    fn charge(&self, used: Used) {
+        if let Some(sender) = self.inner.running() {
+            let _: Result<(), _> = sender.send(Message::Used(self.inner.agent, used));
         }
     }
 
@@ -368,6 +367,7 @@ impl ThreadAgents for AgentHandle {
     fn close(&self) -> BoxFuture<'static, Vec<Body>> {
         let (mailbox, sender) = (Arc::clone(&self.inner.mailbox), self.inner.running().cloned());
         let is_root = matches!(self.inner.way, Way::Root { .. });
+        let worktrees = Arc::clone(&self.inner.shared.worktrees);
         Box::pin(async move {
             let mut last = mailbox.take_log();
             if let Some(sender) = sender.filter(|_| is_root) {
@@ -376,6 +376,9 @@ impl ThreadAgents for AgentHandle {
                 if let Ok(Ok(more)) = timeout(CLOSING_TIME, answer).await {
                     last.extend(more);
                 }
+            }
+            if is_root {
+                worktrees.swept().await;
             }
             last
         })

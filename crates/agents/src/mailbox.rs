@@ -8,6 +8,7 @@ use codex_log::agents::Mail;
 use codex_log::history::SharedHistory;
 use codex_log::settings::Settings;
 use codex_tools::agents::AgentOrder;
+use codex_wire::budget::Used;
 use tokio::sync::{Notify, oneshot};
 
 use crate::tree::AgentView;
@@ -45,7 +46,7 @@ enum Order {
     Wake,
     Stop,
     Tighten(Arc<Settings>),
-    Charge(i64),
+    Charge(Used),
     Share(oneshot::Sender<Option<Arc<SharedHistory>>>),
 }
 
@@ -102,12 +103,12 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    /// Lets the thread count tokens that agents below it have used.
-    pub(crate) fn charge(&self, tokens: i64) {
+    /// Lets the thread count what agents below it have used.
+    pub(crate) fn charge(&self, used: Used) {
         let mut content = self.lock();
         match content.orders.back_mut() {
-            Some(Order::Charge(sum)) => *sum = sum.saturating_add(tokens),
-            _ => content.orders.push_back(Order::Charge(tokens)),
+            Some(Order::Charge(sum)) => *sum += used,
+            _ => content.orders.push_back(Order::Charge(used)),
         }
         drop(content);
         self.arrived.notify_one();
@@ -161,7 +162,7 @@ impl Mailbox {
                 Some(Order::Wake) => return AgentOrder::Wake,
                 Some(Order::Stop) => return AgentOrder::Stop,
                 Some(Order::Tighten(settings)) => return AgentOrder::Tighten(settings),
-                Some(Order::Charge(tokens)) => return AgentOrder::Charge(tokens),
+                Some(Order::Charge(used)) => return AgentOrder::Charge(used),
                 Some(Order::Share(reply)) => return AgentOrder::Share(reply),
                 None => self.arrived.notified().await,
             }

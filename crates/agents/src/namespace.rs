@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::agent_json;
-use crate::call::{Outcome, RunningCall, Shown, arguments_of};
+use crate::call::{self, Caller, Outcome, Told};
 use crate::handle::Inner;
 use crate::roles::Roles;
 use crate::spawning::{self, ChildOptions, NewChild};
@@ -28,9 +28,9 @@ use crate::tree::{AgentView, AwaitRequest, Reply, Request, SendRequest, SpawnReq
 
 pub(crate) const NAMESPACE: &str = "multi_agent_v1";
 /// The shortest, usual and longest wait, in milliseconds.
-pub(crate) const LEAST_WAIT: u64 = 10_000;
-pub(crate) const USUAL_WAIT: u64 = 30_000;
-pub(crate) const MOST_WAIT: u64 = 3_600_000;
+const LEAST_WAIT: u64 = 10_000;
+const USUAL_WAIT: u64 = 30_000;
+const MOST_WAIT: u64 = 3_600_000;
 
 /// The longest nickname.
 const NICKNAME_CHARS: usize = 64;
@@ -136,43 +136,25 @@ impl Tool for NamespaceTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let arguments = arguments_of::<Arguments>(&call);
-        let (agent, verb) = (Arc::clone(&self.agent), self.verb);
-        let known = arguments.as_ref().ok();
-        let named = known.into_iter().flat_map(|known| known.targets.iter().chain(&known.target).chain(&known.id));
-        let is_new = verb == Verb::Spawn;
-        let effort = known.and_then(|known| known.reasoning_effort.clone()).or_else(|| cx.settings.effort.clone());
-        let shown = Shown {
-            id: call.id.clone(),
-            tool: verb.shown(),
-            sender: agent.thread(),
-            receivers: named.filter_map(|id| id.parse().ok()).collect(),
-            prompt: known.and_then(Arguments::prompt),
-            model: is_new
-                .then(|| known.and_then(|known| known.model.clone()).unwrap_or_else(|| cx.settings.model.clone())),
-            effort: is_new.then(|| effort.unwrap_or(ReasoningEffort::Medium)),
+        let verb = self.verb;
+        let tell = |arguments: &Arguments| {
+            let named = arguments.targets.iter().chain(&arguments.target).chain(&arguments.id);
+            let wishes = (arguments.model.clone(), arguments.reasoning_effort.clone());
+            Told {
+                tool: verb.shown(),
+                receivers: named.filter_map(|id| id.parse().ok()).collect(),
+                prompt: arguments.prompt(),
+                new_agent: (verb == Verb::Spawn).then_some(wishes),
+            }
         };
-        let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
-        let work = async move {
-            let outcome = match arguments {
-                Ok(arguments) => run(&agent, verb, arguments, &cx, call_id).await,
-                Err(error) => Err(error),
-            };
-            outcome.unwrap_or_else(Outcome::failed)
-        };
-        RunningCall::begin(shown, Box::pin(work))
+        call::begin(&self.agent, &call, cx, tell, move |caller, arguments| run(caller, verb, arguments))
     }
 }
 
-async fn run(
-    agent: &Inner,
-    verb: Verb,
-    arguments: Arguments,
-    cx: &ToolContext,
-    call_id: String,
-) -> Result<Outcome, String> {
+async fn run(caller: Caller, verb: Verb, arguments: Arguments) -> Result<Outcome, String> {
+    let agent = &*caller.agent;
     match verb {
-        Verb::Spawn => spawn(agent, &arguments, cx, call_id).await,
+        Verb::Spawn => spawn(&caller, &arguments).await,
         Verb::Wait => wait(agent, &arguments).await,
         Verb::Send => {
             let target = find(agent, arguments.target.as_deref()).await?;
@@ -198,15 +180,16 @@ async fn run(
     }
 }
 
-async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: String) -> Result<Outcome, String> {
+async fn spawn(caller: &Caller, arguments: &Arguments) -> Result<Outcome, String> {
+    let Caller { agent, cx, call_id } = caller;
     let options = ChildOptions {
         model: arguments.model.clone(),
         effort: arguments.reasoning_effort.clone(),
         role: arguments.agent_type.clone(),
+        isolation: arguments.isolation.clone(),
         ..ChildOptions::default()
     };
     let roles = &agent.shared.options.roles;
-    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
     let child = spawning::new_child(&cx.settings, options, roles).await?;
     let thread = ThreadId::fresh();
     let nickname = nickname_for(&child, roles);
@@ -216,7 +199,6 @@ async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: 
         origin: if arguments.fork_context { SubagentOrigin::Fork } else { SubagentOrigin::Spawn },
         prompt: arguments.prompt(),
         label: Some(nickname.clone()),
-        history: 0,
         task: None,
         role: child.role.clone(),
     };
@@ -225,8 +207,8 @@ async fn spawn(agent: &Inner, arguments: &Arguments, cx: &ToolContext, call_id: 
         role: child.role,
         nickname: Some(nickname.clone()),
         instructions: child.instructions,
-        fork: arguments.fork_context.then_some(ForkDetails { call_id, output, turns: None }),
-        isolation,
+        fork: arguments.fork_context.then_some(ForkDetails { call_id: call_id.clone(), output, turns: None }),
+        isolation: child.isolation,
     };
     let view = agent_reply(agent, Request::Spawn(request), Some(details)).await?;
     let text = json!({"agent_id": thread, "nickname": nickname}).to_string();
@@ -245,11 +227,15 @@ pub(crate) fn nickname_for(child: &NewChild, roles: &Roles) -> String {
     }
 }
 
+/// The time of a wait, in milliseconds.
+pub(crate) fn wait_time(asked: Option<u64>) -> Result<u64, String> {
+    let timeout_ms = asked.unwrap_or(USUAL_WAIT);
+    let is_allowed = (LEAST_WAIT..=MOST_WAIT).contains(&timeout_ms);
+    is_allowed.then_some(timeout_ms).ok_or_else(|| format!("timeout_ms must be between {LEAST_WAIT} and {MOST_WAIT}"))
+}
+
 async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
-    let timeout_ms = arguments.timeout_ms.unwrap_or(USUAL_WAIT);
-    if !(LEAST_WAIT..=MOST_WAIT).contains(&timeout_ms) {
-        return Err(format!("timeout_ms must be between {LEAST_WAIT} and {MOST_WAIT}"));
-    }
+    let timeout_ms = wait_time(arguments.timeout_ms)?;
     if arguments.targets.is_empty() {
         return Err("targets must name at least one agent".to_owned());
     }

@@ -19,9 +19,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::agent_json;
-use crate::call::{Outcome, RunningCall, Shown, arguments_of};
+use crate::call::{self, Caller, Outcome, Told};
 use crate::handle::Inner;
-use crate::namespace::{LEAST_WAIT, MOST_WAIT, USUAL_WAIT, called, nickname_for};
+use crate::namespace::{agent_reply, called, nickname_for, wait_time};
 use crate::spawning::{self, ChildOptions};
 use crate::task::{Details, ForkDetails};
 use crate::tree::{AgentView, AwaitRequest, Reply, Request, SendRequest, SpawnRequest, Target};
@@ -108,42 +108,24 @@ impl Tool for PathTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let arguments = arguments_of::<Arguments>(&call);
-        let (agent, verb) = (Arc::clone(&self.agent), self.verb);
-        let known = arguments.as_ref().ok();
-        let is_new = verb == PathVerb::Spawn;
-        let effort = known.and_then(|known| known.reasoning_effort.clone()).or_else(|| cx.settings.effort.clone());
-        let model = known.and_then(|known| known.model.clone()).unwrap_or_else(|| cx.settings.model.clone());
-        let shown = Shown {
-            id: call.id.clone(),
-            tool: verb.shown(),
-            sender: agent.thread(),
-            receivers: Vec::new(),
-            prompt: known.and_then(|known| known.message.clone()),
-            model: is_new.then_some(model),
-            effort: is_new.then(|| effort.unwrap_or(ReasoningEffort::Medium)),
+        let verb = self.verb;
+        let tell = |arguments: &Arguments| {
+            let wishes = (arguments.model.clone(), arguments.reasoning_effort.clone());
+            Told {
+                tool: verb.shown(),
+                receivers: Vec::new(),
+                prompt: arguments.message.clone(),
+                new_agent: (verb == PathVerb::Spawn).then_some(wishes),
+            }
         };
-        let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
-        let work = async move {
-            let outcome = match arguments {
-                Ok(arguments) => run(&agent, verb, arguments, &cx, call_id).await,
-                Err(error) => Err(error),
-            };
-            outcome.unwrap_or_else(Outcome::failed)
-        };
-        RunningCall::begin(shown, Box::pin(work))
+        call::begin(&self.agent, &call, cx, tell, move |caller, arguments| run(caller, verb, arguments))
     }
 }
 
-async fn run(
-    agent: &Inner,
-    verb: PathVerb,
-    arguments: Arguments,
-    cx: &ToolContext,
-    call_id: String,
-) -> Result<Outcome, String> {
+async fn run(caller: Caller, verb: PathVerb, arguments: Arguments) -> Result<Outcome, String> {
+    let agent = &*caller.agent;
     match verb {
-        PathVerb::Spawn => spawn(agent, arguments, cx, call_id).await,
+        PathVerb::Spawn => spawn(caller, arguments).await,
         PathVerb::Message | PathVerb::Followup => send(agent, verb, arguments).await,
         PathVerb::Wait => wait(agent, &arguments).await,
         PathVerb::List => list(agent, arguments).await,
@@ -173,13 +155,14 @@ impl ForkTurns {
     }
 }
 
-async fn spawn(agent: &Inner, arguments: Arguments, cx: &ToolContext, call_id: String) -> Result<Outcome, String> {
+async fn spawn(caller: Caller, arguments: Arguments) -> Result<Outcome, String> {
+    let Caller { agent, cx, call_id } = caller;
     let Arguments { agent_type, fork_turns, isolation, message, model, reasoning_effort, task_name, .. } = arguments;
     let task = task_name.ok_or("`task_name` is required")?;
     let prompt = message.ok_or("`message` is required")?;
     let turns = ForkTurns::of(fork_turns.as_deref())?;
-    let isolation = spawning::isolation(isolation.as_deref())?;
-    let options = ChildOptions { model, effort: reasoning_effort, role: agent_type, ..ChildOptions::default() };
+    let options =
+        ChildOptions { model, effort: reasoning_effort, role: agent_type, isolation, ..ChildOptions::default() };
     let child = spawning::new_child(&cx.settings, options, &agent.shared.options.roles).await?;
     let thread = ThreadId::fresh();
     let nickname = nickname_for(&child, &agent.shared.options.roles);
@@ -193,7 +176,6 @@ async fn spawn(agent: &Inner, arguments: Arguments, cx: &ToolContext, call_id: S
         origin: if fork.is_some() { SubagentOrigin::Fork } else { SubagentOrigin::Spawn },
         prompt: Some(prompt),
         label: Some(nickname.clone()),
-        history: 0,
         task: Some(task),
         role: child.role.clone(),
     };
@@ -204,11 +186,11 @@ async fn spawn(agent: &Inner, arguments: Arguments, cx: &ToolContext, call_id: S
         nickname: Some(nickname.clone()),
         instructions: child.instructions,
         fork,
-        isolation,
+        isolation: child.isolation,
     };
-    let view = agent_reply(agent, Request::Spawn(request), Some(details)).await?;
+    let view = agent_reply(&agent, Request::Spawn(request), Some(details)).await?;
     let text = json!({"task_name": view.path, "nickname": nickname}).to_string();
-    let started = CalledAgent { status: AgentState::PendingInit, message: None, ..called(agent, &view) };
+    let started = CalledAgent { status: AgentState::PendingInit, message: None, ..called(&agent, &view) };
     let outcome = Outcome { text, is_success: true, agents: vec![started], activity: None };
     Ok(outcome.with_activity(activity(AgentActivityKind::Started, &view, Some(&settings))))
 }
@@ -229,10 +211,7 @@ async fn send(agent: &Inner, verb: PathVerb, arguments: Arguments) -> Result<Out
 }
 
 async fn wait(agent: &Inner, arguments: &Arguments) -> Result<Outcome, String> {
-    let timeout_ms = arguments.timeout_ms.unwrap_or(USUAL_WAIT);
-    if !(LEAST_WAIT..=MOST_WAIT).contains(&timeout_ms) {
-        return Err(format!("timeout_ms must be between {LEAST_WAIT} and {MOST_WAIT}"));
-    }
+    let timeout_ms = wait_time(arguments.timeout_ms)?;
     let request = AwaitRequest { agents: Vec::new(), timeout_ms, target: Target::AnyMail };
     let reply = agent.call(Request::Await(request), None).reply().await.map_err(|error| error.to_string())?;
     let Reply::Awaited(awaited) = reply else { return Err("the wait was broken off".to_owned()) };
@@ -280,14 +259,6 @@ async fn interrupt(agent: &Inner, arguments: Arguments) -> Result<Outcome, Strin
 /// The agent that a call names.
 async fn found(agent: &Inner, target: Option<String>) -> Result<AgentView, String> {
     agent_reply(agent, Request::Find(target.ok_or("`target` is required")?), None).await
-}
-
-async fn agent_reply(agent: &Inner, request: Request, details: Option<Details>) -> Result<AgentView, String> {
-    match agent.call(request, details).reply().await {
-        Ok(Reply::Agent(view)) => Ok(*view),
-        Ok(_) => Err("the agent is not there any more".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 /// Something that has happened to an agent, with the settings of a new one.

@@ -1,7 +1,9 @@
 //! The newest events of an agent, for `subagent_logs`.
+//!
+//! They are kept while its thread runs. After a restart, those before it are read from the log when they are first wanted.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use codex_dialects::eq::{self, Vocabulary};
 use codex_log::{Body, Event};
@@ -9,14 +11,21 @@ use codex_wire::event::EventMsg;
 use serde_json::{Value, json};
 
 /// The number of events that are kept.
-const KEPT: usize = 200;
+pub(crate) const KEPT: usize = 200;
 /// The largest event that is shown; the text of a larger one is in the agent's own log.
 const SHOWN_BYTES: usize = 64 * 1024;
 
 /// The newest events of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEvents {
-    events: Mutex<VecDeque<Event>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    events: VecDeque<Event>,
+    /// Whether earlier events, if there are any, are here as well.
+    has_earlier: bool,
 }
 
 /// The events that a call asks for.
@@ -34,11 +43,41 @@ impl RecentEvents {
         if matches!(event.body, Body::ItemDelta { .. } | Body::Recorded(_) | Body::ModelAsked(_)) {
             return;
         }
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if events.len() == KEPT {
-            events.pop_front();
+        let mut kept = self.lock();
+        if let Body::ThreadStarted(started) = &event.body {
+            kept.has_earlier |= !started.is_resumed;
         }
-        events.push_back(event.clone());
+        if kept.events.len() == KEPT {
+            kept.events.pop_front();
+        }
+        kept.events.push_back(event.clone());
+    }
+
+    /// Whether earlier events may be in the log of the thread.
+    pub(crate) fn lacks_earlier(&self) -> bool {
+        let kept = self.lock();
+        !kept.has_earlier && kept.events.len() < KEPT
+    }
+
+    /// Puts events of the log before those that are here. Later ones are here already.
+    pub(crate) fn put_before(&self, stored: Vec<Event>) {
+        let mut kept = self.lock();
+        if std::mem::replace(&mut kept.has_earlier, true) {
+            return;
+        }
+        let first = kept.events.front().map(|event| event.seq);
+        let earlier = stored.into_iter().filter(|event| first.is_none_or(|first| event.seq < first));
+        let earlier: Vec<Event> = earlier.collect();
+        for event in earlier.into_iter().rev() {
+            if kept.events.len() == KEPT {
+                break;
+            }
+            kept.events.push_front(event);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The newest events that are asked for, as a result of `subagent_logs` without its first member.
@@ -72,11 +111,11 @@ impl RecentEvents {
     }
 
     fn messages(&self) -> Vec<(i64, String, EventMsg)> {
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.lock();
         let vocabulary = Vocabulary { items: false, raw_reasoning: false, raw_items: false };
         let mut all = Vec::new();
         let mut messages = Vec::new();
-        for event in events.iter() {
+        for event in &kept.events {
             eq::project(event, vocabulary, &mut messages);
             let turn = event.turn.as_ref().map(|turn| turn.as_str().to_owned()).unwrap_or_default();
             all.extend(messages.drain(..).map(|message| (event.at_ms, turn.clone(), message)));

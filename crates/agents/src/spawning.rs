@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use codex_config::RoleSettings;
+use codex_config::{AgentIsolation, RoleSettings};
 use codex_log::settings::Settings;
 use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 use codex_wire::reasoning::ReasoningEffort;
 
 use crate::roles::Roles;
-use crate::task::Isolation;
 
 /// The word for an agent without a role.
 const NO_ROLE: &str = "default";
@@ -20,6 +19,7 @@ pub(crate) struct ChildOptions {
     pub(crate) effort: Option<ReasoningEffort>,
     pub(crate) sandbox_mode: Option<String>,
     pub(crate) role: Option<String>,
+    pub(crate) isolation: Option<String>,
 }
 
 /// A new agent.
@@ -29,25 +29,28 @@ pub(crate) struct NewChild {
     pub(crate) role: Option<String>,
     /// The instructions of its role.
     pub(crate) instructions: Option<String>,
+    pub(crate) isolation: Option<AgentIsolation>,
 }
 
 /// A new agent with these options. The settings of its role take precedence over them.
 ///
 /// # Errors
-/// When the role is unknown or cannot be used, or the sandbox mode is unknown or wider than the parent's.
+/// When the role or the isolation is unknown or cannot be used, or the sandbox mode is unknown or wider than the parent's.
 pub(crate) async fn new_child(parent: &Settings, options: ChildOptions, roles: &Roles) -> Result<NewChild, String> {
     let role = options.role.as_deref().map(str::trim).filter(|role| !role.is_empty() && *role != NO_ROLE);
     let role = role.map(str::to_owned);
+    let isolation = isolation(options.isolation.as_deref())?;
     let settings = settings(parent, options)?;
-    let Some(name) = role else { return Ok(NewChild { settings, role: None, instructions: None }) };
+    let Some(name) = role else { return Ok(NewChild { settings, role: None, instructions: None, isolation }) };
     let mut of_role = roles.settings(&name).await?;
-    let instructions = of_role.instructions.take();
-    Ok(NewChild { settings: Arc::new(in_role((*settings).clone(), of_role)), role: Some(name), instructions })
+    let (instructions, isolation) = (of_role.instructions.take(), of_role.isolation.or(isolation));
+    let settings = Arc::new(in_role((*settings).clone(), of_role));
+    Ok(NewChild { settings, role: Some(name), instructions, isolation })
 }
 
 /// The settings in a role, which never widens anything.
 fn in_role(settings: Settings, role: RoleSettings) -> Settings {
-    let RoleSettings { model, effort, approval_policy, sandbox_mode, instructions: _ } = role;
+    let RoleSettings { model, effort, approval_policy, sandbox_mode, instructions: _, isolation: _ } = role;
     let mut settings = with_model(settings, model, effort);
     if let Some(mode) = sandbox_mode
         && let Ok(policy) = narrowed(&settings.sandbox_policy, mode.as_str())
@@ -85,15 +88,12 @@ fn with_model(mut settings: Settings, model: Option<String>, effort: Option<Reas
 ///
 /// # Errors
 /// When the name is unknown.
-pub(crate) fn isolation(name: Option<&str>) -> Result<Option<Isolation>, String> {
-    match name.map(str::trim) {
-        None | Some("" | "none") => Ok(None),
-        Some("worktree") => Ok(Some(Isolation::Worktree)),
-        Some(other) => {
-            let shown: String = other.chars().take(40).collect();
-            Err(format!("unknown isolation `{shown}`; use `worktree`, or leave it out to share your folder"))
-        }
-    }
+fn isolation(name: Option<&str>) -> Result<Option<AgentIsolation>, String> {
+    let Some(name) = name.map(str::trim).filter(|name| !matches!(*name, "" | "none")) else { return Ok(None) };
+    name.parse().map(Some).map_err(|_| {
+        let shown: String = name.chars().take(40).collect();
+        format!("unknown isolation `{shown}`; use `worktree`, or leave it out to share your folder")
+    })
 }
 
 fn narrowed(parent: &SandboxPolicy, mode: &str) -> Result<SandboxPolicy, String> {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_unknown_isolation_is_refused() {
-        assert_eq!(isolation(Some("worktree")), Ok(Some(Isolation::Worktree)));
+        assert_eq!(isolation(Some("worktree")), Ok(Some(AgentIsolation::Worktree)));
         assert_eq!((isolation(None), isolation(Some("none"))), (Ok(None), Ok(None)));
         assert!(isolation(Some("container")).unwrap_err().contains("unknown isolation `container`"));
     }

@@ -3,6 +3,7 @@
 mod specs;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use codex_log::item::CalledAgent;
 use codex_tools::call::{Concurrency, ToolCall};
@@ -15,13 +16,14 @@ use codex_wire::ids::ThreadId;
 use codex_wire::tool_spec::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 pub(crate) use self::specs::{CHILD_INSTRUCTIONS, ROOT_INSTRUCTIONS};
 use crate::agent_json;
-use crate::call::{Outcome, RunningCall, Shown, arguments_of};
+use crate::call::{self, Caller, Outcome, Told};
 use crate::handle::Inner;
-use crate::recent_events::EventRange;
-use crate::spawning::{self, ChildOptions};
+use crate::recent_events::{EventRange, KEPT};
+use crate::spawning::{self, ChildOptions, NewChild};
 use crate::task::{Details, ForkDetails};
 use crate::tree::{
     AgentView, AwaitRequest, PruneRequest, Pruned, Reply, Request, SendRequest, SpawnRequest, summarized,
@@ -31,6 +33,8 @@ use crate::tree::{
 const INTERVAL: u64 = 300;
 /// The number of events that `subagent_logs` returns by default.
 const EVENTS: usize = 5;
+/// The time limit for reading the log of an agent.
+const READING_TIME: Duration = Duration::from_secs(10);
 
 /// A tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,38 +140,22 @@ impl Tool for NineTool {
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, _: &Grants) -> Box<dyn Call> {
-        let arguments = arguments_of::<Arguments>(&call);
-        let (agent, tool) = (Arc::clone(&self.agent), self.tool);
-        let shown = |prompt: Option<String>, model: Option<String>| Shown {
-            id: call.id.clone(),
+        let tool = self.tool;
+        let tell = |arguments: &Arguments| Told {
             tool: tool.shown(),
-            sender: agent.thread(),
             receivers: Vec::new(),
-            prompt,
-            model,
-            effort: None,
+            prompt: arguments.prompt.clone(),
+            new_agent: None,
         };
-        let arguments = match arguments {
-            Ok(arguments) => arguments,
-            Err(why) => return RunningCall::begin(shown(None, None), Box::pin(async { Outcome::failed(why) })),
-        };
-        let shown = shown(arguments.prompt.clone(), None);
-        let (cx, call_id) = (Arc::clone(cx), call.id.as_str().to_owned());
-        let work = async move { run(&agent, tool, arguments, &cx, call_id).await.unwrap_or_else(Outcome::failed) };
-        RunningCall::begin(shown, Box::pin(work))
+        call::begin(&self.agent, &call, cx, tell, move |caller, arguments| run(caller, tool, arguments))
     }
 }
 
-async fn run(
-    agent: &Inner,
-    tool: Nine,
-    arguments: Arguments,
-    cx: &ToolContext,
-    call_id: String,
-) -> Result<Outcome, String> {
+async fn run(caller: Caller, tool: Nine, arguments: Arguments) -> Result<Outcome, String> {
+    let agent = &*caller.agent;
     let id = || arguments.agent_id.map(AgentId).ok_or_else(|| "`agent_id` is required".to_owned());
     let reply = match tool {
-        Nine::Spawn | Nine::Fork => return start(agent, tool, arguments, cx, call_id).await,
+        Nine::Spawn | Nine::Fork => return start(caller, tool, arguments).await,
         Nine::Logs => return logs(agent, id()?, &arguments).await,
         Nine::SendMessage => Request::Send(SendRequest {
             agent: id()?,
@@ -201,18 +189,16 @@ async fn run(
     Ok(shown_reply(reply))
 }
 
-async fn start(
-    agent: &Inner,
-    tool: Nine,
-    arguments: Arguments,
-    cx: &ToolContext,
-    call_id: String,
-) -> Result<Outcome, String> {
-    let options =
-        ChildOptions { model: arguments.model, sandbox_mode: arguments.sandbox_mode, ..ChildOptions::default() };
-    let child = spawning::new_child(&cx.settings, options, &agent.shared.options.roles).await?;
-    let settings = child.settings;
-    let isolation = spawning::isolation(arguments.isolation.as_deref())?;
+async fn start(caller: Caller, tool: Nine, arguments: Arguments) -> Result<Outcome, String> {
+    let Caller { agent, cx, call_id } = caller;
+    let options = ChildOptions {
+        model: arguments.model,
+        sandbox_mode: arguments.sandbox_mode,
+        isolation: arguments.isolation,
+        ..ChildOptions::default()
+    };
+    let NewChild { settings, isolation, .. } =
+        spawning::new_child(&cx.settings, options, &agent.shared.options.roles).await?;
     let thread = ThreadId::fresh();
     let is_fork = tool == Nine::Fork;
     let role = |role: &str| {
@@ -237,7 +223,7 @@ async fn start(
     let payload = is_fork.then(|| role("parent"));
     let origin = if is_fork { SubagentOrigin::Fork } else { SubagentOrigin::Spawn };
     let (prompt, label) = (arguments.prompt, arguments.label);
-    let request = SpawnRequest { thread, origin, prompt, label, history: 0, task: None, role: None };
+    let request = SpawnRequest { thread, origin, prompt, label, task: None, role: None };
     let reply = agent.call(Request::Spawn(request), Some(details)).reply().await.map_err(|error| error.to_string())?;
     let Reply::Agent(view) = reply else { return Ok(shown_reply(reply)) };
     let mut card = agent_json::members_of(&view);
@@ -258,8 +244,18 @@ async fn logs(agent: &Inner, id: AgentId, arguments: &Arguments) -> Result<Outco
         before_ms: arguments.before_ms,
     };
     let thread = view.summary.session_id;
+    let ring = agent.shared.ring(thread);
+    if ring.lacks_earlier() {
+        let host = Arc::clone(&agent.shared.host);
+        // A copy of another conversation has events from before its time.
+        let is_fork = view.summary.origin == SubagentOrigin::Fork;
+        let since_ms = if is_fork { view.summary.started_at_ms } else { i64::MIN };
+        let reading = tokio::task::spawn_blocking(move || host.stored_events(thread, since_ms, KEPT));
+        let stored = timeout(READING_TIME, reading).await.map_err(|_| "the log could not be read in time")?;
+        ring.put_before(stored.map_err(|error| error.to_string())?);
+    }
     let mut shown = agent_json::members(json!({"session_id": thread}));
-    shown.extend(agent_json::members(agent.shared.ring(thread).show(slice)));
+    shown.extend(agent_json::members(ring.show(slice)));
     Ok(Outcome {
         text: Value::Object(shown).to_string(),
         is_success: true,

@@ -2,6 +2,7 @@
 
 mod isolated;
 mod launching;
+mod policies;
 mod sharing;
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use codex_config::AgentIsolation;
 use codex_log::agents::{AgentEvent, AgentsState};
 use codex_log::item::AgentActivity;
 use codex_log::settings::Settings;
@@ -17,6 +19,7 @@ use codex_log::{Body, ItemId};
 use codex_tools::agents::{ChildHistory, ChildHost, ChildStart, ChildStarted};
 use codex_tools::worktrees::{RecordFate, Report, Worktrees};
 use codex_wire::agent::{AgentActivityKind, AgentId, SubagentCompletion, SubagentOrigin};
+use codex_wire::budget::Used;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
 use futures_util::FutureExt;
@@ -32,7 +35,7 @@ use crate::handle::AgentHandle;
 use crate::mailbox::{InboxMessage, Mailbox};
 use crate::options::{Options, ToolSet};
 use crate::recent_events::RecentEvents;
-use crate::tree::{Agent, AgentError, CallNumber, Effect, Input, Launch, Phase, Reply, Request, Tree};
+use crate::tree::{AgentError, CallNumber, Effect, Input, Launch, Reply, Request, Tree};
 use crate::writers::Writers;
 
 /// The time limit for the threads of agents to end.
@@ -50,6 +53,12 @@ pub(crate) type CallReply = Result<Reply, AgentError>;
 /// A message to the task.
 pub(crate) enum Message {
     Input(Input),
+    /// An input from the thread of an agent, with the mailbox that the thread was started with.
+    FromThread {
+        agent: AgentId,
+        mailbox: Arc<Mailbox>,
+        input: Input,
+    },
     /// A call, with the details of the agent that it starts.
     Call {
         caller: AgentId,
@@ -68,8 +77,8 @@ pub(crate) enum Message {
     Settings(AgentId, Arc<Settings>),
     /// An agent has written files.
     Wrote(AgentId, Vec<PathBuf>),
-    /// An agent has used tokens.
-    Used(AgentId, i64),
+    /// An agent has used this much more.
+    Used(AgentId, Used),
     /// The changes of an isolated agent whose turn is over.
     Reported(AgentId, Option<Report>),
     /// End all agents below the root, and return the last events for its log.
@@ -84,7 +93,7 @@ pub(crate) struct Details {
     pub(crate) nickname: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) fork: Option<ForkDetails>,
-    pub(crate) isolation: Option<Isolation>,
+    pub(crate) isolation: Option<AgentIsolation>,
 }
 
 /// The history of an agent that begins with a copy of its parent's.
@@ -98,16 +107,9 @@ pub(crate) struct ForkDetails {
     pub(crate) turns: Option<usize>,
 }
 
-/// The folder of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Isolation {
-    /// A git worktree of its own.
-    Worktree,
-}
-
 /// Everything that the agents of a tree share.
-#[derive(Debug)]
 pub(crate) struct Shared {
+    pub(crate) host: Arc<dyn ChildHost>,
     pub(crate) options: Options,
     /// The tools of the tree, once they are chosen.
     pub(crate) chosen_tools: OnceLock<ToolSet>,
@@ -120,9 +122,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: Options, worktrees: Arc<Worktrees>) -> Self {
-        let (rings, nicknames) = (Mutex::default(), Mutex::default());
-        Self { options, chosen_tools: OnceLock::new(), active: AtomicUsize::new(0), rings, nicknames, worktrees }
+    pub(crate) fn new(options: Options, host: Arc<dyn ChildHost>) -> Self {
+        let (rings, nicknames, worktrees) = (Mutex::default(), Mutex::default(), host.worktrees());
+        Self { host, options, chosen_tools: OnceLock::new(), active: AtomicUsize::new(0), rings, nicknames, worktrees }
     }
 
     pub(crate) fn tool_set(&self) -> ToolSet {
@@ -151,7 +153,6 @@ pub(crate) struct Root {
 pub(crate) struct TreeTask {
     tree: Tree,
     root: ThreadId,
-    host: Arc<dyn ChildHost>,
     shared: Arc<Shared>,
     sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
@@ -173,11 +174,11 @@ pub(crate) struct TreeTask {
 
 impl TreeTask {
     /// Starts the task of a tree, and returns the way to it.
-    pub(crate) fn spawn(root: Root, host: Arc<dyn ChildHost>, shared: Arc<Shared>) -> mpsc::UnboundedSender<Message> {
+    pub(crate) fn spawn(root: Root, shared: Arc<Shared>) -> mpsc::UnboundedSender<Message> {
         let (sender, inbox) = mpsc::unbounded_channel();
         let own = sender.clone();
         tokio::spawn(async move {
-            let task = Self::open(root, host, shared, own, inbox).await;
+            let task = Self::open(root, shared, own, inbox).await;
             Box::new(task).run().await;
         });
         sender
@@ -185,7 +186,6 @@ impl TreeTask {
 
     async fn open(
         root: Root,
-        host: Arc<dyn ChildHost>,
         shared: Arc<Shared>,
         sender: mpsc::UnboundedSender<Message>,
         inbox: mpsc::UnboundedReceiver<Message>,
@@ -195,7 +195,7 @@ impl TreeTask {
         let (tree, effects) = if agents.is_empty() {
             (Tree::new(thread, limits), Vec::new())
         } else {
-            let reader = Arc::clone(&host);
+            let reader = Arc::clone(&shared.host);
             let resume = move || {
                 let mut read = |thread, parent| reader.stored(thread, parent);
                 Tree::resume(thread, limits, &agents, &mut read, now_ms())
@@ -207,7 +207,6 @@ impl TreeTask {
         let mut task = Self {
             tree,
             root: thread,
-            host,
             shared,
             sender,
             inbox,
@@ -248,9 +247,15 @@ impl TreeTask {
     fn take(&mut self, message: Message) {
         match message {
             Message::Input(input) => self.arrive(input),
+            Message::FromThread { agent, mailbox, input } => {
+                // A thread that was closed tells of its end, perhaps while it is being started again.
+                if self.mailboxes.get(&agent).is_some_and(|current| Arc::ptr_eq(current, &mailbox)) {
+                    self.arrive(input);
+                }
+            }
             Message::Reported(agent, report) => self.reported(agent, report),
             Message::Wrote(agent, files) => self.wrote(agent, &files),
-            Message::Used(agent, tokens) => self.used(agent, tokens),
+            Message::Used(agent, used) => self.used(agent, used),
             Message::Call { caller, request, details, reply, number } => {
                 self.calls.insert(number, reply);
                 if let (Request::Spawn(_), Some(details)) = (&request, details) {
@@ -259,11 +264,12 @@ impl TreeTask {
                 self.step(Input::Call { caller, call: number, request });
             }
             Message::Launched { agent, thread, result } => {
-                // One that was closed or deleted meanwhile is not needed.
-                if result.is_ok() && self.tree.agent(agent).is_none_or(|agent| agent.phase != Phase::Launching) {
-                    self.closing.spawn(self.host.close(thread).map(|()| None));
-                }
+                let is_started = result.is_ok();
                 self.step(Input::Launched { agent, result });
+                // One that was closed, deleted or lost meanwhile is not needed.
+                if is_started && self.tree.agent(agent).is_none_or(|agent| !agent.is_loaded()) {
+                    self.closing.spawn(self.shared.host.close(thread).map(|()| None));
+                }
             }
             Message::Settings(agent, settings) => self.settings_changed(agent, &settings),
             Message::Close(_) => {}
@@ -388,7 +394,8 @@ impl TreeTask {
 
     /// Starts the thread of an agent. A copy of its parent's history is shared by the parent.
     fn start(&mut self, agent: AgentId, mut child: ChildStart, parent: AgentId, folder: isolated::Folder) {
-        let (host, thread, worktrees) = (Arc::clone(&self.host), child.thread, Arc::clone(&self.shared.worktrees));
+        let (host, thread, worktrees) =
+            (Arc::clone(&self.shared.host), child.thread, Arc::clone(&self.shared.worktrees));
         let is_fork = matches!(child.history, ChildHistory::Fork { .. });
         let sharing = self.mailboxes.get(&parent).filter(|_| is_fork).map(|mailbox| mailbox.share());
         let is_unwanted = Arc::new(AtomicBool::new(false));
@@ -424,7 +431,7 @@ impl TreeTask {
         if let Some(thread) = self.threads.remove(&agent) {
             self.shared.rings.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
             self.shared.nicknames.lock().unwrap_or_else(PoisonError::into_inner).remove(&thread);
-            let (closing, worktrees) = (self.host.close(thread), Arc::clone(&self.shared.worktrees));
+            let (closing, worktrees) = (self.shared.host.close(thread), Arc::clone(&self.shared.worktrees));
             // One that is still known may be opened again.
             let is_kept = self.tree.is_closing() || self.tree.agent(agent).is_some();
             let fate = if is_kept { RecordFate::Kept } else { RecordFate::Removed };
@@ -442,38 +449,6 @@ impl TreeTask {
     fn warn(&self, message: Option<String>) {
         if let (Some(message), Some(mailbox)) = (message, self.mailboxes.get(&AgentId::ROOT)) {
             mailbox.log(std::iter::once(Body::Warning { message }));
-        }
-    }
-
-    /// Notes the settings of an agent, which must not be wider than its parent's.
-    fn settings_changed(&mut self, agent: AgentId, settings: &Arc<Settings>) {
-        let parent = self.tree.agent(agent).and_then(|agent| agent.summary.parent_agent_id);
-        let above = parent.and_then(|parent| self.settings.get(&parent));
-        let allowed = above.map_or_else(|| (**settings).clone(), |above| settings.tightened_by(above));
-        if allowed != **settings
-            && let Some(mailbox) = self.mailboxes.get(&agent)
-        {
-            mailbox.tighten(Arc::new(allowed.clone()));
-        }
-        self.tighten(agent, &Arc::new(allowed));
-    }
-
-    /// Agents below get no wider policies than the ones above.
-    fn tighten(&mut self, above: AgentId, settings: &Arc<Settings>) {
-        self.settings.insert(above, Arc::clone(settings));
-        let below: Vec<AgentId> =
-            self.tree.agents().filter(|agent| agent.summary.parent_agent_id == Some(above)).map(Agent::id).collect();
-        for agent in below {
-            let Some(current) = self.settings.get(&agent) else { continue };
-            let tightened = current.tightened_by(settings);
-            if tightened == **current {
-                continue;
-            }
-            let tightened = Arc::new(tightened);
-            if let Some(mailbox) = self.mailboxes.get(&agent) {
-                mailbox.tighten(Arc::clone(&tightened));
-            }
-            self.tighten(agent, &tightened);
         }
     }
 

@@ -56,6 +56,7 @@ fn serve_alone(shared: &Shared, args: &AppServerArgs) -> anyhow::Result<ExitCode
     // The only client on standard input cannot reconnect.
     let Started { start, findings, cluster } = start(shared, args, 0)?;
     let app = AppServer::for_one_client(start.clone(), findings);
+    let cluster = cluster.map(Cluster::without_address);
     let relay = cluster.as_ref().map(|cluster| cluster.join(&start, &app, None)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // On the threads of the runtime, like everything else: waking this one for every message would take time.

@@ -32,6 +32,12 @@ impl Cluster {
         Self { store, config }
     }
 
+    /// The same for a process that listens nowhere. It can use threads of other servers; its own are open to nobody else.
+    pub(crate) fn without_address(mut self) -> Self {
+        self.config.advertise = None;
+        self
+    }
+
     /// The token that all servers have in common, if there is one.
     pub(crate) fn token(&self) -> anyhow::Result<Option<Token>> {
         let token = self.config.token_file.as_deref().map(Token::read);
@@ -41,7 +47,8 @@ impl Cluster {
     /// Enters this server into the list of servers, and returns the relay to the others. `token` is that of this server.
     pub(crate) fn join(&self, start: &Start, app: &AppServer, token: Option<Token>) -> anyhow::Result<Relay> {
         let address = self.config.advertise.as_deref().map(advertised).transpose()?;
-        if self.store.register(address)? == NameUse::Shared {
+        let is_listed = address.is_some();
+        if self.store.register(address)? == NameUse::Shared && is_listed {
             let name = self.store.server_name();
             console::note(format_args!(
                 "another server is named {name}, or was a moment ago; set store.server_name to a name of its own"

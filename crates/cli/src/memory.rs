@@ -15,6 +15,16 @@ pub(crate) fn give_back_large_blocks() {
     }
 }
 
+/// Makes libc return all free memory to the system, of which it keeps much after a peak: of a chat that has loaded 10,000
+/// items, 35 MB.
+pub(crate) fn give_back_free_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: a function of the allocator that may be called at any time, on any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Drops the pages of the program that only its start needed. The kernel maps sixteen for each page that is used, and
 /// keeps them; pages that are needed again are still in its cache. An idle server uses 4.2 MB instead of 12.
 pub(crate) fn let_go_of_start() {

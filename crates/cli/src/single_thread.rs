@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::{Config, Env, Home};
+use codex_config::{BudgetConfig, Config, Env, Home};
 use codex_engine::{Setup, connect};
 use codex_thread::{ClientAdditions, ClientProfile, InitialHistory};
 use codex_wire::rollout::SessionSource;
@@ -39,6 +39,8 @@ pub(crate) fn setup(front_end: FrontEnd, home: Home, config: Config, cwd: PathBu
         recent_bytes: 0,
         servers: Some(host::servers(env)),
         agents: None,
+        run_budget: BudgetConfig::default(),
+        requests: None,
         child: None,
     })
 }

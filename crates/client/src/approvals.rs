@@ -58,7 +58,8 @@ impl Decision {
     #[must_use]
     pub fn grant(ask: &Ask, for_session: bool) -> Self {
         let scope = if for_session { "session" } else { "turn" };
-        Self::Result(json!({"permissions": ask.params["permissions"], "scope": scope}))
+        let permissions = ask.params.get("permissions").cloned().unwrap_or_else(|| json!({}));
+        Self::Result(json!({"permissions": permissions, "scope": scope}))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Everything that a server tells, as one kind of event, whichever dialect it was told in.
 
+use std::collections::BTreeMap;
+
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value};
 
@@ -43,6 +45,10 @@ pub enum Event {
     Other { method: String, params: Value },
     /// A message of a method that this library does not know.
     Unknown { method: String, params: Value },
+    /// The connection of a link has broken. It is dialled again, and questions that are open are asked again.
+    Disconnected,
+    /// There is a connection again; the threads that the server does not know any more, with its reasons.
+    Reconnected { refused: BTreeMap<String, String> },
     /// A line that is no message, or a reader that was too slow for all deltas.
     Note { text: String },
 }
@@ -134,7 +140,7 @@ impl Event {
             | Self::Asked { thread, .. }
             | Self::Resolved { thread, .. } => thread,
             Self::Other { params, .. } | Self::Unknown { params, .. } => crate::router::thread_id(params),
-            Self::RateLimits { .. } | Self::Note { .. } => return None,
+            Self::RateLimits { .. } | Self::Disconnected | Self::Reconnected { .. } | Self::Note { .. } => return None,
         };
         Some(thread).filter(|thread| !thread.is_empty())
     }

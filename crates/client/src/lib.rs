@@ -9,6 +9,7 @@
 //! Invariant: no engine. Every wait has a deadline and every queue a bound; what the server sends, however odd, costs a
 //! note and never the connection.
 
+pub mod answers;
 pub mod approvals;
 pub mod backoff;
 pub mod connection;
@@ -17,6 +18,7 @@ mod error;
 pub mod event;
 mod feed;
 pub mod handlers;
+pub mod link;
 pub mod markdown;
 pub mod numbers;
 pub mod registry;
@@ -35,6 +37,7 @@ pub use connection::{Client, Options, connect};
 pub use error::{CallError, ConnectError};
 pub use event::Event;
 pub use feed::Events;
+pub use link::Link;
 pub use server::dial;
 pub use state::State;
 pub use supervisor::{ServerState, Supervisor};

@@ -30,6 +30,17 @@ struct Position {
     cut: Option<String>,
 }
 
+impl Position {
+    /// Everything up to the number in `thread/caughtUp` is complete.
+    fn caught_up(&mut self, params: &Value) {
+        let seq = params.get("seq").and_then(Value::as_u64).filter(|seq| self.last.is_none_or(|last| last < *seq));
+        let log = params.get("logId").and_then(Value::as_str).filter(|log| self.current.as_deref() == Some(*log));
+        if let (Some(seq), Some(log)) = (seq, log) {
+            (self.last, self.after, self.log) = (Some(seq), Some(seq), Some(log.to_owned()));
+        }
+    }
+}
+
 impl Numbers {
     fn positions(&self) -> MutexGuard<'_, BTreeMap<String, Position>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,12 +87,18 @@ impl Numbers {
         {
             let thread = params.get("threadId")?.as_str()?;
             let position = positions.get_mut(thread)?;
+            position.caught_up(params);
             let (turn, status) = (position.cut.take()?, "interrupted".to_owned());
             position.running.take_if(|running| *running == turn);
             let (thread, error) = (thread.to_owned(), Value::Null);
             return Some(Event::TurnEnded { thread, turn, status, error, duration_ms: None });
         }
         None
+    }
+
+    /// Forgets a thread.
+    pub(crate) fn forget(&self, thread: &str) {
+        self.positions().remove(thread);
     }
 
     /// The server has no numbers for a thread: from now on each of its events counts.
@@ -159,6 +176,21 @@ mod tests {
             assert_eq!(numbers.note(&caught_up, None), None, "it has started since, and runs");
             numbers.note(&ended("w"), Some(7));
         }
+    }
+
+    #[test]
+    fn the_number_of_being_caught_up_counts() {
+        let numbers = Numbers::default();
+        numbers.subscribed("t", &json!({"logId": "one", "seq": 5, "reset": false}));
+        let caught_up = |log: &str, seq: u64| {
+            let params = json!({"threadId": "t", "logId": log, "seq": seq});
+            numbers.note(&Event::Other { method: "thread/caughtUp".to_owned(), params }, None);
+            numbers.last("t")
+        };
+        assert_eq!(caught_up("two", 5), (None, None), "it counts in another log");
+        assert_eq!(caught_up("one", 5), (Some("one".to_owned()), Some(5)));
+        assert_eq!(caught_up("one", 4), (Some("one".to_owned()), Some(5)), "it does not go back");
+        assert_eq!([5, 6].map(|seq| numbers.saw("t", seq)), [false, true]);
     }
 
     #[test]

@@ -70,6 +70,12 @@ impl Registry {
         self.threads.entry(thread.to_owned()).or_insert_with(created);
     }
 
+    /// Stops following a thread.
+    pub fn forget(&mut self, thread: &str) {
+        self.threads.remove(thread);
+        self.numbers.forget(thread);
+    }
+
     /// The state of a thread's life.
     #[must_use]
     pub fn life(&self, thread: &str) -> Option<Life> {

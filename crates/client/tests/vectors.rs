@@ -1,16 +1,18 @@
 //! The vectors that hold the clients of all languages together: lines of a server, the state that they leave, and its
-//! threads as Markdown.
+//! threads as Markdown; and the answers to questions.
 //!
-//! After the reducer has changed, `UPDATE_EXPECT=1 cargo test -p codex-client --test vectors` updates both.
+//! After the reducer or an answer has changed, `UPDATE_EXPECT=1 cargo test -p codex-client --test vectors` updates both.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use std::path::{Path, PathBuf};
 
+use codex_client::approvals::{Ask, Decision, encode};
 use codex_client::transcript::Transcript;
 use codex_client::{State, markdown};
+use codex_wire::ids::RequestId;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 struct Vector {
     path: PathBuf,
@@ -20,9 +22,12 @@ struct Vector {
     markdown: Value,
 }
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/vectors")
+}
+
 fn vectors() -> Vec<Vector> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/vectors");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     let read = |path: PathBuf| {
@@ -68,6 +73,46 @@ fn each_vector_leaves_its_state() {
             assert_eq!(left, vector.state, "{}", vector.path.display());
             assert_eq!(shown, vector.markdown, "{}", vector.path.display());
         }
+    }
+}
+
+/// The decisions of a program about a question, by name.
+fn decisions(ask: &Ask) -> [(&'static str, Decision); 9] {
+    [
+        ("allow", Decision::Allow),
+        ("allowForSession", Decision::AllowForSession),
+        ("allowWithAmendment", Decision::AllowWithAmendment(vec!["npm".to_owned()])),
+        ("deny", Decision::deny("no")),
+        ("cancel", Decision::Cancel),
+        ("toolResult", Decision::tool_result("seven", true)),
+        ("toolFailure", Decision::tool_result("there is no 8", false)),
+        ("grant", Decision::grant(ask, false)),
+        ("grantForSession", Decision::grant(ask, true)),
+    ]
+}
+
+#[test]
+fn each_decision_has_its_answer() {
+    let path = folder().join("answers/decisions.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let vector: Value = serde_json::from_str(&text).unwrap();
+    let mut answers = Map::new();
+    for (method, params) in vector["questions"].as_object().unwrap() {
+        let ask = Ask { id: RequestId::Integer(1), method: method.clone(), params: params.clone() };
+        let encoded = decisions(&ask).map(|(name, decision)| {
+            let answer = match encode(method, decision) {
+                Ok(result) => json!({"result": result}),
+                Err(error) => json!({"error": error}),
+            };
+            (name.to_owned(), answer)
+        });
+        answers.insert(method.clone(), Value::Object(encoded.into_iter().collect()));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let (head, _) = text.rsplit_once("\n\"answers\": ").unwrap();
+        std::fs::write(path, format!("{head}\n\"answers\": {}}}\n", Value::Object(answers))).unwrap();
+    } else {
+        assert_eq!(Value::Object(answers), vector["answers"]);
     }
 }
 

@@ -1,11 +1,12 @@
 //! The roles of child agents: the tables `[agents.NAME]`, and the files that they name.
 //!
-//! A role can give an agent a model, an effort and instructions, and can narrow its policies. It can never widen them:
+//! A role can give an agent a model, an effort, instructions and a folder, and can narrow its policies. It can never widen them:
 //! whoever applies it combines its policies with those of the parent. A file that is not the user's own names only
 //! files in its own folder, so a project cannot have other files of the user read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use codex_wire::policy::{AskForApproval, SandboxMode};
 use codex_wire::reasoning::ReasoningEffort;
@@ -15,6 +16,24 @@ use crate::{Config, Home, Node, Origin, Reader, Tree, Value, ValueError};
 /// The largest file of a role.
 const MOST_BYTES: u64 = 1024 * 1024;
 
+/// The folder of an agent that does not share its parent's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentIsolation {
+    /// A git worktree of its own.
+    Worktree,
+}
+
+impl FromStr for AgentIsolation {
+    type Err = &'static str;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "worktree" => Ok(Self::Worktree),
+            _ => Err("expected `worktree`"),
+        }
+    }
+}
+
 /// A role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRole {
@@ -22,6 +41,8 @@ pub struct AgentRole {
     pub description: Option<String>,
     /// `nickname_candidates`: the names of its agents.
     pub nicknames: Vec<String>,
+    /// `isolation`: the folder of its agents, if it is not their parent's.
+    pub isolation: Option<AgentIsolation>,
     file: Option<RoleFile>,
 }
 
@@ -40,6 +61,7 @@ pub struct RoleSettings {
     pub instructions: Option<String>,
     pub approval_policy: Option<AskForApproval>,
     pub sandbox_mode: Option<SandboxMode>,
+    pub isolation: Option<AgentIsolation>,
 }
 
 /// The reason why the file of a role cannot be used. No part of the file is repeated: it may be another one than its
@@ -81,6 +103,7 @@ impl AgentRole {
         Ok(Self {
             description: table.str("description")?,
             nicknames: table.strings("nickname_candidates")?.unwrap_or_default(),
+            isolation: table.word("isolation")?,
             file,
         })
     }
@@ -90,7 +113,9 @@ impl AgentRole {
     /// # Errors
     /// If its file cannot be read, or has invalid values.
     pub fn settings(&self) -> Result<RoleSettings, RoleError> {
-        let Some(RoleFile { path, within }) = &self.file else { return Ok(RoleSettings::default()) };
+        let Some(RoleFile { path, within }) = &self.file else {
+            return Ok(RoleSettings { isolation: self.isolation, ..RoleSettings::default() });
+        };
         let unreadable = |source: std::io::Error| RoleError::Read { path: path.clone(), source };
         let real = path.canonicalize().map_err(unreadable)?;
         if let Some(folder) = within
@@ -100,7 +125,8 @@ impl AgentRole {
         }
         let text = codex_files::read_text(&real, MOST_BYTES).map_err(|error| unreadable(error.into()))?;
         let tree = Tree::parse(path, &text).map_err(|_| RoleError::Syntax { path: path.clone() })?;
-        RoleSettings::read(&Reader::new(&tree, None), path)
+        let settings = RoleSettings::read(&Reader::new(&tree, None), path)?;
+        Ok(RoleSettings { isolation: settings.isolation.or(self.isolation), ..settings })
     }
 }
 
@@ -114,6 +140,7 @@ impl RoleSettings {
             instructions: instructions.or(root.str("instructions").map_err(bad("instructions"))?),
             approval_policy: root.word("approval_policy").map_err(bad("approval_policy"))?,
             sandbox_mode: root.word("sandbox_mode").map_err(bad("sandbox_mode"))?,
+            isolation: root.word("isolation").map_err(bad("isolation"))?,
         })
     }
 }
@@ -150,7 +177,8 @@ mod tests {
         assert!(matches!(reviewer.settings(), Err(RoleError::Read { .. })));
         fs::create_dir(temp.path().join("roles")).unwrap();
         let text = "model = 'm'\nmodel_reasoning_effort = 'low'\nsandbox_mode = 'read-only'\n\
-                    approval_policy = 'untrusted'\ndeveloper_instructions = 'Only review.'\nother = 1\n";
+                    approval_policy = 'untrusted'\ndeveloper_instructions = 'Only review.'\nisolation = 'worktree'\n\
+                    other = 1\n";
         fs::write(temp.path().join("roles/r.toml"), text).unwrap();
         let expected = RoleSettings {
             model: Some("m".to_owned()),
@@ -158,9 +186,20 @@ mod tests {
             instructions: Some("Only review.".to_owned()),
             approval_policy: Some(AskForApproval::UnlessTrusted),
             sandbox_mode: Some(SandboxMode::ReadOnly),
+            isolation: Some(AgentIsolation::Worktree),
         };
         assert_eq!(reviewer.settings().unwrap(), expected);
         assert_eq!(roles["plain"].settings().unwrap(), RoleSettings::default());
+    }
+
+    #[test]
+    fn the_table_of_a_role_can_isolate_its_agents_too() {
+        let (temp, config) = load("[agents.r]\nisolation = 'worktree'\n", &Overrides::default());
+        let roles = config.unwrap().agent_roles(&Home::at(temp.path()));
+        assert_eq!(roles["r"].settings().unwrap().isolation, Some(AgentIsolation::Worktree));
+        let (_temp, config) = load("[agents.r]\nisolation = 'container'\n", &Overrides::default());
+        let error = config.unwrap_err().to_string();
+        assert!(error.contains("agents.r.isolation") && error.contains("expected `worktree`"), "{error}");
     }
 
     #[test]
@@ -172,6 +211,7 @@ mod tests {
             ("secret", "is not valid TOML"),
             ("model = 7", "`model` has an invalid value"),
             ("sandbox_mode = 'secret'", "`sandbox_mode` has an invalid value"),
+            ("isolation = 'secret'", "`isolation` has an invalid value"),
         ] {
             fs::write(&path, text).unwrap();
             let error = role.settings().unwrap_err().to_string();

@@ -11,6 +11,9 @@ pub struct AgentsConfig {
     pub depth: u32,
     /// `agents.concurrent_turns`: how many turns may run at once.
     pub turns: usize,
+    /// `agents.concurrent_requests`: how many requests to a provider may run at once. By default as many as there are
+    /// turns at once, with that of the root.
+    pub requests: usize,
     /// `root_agent_uses_user_messages`: whether an agent sees messages from above as messages of its user.
     pub uses_user_messages: bool,
     /// `subagent_root_inbox_autosubmit`: whether mail wakes an idle root.
@@ -21,7 +24,9 @@ pub struct AgentsConfig {
 
 impl Default for AgentsConfig {
     fn default() -> Self {
-        Self { active: 8, depth: 3, turns: 8, uses_user_messages: true, wakes_root: true, is_before_tools: false }
+        let (active, depth, turns) = (8, 3, 8);
+        let (uses_user_messages, wakes_root, is_before_tools) = (true, true, false);
+        Self { active, depth, turns, requests: turns + 1, uses_user_messages, wakes_root, is_before_tools }
     }
 }
 
@@ -35,10 +40,12 @@ impl AgentsConfig {
         let threads =
             section.integer("max_threads", 1..)?.or(section.integer("max_concurrent_threads_per_session", 1..)?);
         let unset = Self::default();
+        let turns = section.integer("concurrent_turns", 1..=64)?.unwrap_or(unset.turns);
         Ok(Self {
             active: active.or(threads).unwrap_or(unset.active).min(MOST_ACTIVE),
             depth: section.integer("max_depth", 1..=8)?.unwrap_or(unset.depth),
-            turns: section.integer("concurrent_turns", 1..=64)?.unwrap_or(unset.turns),
+            turns,
+            requests: section.integer("concurrent_requests", 1..=64)?.unwrap_or(turns + 1),
             uses_user_messages: root.bool("root_agent_uses_user_messages")?.unwrap_or(unset.uses_user_messages),
             wakes_root: root.bool("subagent_root_inbox_autosubmit")?.unwrap_or(unset.wakes_root),
             is_before_tools: root.bool("subagent_inbox_inject_before_tools")?.unwrap_or(unset.is_before_tools),

@@ -90,33 +90,33 @@ impl AuditedKey {
     }
 }
 
-/// Judges every key of a layer.
-pub(crate) fn audit(layer: &Tree, is_project: bool) -> Vec<AuditedKey> {
-    let mut audit = Audit { is_project, is_profile: false, base: KeyPath::default(), found: Vec::new() };
+/// Judges every key of a layer, of which not everything may be allowed.
+pub(crate) fn audit(layer: &Tree, allowed: Option<&Tree>) -> Vec<AuditedKey> {
+    let mut audit = Audit { allowed, is_profile: false, base: KeyPath::default(), found: Vec::new() };
     for (name, node) in layer.root() {
         match (name.as_str(), node.value.as_table()) {
-            ("profiles", Some(profiles)) if !is_project => audit.profiles(profiles),
+            ("profiles", Some(profiles)) if allowed.is_none() => audit.profiles(profiles),
             _ => audit.member(&mut Vec::new(), name, node),
         }
     }
     audit.found
 }
 
-/// The allowed part of a project's layer.
-pub(crate) fn allowed(layer: &Tree) -> Tree {
-    Tree::from(allowed_members(layer.root(), &mut Vec::new()))
+/// The allowed part of a project's layer over those of the user.
+pub(crate) fn allowed(layer: &Tree, user: &Tree) -> Tree {
+    Tree::from(allowed_members(layer.root(), user, &mut Vec::new()))
 }
 
-fn allowed_members<'a>(table: &'a Table, at: &mut Vec<&'a str>) -> Table {
+fn allowed_members<'a>(table: &'a Table, user: &Tree, at: &mut Vec<&'a str>) -> Table {
     let mut members = Table::new();
     for (name, node) in table {
         at.push(name);
         match (find(at, node), &node.value) {
-            (Found::This(known), value) if may_set(known, value) => {
+            (Found::This(known), value) if may_set(known, value, user.get(at)) => {
                 members.insert(name.clone(), node.clone());
             }
             (Found::Below, Value::Table(inner)) => {
-                let inner = allowed_members(inner, at);
+                let inner = allowed_members(inner, user, at);
                 // An empty table could still be an entry of a list, such as a provider.
                 if !inner.is_empty() {
                     let node = Node { value: Value::Table(inner), origin: node.origin.clone() };
@@ -130,12 +130,23 @@ fn allowed_members<'a>(table: &'a Table, at: &mut Vec<&'a str>) -> Table {
     members
 }
 
-fn may_set(known: &Known, value: &Value) -> bool {
+fn may_set(known: &Known, value: &Value, users: Option<&Node>) -> bool {
     match known.project {
         Project::May => known.usage == Use::Honoured,
         Project::MayOnly(values) => is_one_of(value, values),
+        Project::MayLower => users.is_none_or(|users| is_lower(value, &users.value)),
         Project::MayNot => false,
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers that are so large are no limits")]
+fn is_lower(value: &Value, than: &Value) -> bool {
+    let number = |value: &Value| match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        _ => None,
+    };
+    number(value).zip(number(than)).is_some_and(|(value, than)| value <= than)
 }
 
 /// The result of looking up a key.
@@ -161,15 +172,16 @@ fn find<S: AsRef<str>>(path: &[S], node: &Node) -> Found {
     if is_above && is_table { Found::Below } else { Found::Nothing }
 }
 
-struct Audit {
-    is_project: bool,
+struct Audit<'t> {
+    /// The allowed part of the layer, if not everything is allowed.
+    allowed: Option<&'t Tree>,
     is_profile: bool,
     /// The current profile.
     base: KeyPath,
     found: Vec<AuditedKey>,
 }
 
-impl Audit {
+impl Audit<'_> {
     /// A profile contains the same keys as the file itself.
     fn profiles(&mut self, profiles: &Table) {
         for (name, node) in profiles {
@@ -219,7 +231,9 @@ impl Audit {
                 Verdict::Unused { why, nearest: if is_feature { nearest(at) } else { None } }
             }
             Use::Moot(why) => Verdict::Moot(why),
-            Use::Honoured | Use::Only(..) if self.is_project && !may_set(known, value) => Verdict::Refused,
+            Use::Honoured | Use::Only(..) if self.allowed.is_some_and(|allowed| allowed.get(at).is_none()) => {
+                Verdict::Refused
+            }
             Use::Honoured | Use::Only(..) => Verdict::Honoured,
         }
     }

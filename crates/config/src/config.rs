@@ -13,8 +13,8 @@ use std::{
 use codex_wire::policy::{ApprovalsReviewer, AskForApproval, SandboxPolicy};
 
 use crate::{
-    AgentsConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig, McpLoginConfig,
-    ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
+    AgentsConfig, BudgetConfig, ChatConfig, Env, Home, InstructionsConfig, KeyPath, LayerError, LoginConfig,
+    McpLoginConfig, ModelConfig, Origin, Overrides, Price, ProviderConfig, Reader, ReasoningDisplay, SandboxConfig,
     ShellEnvironmentPolicy, SkillsConfig, StoreConfig, Tree, TrustLevel, Value, ValueError, WireApi,
     agent_roles::read_roles, audit::ConfigWarning, layers::Layers, mcp_servers::read_mcp_servers,
     provider::read_providers,
@@ -161,6 +161,7 @@ impl Config {
         McpLoginConfig::read(root)?;
         StoreConfig::read(root, env)?;
         AgentsConfig::read(root)?;
+        BudgetConfig::read(root)?;
         read_roles(root, None)?;
         read_mcp_servers(root)?;
         let tools = root.section("tools")?;
@@ -216,6 +217,12 @@ impl Config {
     #[must_use]
     pub fn agents(&self) -> AgentsConfig {
         AgentsConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
+    }
+
+    /// The budget of threads.
+    #[must_use]
+    pub fn budget(&self) -> BudgetConfig {
+        BudgetConfig::read(&Reader::new(&self.tree, None)).unwrap_or_default()
     }
 
     /// The approval policy; `on-request` by default.

@@ -24,6 +24,8 @@ pub(crate) enum Project {
     May,
     /// Only to these values.
     MayOnly(&'static [&'static str]),
+    /// Only to a number that is lower than the user's, if there is one.
+    MayLower,
     /// It may not.
     MayNot,
 }
@@ -50,6 +52,11 @@ const fn own(pattern: &'static str) -> Known {
 /// A key with an effect that a project may set to some values.
 const fn partly(pattern: &'static str, values: &'static [&'static str]) -> Known {
     Known { pattern, usage: Use::Honoured, project: Project::MayOnly(values) }
+}
+
+/// A limit that a project may lower.
+const fn limit(pattern: &'static str) -> Known {
+    Known { pattern, usage: Use::Honoured, project: Project::MayLower }
 }
 
 /// A key that has an effect with some values.
@@ -108,10 +115,12 @@ pub(crate) const KEYS: &[Known] = &[
     own("agents.max_concurrent_threads_per_session"),
     own("agents.max_depth"),
     own("agents.concurrent_turns"),
+    own("agents.concurrent_requests"),
     // A role can only narrow what its agents may do, and a project's file of one has to be in the project.
     shared("agents.*.description"),
     shared("agents.*.config_file"),
     shared("agents.*.nickname_candidates"),
+    shared("agents.*.isolation"),
     // Providers, programs and files. The contents of a file would be sent to the model, so a project names none.
     own("model_provider"),
     own("oss_provider"),
@@ -198,6 +207,11 @@ pub(crate) const KEYS: &[Known] = &[
     own("sandbox_workspace_write.exclude_slash_tmp"),
     own("sandbox_workspace_write.protected_names"),
     own("sandbox_workspace_write.unprotected_names"),
+    limit("budget.max_tokens"),
+    limit("budget.max_cost"),
+    limit("budget.max_seconds"),
+    limit("budget.max_commands"),
+    limit("budget.max_requests"),
     own("limits.memory"),
     own("limits.processes"),
     own("shell_environment_policy.inherit"),

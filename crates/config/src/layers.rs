@@ -219,7 +219,7 @@ impl Layers {
 
     /// The layer of a project's file, with the allowed part and the servers that the user has approved.
     fn project_layer(&mut self, source: LayerSource, tree: Tree, folder: &Path, files: &ProjectFiles) -> Layer {
-        let (mut allowed, mut approved) = (allowed(&tree), Tree::new());
+        let (mut allowed, mut approved) = (allowed(&tree, &self.merged()), Tree::new());
         for server in servers(&tree, folder, files, &self.merged()) {
             match server.complaint() {
                 Some(why) => self.unread.push(ConfigWarning::of_file(&server.file, why, false)),
@@ -277,8 +277,8 @@ impl Layers {
     #[must_use]
     pub fn audit(&self) -> Vec<AuditedKey> {
         let keys = self.list.iter().flat_map(|layer| {
-            let mut keys = audit(&layer.tree, matches!(layer.source, LayerSource::Project(_)));
-            let approved = audit(&layer.approved, false);
+            let mut keys = audit(&layer.tree, layer.allowed.as_ref());
+            let approved = audit(&layer.approved, None);
             keys.retain(|key| !approved.iter().any(|approved| approved.key == key.key));
             keys.extend(approved);
             keys.sort_by_key(|key| match &key.origin {

@@ -26,6 +26,9 @@ const PASTE_BYTES: usize = 2 * 1024 * 1024;
 /// The time limit for the rest of a split sequence.
 const ESCAPE: Duration = Duration::from_millis(50);
 
+/// The time within which the next piece of a paste that is not marked follows.
+const PIECE: Duration = Duration::from_millis(20);
+
 /// The wishes of the chat.
 const DISCARD: &[u8; 1] = b"!";
 const PAUSE: &[u8; 1] = b"p";
@@ -139,6 +142,12 @@ impl Keys {
         self.mode.take()
     }
 
+    /// Drops output that the terminal has not taken yet, so that a terminal that takes nothing cannot hold the program.
+    pub fn drop_output(&self) {
+        // A terminal that is gone has nothing to drop.
+        let _: rustix::io::Result<()> = tcflush(io::stdout(), QueueSelector::OFlush);
+    }
+
     /// Gives the terminal back.
     pub fn restore(&self) {
         self.mode.restore();
@@ -241,6 +250,7 @@ impl Reader {
         let is_paste = self.burst.is_paste(&bytes, std::time::Instant::now());
         if is_paste && !self.parser.is_waiting() && !self.parser.is_within_paste() {
             let pasted = self.rest_of_paste(bytes)?;
+            self.burst.ended(std::time::Instant::now());
             return self.send(Parser::unmarked_paste(&pasted));
         }
         let mut typed = Vec::new();
@@ -250,7 +260,7 @@ impl Reader {
 
     /// A terminal passes a long paste on in pieces.
     fn rest_of_paste(&self, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-        while bytes.len() < PASTE_BYTES && matches!(self.wait(Some(ESCAPE))?, Ready::Keys) {
+        while bytes.len() < PASTE_BYTES && matches!(self.wait(Some(PIECE))?, Ready::Keys) {
             bytes.extend(read_some()?);
         }
         Ok(bytes)

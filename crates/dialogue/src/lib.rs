@@ -11,6 +11,7 @@ pub mod first_run;
 pub mod form;
 mod history;
 pub mod keys;
+pub mod message;
 pub mod paint;
 pub mod question;
 pub mod screen;

@@ -208,6 +208,12 @@ fn row(bytes: &mut Vec<u8>, row: &[crate::Span], theme: Theme) {
     bytes.extend(b"\x1b[K");
 }
 
+/// A sequence that tmux passes on to the terminal around it.
+#[must_use]
+pub fn through_tmux(sequence: &str) -> String {
+    format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
+}
+
 /// The bytes of styled text.
 pub fn spans(bytes: &mut Vec<u8>, row: &[crate::Span], theme: Theme) {
     for span in row {
@@ -283,6 +289,11 @@ mod tests {
         while painter.written().await.map(|(number, _)| number) != Some(last) {}
         let text = String::from_utf8(bytes.lock().expect("no panic").clone()).expect("it is text");
         assert!(text.contains("last") && text.len() < 500, "{text:?}");
+    }
+
+    #[test]
+    fn a_sequence_through_tmux_has_its_escapes_doubled() {
+        assert_eq!(through_tmux("\x1b]9;hi\x07"), "\x1bPtmux;\x1b\x1b]9;hi\x07\x1b\\");
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! The threads of agents: started, closed and read like any other.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Once};
 
 use codex_config::Config;
 use codex_config::project_doc::repository_root;
+use codex_log::Event;
+use codex_log::decode::{Decoder, Wanted};
 use codex_log::history::ForkPoint;
 use codex_log::state::{Interrupted, ThreadState};
-use codex_log::store::{StoreError, StoreErrorKind, ThreadStore};
+use codex_log::store::{Entry, ReadFrom, StoreError, StoreErrorKind, ThreadStore};
 use codex_thread::{ClientAdditions, ExplicitOverrides, InitialHistory, LoadedThreads};
 use codex_tools::agents::{AgentTrees, ChildHistory, ChildHost, ChildStart, ChildStarted, StoredChild};
 use codex_tools::worktrees::Worktrees;
@@ -18,6 +21,7 @@ use futures_util::future::BoxFuture;
 use crate::local_host::Loaded;
 use crate::prepared_thread::asks_first;
 use crate::setup::Setup;
+use crate::tree_requests::TreeRequests;
 
 /// The number of bytes of an agent's newest events that are kept.
 const RECENT_BYTES: usize = 32 * 1024;
@@ -33,6 +37,7 @@ impl Setup {
 
     /// The same, where the threads of agents are loaded with others.
     pub(crate) fn offer_agents_in(&mut self, trees: &dyn AgentTrees, loaded: &Arc<Loaded>) {
+        self.requests = Some(Arc::new(TreeRequests::new(self.config.agents().requests)));
         let is_unsaved = matches!(self.initial_history, InitialHistory::Unsaved(_));
         let setup = Self { agents: None, initial_history: InitialHistory::New, ..self.clone() };
         let worktrees = Arc::new(Worktrees::new(&self.home));
@@ -101,18 +106,21 @@ impl Children {
 /// Removes what earlier runs of the program have left, once in each run, in the background.
 fn sweep_once(worktrees: &Arc<Worktrees>, store: &Arc<dyn ThreadStore>) {
     static SWEPT: Once = Once::new();
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    if tokio::runtime::Handle::try_current().is_err() {
+        return;
+    }
     SWEPT.call_once(|| {
-        let (worktrees, store) = (Arc::clone(worktrees), Arc::clone(store));
-        runtime.spawn_blocking(move || {
-            let is_gone = |error: StoreError| error.kind() == StoreErrorKind::Missing;
-            worktrees.sweep(&|thread| !store.meta(thread).is_err_and(is_gone));
-        });
+        let store = Arc::clone(store);
+        let is_gone = |error: StoreError| error.kind() == StoreErrorKind::Missing;
+        worktrees.start_sweep(move |thread| !store.meta(thread).is_err_and(is_gone));
     });
 }
 
 impl ChildHost for Children {
     fn start(&self, child: ChildStart) -> BoxFuture<'static, Result<ChildStarted, String>> {
+        if let Some(requests) = &self.setup.requests {
+            requests.expect_agents();
+        }
         let (loaded, id) = (Arc::clone(&self.loaded), child.thread);
         let setup = self.setup_of(child);
         Box::pin(async move {
@@ -139,6 +147,30 @@ impl ChildHost for Children {
         let state = self.setup.store.history(thread, Interrupted::Kept).ok()?.state;
         let is_own = state.meta.lineage.parent_thread_id == Some(parent);
         is_own.then(|| StoredChild { goes_on: goes_on(&self.setup, &state), agents: state.agents })
+    }
+
+    fn stored_events(&self, thread: ThreadId, since_ms: i64, most: usize) -> Vec<Event> {
+        let Ok(mut lines) = self.setup.store.read(thread, ReadFrom::Start) else { return Vec::new() };
+        // Clients are not told the items of the conversation, nor the settings of requests.
+        let mut decoder = Decoder::new(Wanted::ALL.without(Wanted::RECORDS | Wanted::SETTINGS | Wanted::META));
+        let (mut new, mut newest) = (Vec::new(), VecDeque::new());
+        let mut keep = |new: &mut Vec<Event>| {
+            for event in new.drain(..).filter(|event| event.at_ms >= since_ms) {
+                if newest.len() == most {
+                    newest.pop_front();
+                }
+                newest.push_back(event);
+            }
+        };
+        while let Ok(Some(entry)) = lines.next_entry() {
+            if let Entry::Line(line) = entry {
+                decoder.line(&line, &mut new);
+                keep(&mut new);
+            }
+        }
+        decoder.end(&mut new);
+        keep(&mut new);
+        newest.into()
     }
 
     fn worktrees(&self) -> Arc<Worktrees> {

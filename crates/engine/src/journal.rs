@@ -1,9 +1,9 @@
 //! The write path of a thread's log: first to disk, then to its feeds.
 //!
 //! Invariants: an event is published only after its rollout write has returned. If the write fails, the results of a
-//! turn are not published at all, and the turn fails; events outside of turns are published after the failure was
-//! announced. In both cases their lines are written before any others once the file accepts them, so the file never has
-//! a gap.
+//! turn are not published, and the turn fails; events outside of turns are published after the failure was announced.
+//! In both cases their lines are written before any others once the file accepts them, so the file never has a gap, and
+//! whatever was not published before is published then, so no subscriber has one either.
 
 use std::sync::Arc;
 
@@ -33,7 +33,11 @@ pub(crate) struct Journal {
     /// The reason why the lines of the waiting events cannot be written.
     failed: Option<StoreError>,
     /// Events whose write has failed, oldest first. Their lines are written before all others.
-    unsaved: Vec<Event>,
+    unsaved: Vec<Unsaved>,
+    /// Whether the next write contains the lines of the unsaved events.
+    is_making_up: bool,
+    /// Events that are in the file, but may not survive a crash of the machine. They are published once they do.
+    held: Vec<Event>,
     /// Whether it was announced that the thread is not being saved, which happens once and not for every event.
     is_announced: bool,
     /// The drafts of open items.
@@ -41,6 +45,13 @@ pub(crate) struct Journal {
     /// The latest events, for subscribers that reconnect.
     recent: ReplayBuffer,
     feeds: Vec<FeedWriter>,
+}
+
+/// An event whose write has failed.
+struct Unsaved {
+    event: Event,
+    /// Whether it was published all the same.
+    is_told: bool,
 }
 
 impl Journal {
@@ -58,6 +69,8 @@ impl Journal {
             shift: 0,
             failed: None,
             unsaved: Vec::new(),
+            is_making_up: false,
+            held: Vec::new(),
             is_announced: false,
             drafting: Drafting::default(),
             recent,
@@ -216,10 +229,12 @@ impl Journal {
     }
 
     fn append_unsaved(&mut self) {
-        for event in std::mem::take(&mut self.unsaved) {
-            self.append_lines(&event);
-            self.unsaved.push(event);
+        for mut unsaved in std::mem::take(&mut self.unsaved) {
+            self.append_lines(&unsaved.event);
+            unsaved.event.seq = Seq::at(self.writer.position());
+            self.unsaved.push(unsaved);
         }
+        self.is_making_up = !self.unsaved.is_empty();
     }
 
     fn append_lines(&mut self, event: &Event) {
@@ -273,14 +288,17 @@ impl Journal {
         let published = self.publish().await;
         if published.is_ok() && !self.unsaved.is_empty() {
             self.append_unsaved();
-            // There is no subscriber left to notify.
-            let _ = self.write().await;
+            let written = self.write().await;
+            let is_in_file = written.is_ok();
+            // Nobody is left to announce a failure to.
+            let _ = self.settle(written, is_in_file);
         }
     }
 
     /// Removes the end of a turn that was not published, because it could not be saved.
     pub(crate) fn withdraw_end(&mut self) {
-        self.unsaved.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
+        self.unsaved.retain(|unsaved| !matches!(unsaved.event.body, Body::TurnEnded(_)));
+        self.held.retain(|event| !matches!(event.body, Body::TurnEnded(_)));
     }
 
     async fn write(&mut self) -> Result<(), StoreError> {
@@ -310,29 +328,36 @@ impl Journal {
 
     /// Publishes the waiting events. If they were not saved, the results of the turn are left out.
     fn settle(&mut self, saved: Result<(), StoreError>, is_in_file: bool) -> Result<(), StoreError> {
-        if is_in_file && !self.waiting.is_empty() {
-            self.unsaved.clear();
+        // Their lines come first.
+        if std::mem::take(&mut self.is_making_up) && is_in_file {
+            let late = std::mem::take(&mut self.unsaved).into_iter().filter(|unsaved| !unsaved.is_told);
+            self.waiting.splice(..0, late.map(|unsaved| unsaved.event));
         }
         match &saved {
-            Ok(()) => self.is_announced = false,
+            Ok(()) => {
+                self.is_announced = false;
+                self.waiting.splice(..0, std::mem::take(&mut self.held));
+            }
             Err(error) => {
                 if self.waiting.iter().any(is_live_only) {
                     self.announce(error);
                 }
                 for event in std::mem::take(&mut self.waiting) {
-                    let is_done = event.turn.is_some() && is_done(&event.body);
-                    if !is_done {
+                    let is_told = event.turn.is_none() || !is_done(&event.body);
+                    if is_told {
                         self.waiting.push(event.clone());
                     }
                     if !is_in_file && event.body.class() == Class::Kept {
-                        self.unsaved.push(event);
+                        self.unsaved.push(Unsaved { event, is_told });
+                    } else if !is_told {
+                        self.held.push(event);
                     }
                 }
             }
         }
         // An idle thread does not keep their buffers.
         for mut event in std::mem::take(&mut self.waiting) {
-            event.seq = self.number(&event, is_in_file);
+            event.seq = self.number(&event, saved.is_ok());
             let event = Arc::new(event);
             self.recent.push(&event);
             // With one subscriber there is nothing to share.
@@ -345,9 +370,11 @@ impl Journal {
         saved
     }
 
-    fn number(&self, event: &Event, is_in_file: bool) -> Seq {
+    /// The number of an event that is published now. While others have to wait, it is no position of a line behind
+    /// theirs, so a subscriber that continues from there elsewhere receives them too.
+    fn number(&self, event: &Event, is_saved: bool) -> Seq {
         let next = self.recent.last().next();
-        if event.seq == Seq::default() || !is_in_file {
+        if event.seq == Seq::default() || !is_saved {
             return next;
         }
         next.max(Seq::at(event.seq.position().wrapping_add(self.shift)))
@@ -409,9 +436,96 @@ fn not_saved(error: &StoreError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use codex_log::store::UnsavedWriter;
+    use std::io;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use codex_log::Failure;
+    use codex_log::store::{Payload, UnsavedWriter};
+    use codex_wire::error_info::CodexErrorInfo;
 
     use super::*;
+
+    /// A writer whose commits fail as often as it is told.
+    #[derive(Debug, Default)]
+    struct FailingWriter {
+        position: u64,
+        waiting: u64,
+        failures: Arc<AtomicUsize>,
+    }
+
+    impl LogWriter for FailingWriter {
+        fn append(&mut self, _: i64, _: &str, payload: Payload<'_>) -> Result<(), StoreError> {
+            let mut line = Vec::new();
+            payload(&mut line).expect("it is JSON");
+            self.waiting += line.len() as u64 + 1;
+            Ok(())
+        }
+
+        fn position(&self) -> u64 {
+            self.position + self.waiting
+        }
+
+        fn commit(&mut self, _: bool) -> Commit {
+            let bytes = std::mem::take(&mut self.waiting);
+            let fails = self.failures.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+            self.position += if fails { 0 } else { bytes };
+            let written =
+                if fails { Err(StoreError::new(StoreErrorKind::Unwritable, io::Error::other("away"))) } else { Ok(()) };
+            Commit::Later(Box::pin(async { written }))
+        }
+
+        fn discard(self: Box<Self>) {}
+    }
+
+    /// The events that a subscriber gets, each with its position in the log.
+    fn told(feed: &mut Feed) -> Vec<(u64, &'static str)> {
+        let kind = |body: &Body| match body {
+            Body::TurnStarted { .. } => "started",
+            Body::TurnEnded(_) => "ended",
+            Body::GoalCleared => "cleared",
+            _ => "other",
+        };
+        std::iter::from_fn(|| feed.try_next()).map(|event| (event.seq.position(), kind(&event.body))).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_saved_late_is_published_late_at_its_place() {
+        let failures = Arc::new(AtomicUsize::new(0));
+        let writer = FailingWriter { failures: Arc::clone(&failures), ..FailingWriter::default() };
+        let mut journal = Journal::new(ThreadId::fresh(), Box::new(writer));
+        journal.keep_recent(100_000);
+        let mut feed = journal.subscribe();
+        let turn = Some(TurnId::new("1"));
+        journal.append(turn.clone(), Body::TurnStarted { context_window: None });
+        journal.publish().await.expect("it is written");
+        let begun = journal.last();
+        assert_eq!(told(&mut feed), [(begun.position(), "started")]);
+
+        // The database is away for longer than the turn waits.
+        failures.store(2, Relaxed);
+        journal.append(turn.clone(), Body::GoalCleared);
+        journal.publish().await.expect_err("it is not written");
+        assert_eq!(told(&mut feed), [], "nothing is told that is not saved");
+        let failure = Failure { message: String::new(), hint: None, info: CodexErrorInfo::Other };
+        journal.append(turn, Body::TurnEnded(Outcome::Failed(failure)));
+        journal.publish().await.expect_err("it is not written");
+        let failed = journal.last();
+        assert_eq!(
+            told(&mut feed),
+            [(begun.position(), "ended")],
+            "the failure is told, behind nothing that is missing"
+        );
+
+        journal.append(None, Body::Warning { message: String::new() });
+        journal.publish().await.expect("it is written");
+        let late = told(&mut feed);
+        assert_eq!(late.iter().map(|(_, kind)| *kind).collect::<Vec<_>>(), ["cleared", "other"]);
+        assert!(late[0].0 > begun.position(), "it has the place of its line");
+        let mut again = journal.subscribe_after(failed).expect("it is in memory");
+        assert_eq!(told(&mut again), late, "a subscriber that comes back gets the same");
+        assert!(journal.is_saved());
+    }
 
     #[tokio::test]
     async fn closed_feeds_are_removed_without_an_event() {

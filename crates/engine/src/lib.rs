@@ -3,6 +3,7 @@
 //! Invariant: no JSON-RPC, no terminal. One task owns one thread's state; others send it messages.
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots that way"))]
 
+mod budget;
 mod children;
 mod compaction;
 mod credentials;
@@ -19,6 +20,7 @@ mod open_error;
 mod prepared_thread;
 pub mod preview;
 mod provider;
+mod request_queue;
 mod resume;
 mod review;
 mod sampling;
@@ -26,6 +28,7 @@ mod session;
 mod setup;
 mod shared_workspace;
 mod skills;
+mod tree_requests;
 mod turn;
 mod work;
 
@@ -33,3 +36,4 @@ pub use credentials::CredentialsSource;
 pub use local_host::{HostOptions, LocalHost};
 pub use provider::{ConnectError, connect};
 pub use setup::Setup;
+pub use tree_requests::TreeRequests;

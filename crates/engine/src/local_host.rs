@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use codex_config::ConfigSource;
+use codex_config::{BudgetConfig, ConfigSource};
 use codex_log::store::ThreadStore;
 use codex_thread::{
     BoxFuture, Fault, LoadedThreads, OpenQuestions, OpeningTurn, StartError, StartThread, StartedThread, Thread,
@@ -178,6 +178,8 @@ impl Shared {
             cwd,
             servers,
             agents: None,
+            run_budget: BudgetConfig::default(),
+            requests: None,
             child: None,
         })
     }

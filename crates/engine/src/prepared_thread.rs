@@ -402,7 +402,7 @@ fn meta(setup: &Setup) -> SessionMeta {
         }),
         model_provider: Some(setup.config.provider.id.clone()),
         lineage: child.map_or_else(|| lineage_of_client(setup), lineage_of_child),
-        git: codex_workspace::git::git_info(&setup.cwd),
+        git: shared_workspace::repository(setup),
     }
 }
 

@@ -14,14 +14,17 @@ use codex_wire::tool_spec::ToolList;
 use futures_util::future::BoxFuture;
 
 use crate::setup::Setup;
+use crate::tree_requests::{AgentRequests, Place};
 
 /// The model of a turn with these settings.
 pub(crate) fn turn_model(setup: &Setup, settings: &Settings) -> Arc<dyn Sampler> {
-    Arc::new(TurnModel { model: Arc::clone(&setup.model), name: settings.model.clone() })
+    let (model, requests) = (Arc::clone(&setup.model), setup.requests_of_agent());
+    Arc::new(TurnModel { model, requests, name: settings.model.clone() })
 }
 
 struct TurnModel {
     model: Arc<dyn Model>,
+    requests: AgentRequests,
     name: String,
 }
 
@@ -41,6 +44,7 @@ impl Sampler for TurnModel {
         };
         // The request shares nothing with the thread, so it must not share its key of the provider's cache.
         let thread = ThreadId::fresh();
+        let place = self.requests.place(&self.name);
         let answer = self.model.ask(Prompt {
             thread,
             cache_key: thread,
@@ -53,8 +57,15 @@ impl Sampler for TurnModel {
             verbosity: None,
             output_schema: None,
             max_output_tokens: Some(max_tokens),
+            pace: place.as_ref().and_then(Place::pace),
         });
-        Box::pin(read(answer, self.name.clone(), max_tokens))
+        let reading = read(answer, self.name.clone(), max_tokens);
+        Box::pin(async move {
+            if let Some(place) = &place {
+                place.granted().await;
+            }
+            reading.await
+        })
     }
 }
 

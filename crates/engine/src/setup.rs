@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codex_config::{Config, Home};
+use codex_config::{BudgetConfig, Config, Home};
 use codex_log::store::ThreadStore;
 use codex_model::Model;
 use codex_thread::{ClientAdditions, ClientProfile, Feed, InitialHistory, StartError, Thread};
 use codex_tools::agents::{ChildStart, ChildStarted, ThreadAgents};
 use codex_tools::servers::ServerAccess;
+use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 
 use crate::session::Session;
+use crate::tree_requests::{self, AgentRequests, Place, TreeRequests};
 
 /// The setup of a thread.
 #[derive(Clone)]
@@ -43,6 +45,10 @@ pub struct Setup {
     pub servers: Option<ServerAccess>,
     /// The other agents of its tree.
     pub agents: Option<Arc<dyn ThreadAgents>>,
+    /// The limits of this run, which count only what it uses itself.
+    pub run_budget: BudgetConfig,
+    /// The requests of its tree.
+    pub requests: Option<Arc<TreeRequests>>,
     /// The start of a child.
     pub child: Option<Arc<ChildStart>>,
 }
@@ -58,10 +64,24 @@ impl Setup {
         Ok((thread, feed))
     }
 
+    /// A place for a request of the thread to a model; none if it needs none.
+    pub(crate) fn place(&self, model: &str) -> Option<Place> {
+        tree_requests::place(self.requests.as_ref(), self.agent(), &self.config, model)
+    }
+
+    /// The requests that are made for the thread elsewhere.
+    pub(crate) fn requests_of_agent(&self) -> AgentRequests {
+        AgentRequests { tree: self.requests.clone(), agent: self.agent(), config: Arc::clone(&self.config) }
+    }
+
+    fn agent(&self) -> Option<ThreadId> {
+        self.child.as_ref().map(|child| child.thread)
+    }
+
     /// Starts the thread of a child.
     pub(crate) async fn start_child(self) -> Result<(Thread, ChildStarted), StartError> {
         let (session, thread, _) = Session::start(self).await?;
-        let started = if session.has_turn() { ChildStarted::InTurn } else { ChildStarted::Resting };
+        let started = ChildStarted { has_turn: session.has_turn(), inherited: session.inherited() };
         tokio::spawn(Box::new(session).run());
         Ok((thread, started))
     }

@@ -4,11 +4,12 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use codex_log::Failure;
-use codex_model::{Answer, Retry, StreamExt};
+use codex_model::{Answer, ModelError, ModelEvent, Retry, StreamExt};
 use codex_tools::full_message;
 use codex_wire::error_info::CodexErrorInfo;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use crate::tree_requests::Place;
 use crate::turn::Input;
 
 /// The interval at which a long wait checks the clock.
@@ -17,8 +18,8 @@ const GLANCE: Duration = Duration::from_secs(30);
 /// The work that a running turn waits for. Replacing it cancels it.
 pub(crate) enum Work {
     Nothing,
-    /// The next event of the model's answer.
-    Answer(Answer),
+    /// The next event of the model's answer, which is sent when it is its turn.
+    Answer(Answer, Option<Place>),
     /// The time of the next retry.
     Wait(Pin<Box<Sleep>>),
     /// The time when the account's allowance is restored. The clock is checked at intervals, because the machine may
@@ -44,7 +45,7 @@ impl Work {
     pub(crate) async fn next(&mut self) -> Input {
         match self {
             Self::Nothing => std::future::pending().await,
-            Self::Answer(answer) => match answer.next().await {
+            Self::Answer(answer, place) => match next_of(answer, place.as_ref()).await {
                 Some(Ok(event)) => Input::Model(event),
                 Some(Err(error)) => {
                     let failure = Failure { message: full_message(&error), hint: error.hint(), info: error.info() };
@@ -66,6 +67,14 @@ impl Work {
             }
         }
     }
+}
+
+/// Waits until the request may be sent, and for the next event of its answer.
+async fn next_of(answer: &mut Answer, place: Option<&Place>) -> Option<Result<ModelEvent, ModelError>> {
+    if let Some(place) = place {
+        place.granted().await;
+    }
+    answer.next().await
 }
 
 /// Milliseconds of Unix time.

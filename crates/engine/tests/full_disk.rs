@@ -94,6 +94,8 @@ async fn a_full_disk_ends_the_turn_and_the_next_one_makes_up_for_it() {
     let events = client.turn("4", "go on").await;
     assert!(matches!(outcome(&events), Outcome::Completed { .. }), "{:?}", outcome(&events));
     assert!(events.windows(2).all(|pair| pair[0].seq < pair[1].seq), "numbers grow");
+    let told: Vec<String> = told.into_iter().chain(completed(&events)).collect();
+    assert_eq!(saved(&client), told, "what was saved late was told late");
 
     // The resumed thread continues with the conversation that was in memory.
     let known = client.prompts.all().pop().expect("the model was asked").input;

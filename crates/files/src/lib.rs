@@ -10,6 +10,7 @@
 //! and no transfer longer than ten. A read uses no more memory than its caller allows. Nothing is locked. No async code.
 
 mod checkout;
+mod crash_point;
 mod input_file;
 mod open;
 mod output_file;
@@ -19,6 +20,7 @@ mod stamp;
 pub mod testing;
 
 pub use checkout::is_checkout;
+pub use crash_point::crash_point;
 pub use input_file::read_input;
 pub use open::{Links, check_whole, open, open_with};
 pub use output_file::{OutputError, OutputFile, TimedWriter};

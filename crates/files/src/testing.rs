@@ -1,4 +1,4 @@
-//! Endless files, for tests of code that reads files.
+//! Endless files, and crashes at any point, for tests of code that reads and writes files.
 
 use std::fs::File;
 use std::io;
@@ -51,4 +51,33 @@ pub fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Opt
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(work()));
     receiver.recv_timeout(PATIENCE).ok()
+}
+
+thread_local! {
+    /// The number of steps that this thread may still do before it crashes.
+    static STEPS_LEFT: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
+}
+
+/// The end of a program that was killed.
+struct Crash;
+
+/// Runs something that is killed at the crash point with this number, and returns its result if it ends before that.
+/// Everything that goes with a process is released: locks of files, and child processes.
+pub fn crash_at<T>(point: usize, work: impl FnOnce() -> T) -> Option<T> {
+    STEPS_LEFT.set(Some(point));
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    STEPS_LEFT.set(None);
+    match ended {
+        Ok(result) => Some(result),
+        Err(payload) if payload.is::<Crash>() => None,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}
+
+pub(crate) fn pass_crash_point() {
+    match STEPS_LEFT.get() {
+        None => {}
+        Some(0) => std::panic::resume_unwind(Box::new(Crash)),
+        Some(left) => STEPS_LEFT.set(Some(left - 1)),
+    }
 }

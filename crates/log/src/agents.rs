@@ -43,6 +43,9 @@ pub enum AgentEvent {
     /// A watchdog was set, replaced or removed.
     #[serde(rename = "agent_watchdog")]
     Watchdog(WatchdogChange),
+    /// A child has begun with a part of another conversation.
+    #[serde(rename = "agent_history")]
+    Inherited(Inherited),
     /// The numbers that were given out so far, so that none is given out twice.
     #[serde(rename = "agent_numbers")]
     Numbers(Numbers),
@@ -101,6 +104,16 @@ pub struct TaskResult {
     pub reason: Option<String>,
 }
 
+/// The payload of [`AgentEvent::Inherited`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inherited {
+    pub agent_id: AgentId,
+    pub session_id: ThreadId,
+    /// The number of items of the conversation of its parent that it began with.
+    #[serde(rename = "initial_message_count")]
+    pub messages: usize,
+}
+
 /// A watchdog: a message that is sent again and again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchdogChange {
@@ -139,6 +152,14 @@ pub struct ChildState {
     /// The result of its last task, unless it has a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<SubagentCompletion>,
+    /// The number of items of the conversation of its parent that it began with.
+    #[serde(default, rename = "initial_message_count", skip_serializing_if = "is_zero")]
+    pub inherited: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A child that another release has started. It has no number yet.
@@ -223,6 +244,11 @@ impl AgentsState {
                 self.watchdogs.retain(|known| known.agent_id != change.agent_id);
                 self.watchdogs.extend(change.message.is_some().then(|| change.clone()));
             }
+            AgentEvent::Inherited(Inherited { agent_id, messages, .. }) => {
+                if let Some(child) = self.child_mut(*agent_id) {
+                    child.inherited = *messages;
+                }
+            }
             AgentEvent::Numbers(numbers) => self.numbers = self.numbers.or_higher(*numbers),
             AgentEvent::All(all) => self.clone_from(all),
         }
@@ -280,7 +306,7 @@ impl AgentsState {
                 self.numbers.next_agent_id = self.numbers.next_agent_id.max(summary.agent_id.0 + 1);
                 self.children.retain(|child| child.summary.agent_id != summary.agent_id);
                 self.unnumbered.retain(|child| child.thread != summary.session_id);
-                self.children.push(ChildState { summary, completion: None });
+                self.children.push(ChildState { summary, completion: None, inherited: 0 });
             }
             SubagentLifecycleEvent::Status(change) => {
                 if let Some(child) = self.child_mut(change.agent_id) {

@@ -17,6 +17,7 @@ use crate::item::{AgentActivity, KeptItem};
 use crate::queue::QueueEvent;
 use crate::settings::{Mode, Settings};
 use crate::{Body, Event, Item, ItemId, RolledBack, TurnId, messages};
+use codex_wire::budget::BudgetEvent;
 
 /// A destination for the lines of a log, in order.
 pub trait LineSink {
@@ -67,8 +68,7 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
         }
         // Every reader of the file takes the replacement of a summary as the conversation from there on.
         Body::WentBack { replacement, .. } => {
-            let replacement_history = Some(replacement.as_slice());
-            file.append("compacted", &CompactedLine { message: "", replacement_history })
+            file.append("compacted", &CompactedLine { message: "", replacement_history: Some(&replacement[..]) })
         }
         Body::Asked(question) => file.append("event_msg", &ApprovalLine::of(event, "approval_asked", question.item())),
         Body::Answered { question, .. } => {
@@ -87,6 +87,7 @@ pub fn encode<S: LineSink + ?Sized>(event: &Event, sink: &mut S) -> Result<(), S
             file.append("event_msg", &LimitLine::of(event, &failure.message, *until_ms, *goes_on))
         }
         Body::Agent(told) => file.append("event_msg", &AgentLine::of(event, told)),
+        Body::Budget(told) => file.append("event_msg", &BudgetLine::of(event, told)),
         Body::TurnStarted { .. }
         | Body::TokensCounted { .. }
         | Body::ReviewEntered(_)
@@ -298,6 +299,21 @@ impl<'a> QueueLine<'a> {
     }
 }
 
+/// The use of a budget, or the limit that was reached. Other releases pass over these lines.
+#[derive(Serialize)]
+struct BudgetLine<'a> {
+    #[serde(flatten)]
+    told: &'a BudgetEvent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+impl<'a> BudgetLine<'a> {
+    fn of(event: &'a Event, told: &'a BudgetEvent) -> Self {
+        Self { told, turn_id: event.turn.as_ref().map(TurnId::as_str) }
+    }
+}
+
 /// Something that has happened to another agent, in the form of the newest releases.
 #[derive(Serialize)]
 struct ActivityLine<'a> {
@@ -363,6 +379,7 @@ mod tests {
 
     use super::*;
     use crate::{Abort, AgentMessage, Class, Delta, Failure, Outcome, Seq, UserMessage};
+    use codex_wire::budget::Used;
 
     #[derive(Default)]
     struct Kinds(Vec<String>);
@@ -400,6 +417,7 @@ mod tests {
             (Body::TokensCounted { info: None, rate_limits: None }, "event_msg token_count"),
             (Body::AnswerRetried { failure: failure(), attempt: 1, limit: 2, delay: Duration::ZERO }, ""),
             (Body::LimitReached { failure: failure(), until_ms: 1, goes_on: true }, "event_msg limit_reached"),
+            (Body::Budget(BudgetEvent::Used { used: Used::default() }), "event_msg budget_used"),
             (Body::Warning { message: String::new() }, ""),
             (Body::GoalCleared, "event_msg goal_cleared"),
             (Body::TurnEnded(Outcome::Aborted(Abort::Interrupted)), "event_msg turn_aborted"),

@@ -24,6 +24,7 @@ use crate::queue::QueueEvent;
 use crate::settings::Settings;
 use crate::shared_id::shared_id;
 use crate::{Answer, Delta, Item, ItemId, Question, QuestionId, ReadState, Seq};
+use codex_wire::budget::BudgetEvent;
 
 shared_id! {
     /// The id of a turn: the id of the submission that started it.
@@ -147,6 +148,8 @@ pub enum Body {
         /// The progress in the tool's own words.
         message: String,
     },
+    /// The use of the budget is told, or a limit was reached.
+    Budget(BudgetEvent),
     /// Something has happened to an agent of this thread.
     Agent(Arc<AgentEvent>),
     /// The turn that is about to end has a result that is unread; this is the unread part of the thread.
@@ -293,6 +296,7 @@ impl Body {
             | Self::Queue(_)
             | Self::TokensCounted { .. }
             | Self::LimitReached { .. }
+            | Self::Budget(_)
             | Self::Agent(_)
             | Self::TurnEnded(_) => Class::Kept,
             Self::ItemStarted(_) | Self::ImageViewed { .. } | Self::PlanUpdated(_) => Class::Derived,

@@ -198,21 +198,22 @@ pub struct Head<'a> {
 pub const HEAD_BYTES: usize = 512;
 
 impl<'a> Head<'a> {
-    /// Reads the head of a line with the members and the order that all releases write; `None` for any other line.
+    /// Reads the head of a line with the members and the order that all releases write; `None` for any other line. Some
+    /// tools that rewrite lines add a space after each comma and colon.
     pub fn of(line: &'a [u8]) -> Option<Self> {
-        let (timestamp, rest) = word(line.strip_prefix(b"{\"timestamp\":")?)?;
-        let rest = rest.strip_prefix(b",")?;
-        let (ordinal, rest) = match rest.strip_prefix(b"\"ordinal\":") {
+        let (timestamp, rest) = word(after(line, b"{\"timestamp\":")?)?;
+        let rest = after(rest, b",")?;
+        let (ordinal, rest) = match after(rest, b"\"ordinal\":") {
             Some(number) => {
                 let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
                 let (digits, rest) = number.split_at(digits);
-                (std::str::from_utf8(digits).ok()?.parse().ok(), rest.strip_prefix(b",")?)
+                (std::str::from_utf8(digits).ok()?.parse().ok(), after(rest, b",")?)
             }
             None => (None, rest),
         };
-        let (kind, rest) = word(rest.strip_prefix(b"\"type\":")?)?;
-        let rest = rest.strip_prefix(b",\"payload\":")?;
-        let inner = rest.strip_prefix(b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
+        let (kind, rest) = word(after(rest, b"\"type\":")?)?;
+        let rest = after(after(rest, b",")?, b"\"payload\":")?;
+        let inner = after(rest, b"{\"type\":").and_then(word).map_or("", |(inner, _)| inner);
         Some(Self { timestamp, ordinal, kind, inner, payload: line.len() - rest.len() })
     }
 
@@ -253,6 +254,12 @@ fn usual_time(text: &[u8]) -> Option<i64> {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(20, 23))
+}
+
+/// The bytes after some others, and after a space.
+fn after<'a>(text: &'a [u8], token: &[u8]) -> Option<&'a [u8]> {
+    let rest = text.strip_prefix(token)?;
+    Some(rest.strip_prefix(b" ").unwrap_or(rest))
 }
 
 /// Parses a short string without escapes, and returns it with the remaining bytes.
@@ -315,7 +322,8 @@ mod tests {
         let trailing = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"event_msg","payload":{"type":"x","n":1},"metadata":{"a":{}}}"#;
         let turned =
             r#"{ "payload":{"type":"x","n":1}, "type":"event\u005fmsg", "timestamp":"2026-01-01T00:00:00.000Z"}"#;
-        for text in [usual, numbered, trailing, turned] {
+        let spaced = r#"{"timestamp": "2026-01-01T00:00:00.000Z", "type": "event_msg", "payload": {"type":"x","n":1}}"#;
+        for text in [usual, numbered, trailing, turned, spaced] {
             let line = Line::parse(text).unwrap();
             assert_eq!(line.kind, "event_msg", "{text}");
             assert_eq!(line.timestamp, "2026-01-01T00:00:00.000Z", "{text}");
@@ -347,6 +355,8 @@ mod tests {
             head,
             Some(Head { timestamp: "t", ordinal: Some(3), kind: "event_msg", inner: "token_count", payload: 58 })
         );
+        let spaced = Head::of(br#"{"timestamp": "t", "ordinal": 3, "type": "event_msg", "payload": {"type": "x", "#);
+        assert_eq!(spaced.map(|head| (head.ordinal, head.kind, head.inner)), Some((Some(3), "event_msg", "x")));
         assert_eq!(Head::of(br#"{"timestamp":"t","type":"eve"#), None);
     }
 

@@ -49,6 +49,7 @@ pub fn kept(body: &Body, out: &mut Vec<EventMsg>) {
         | Body::ServersStarted(_)
         | Body::CallProgressed { .. }
         | Body::Agent(_)
+        | Body::Budget(_)
         | Body::Unread(_) => {}
     }
 }

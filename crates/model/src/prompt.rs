@@ -11,6 +11,8 @@ use codex_wire::{
 };
 use serde_json::Value;
 
+use crate::Pace;
+
 /// One request to a model. Cloning it copies no text of the conversation.
 #[derive(Debug, Clone)]
 pub struct Prompt {
@@ -35,6 +37,8 @@ pub struct Prompt {
     pub output_schema: Option<Value>,
     /// The maximum length of the answer, for APIs that require one.
     pub max_output_tokens: Option<u32>,
+    /// The pace of the request, if it is one of several that wait for each other.
+    pub pace: Option<Arc<dyn Pace>>,
 }
 
 /// The settings of reasoning.

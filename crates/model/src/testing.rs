@@ -41,6 +41,7 @@ pub(crate) fn prompt(items: &[&str]) -> Prompt {
         verbosity: None,
         output_schema: None,
         max_output_tokens: None,
+        pace: None,
     }
 }
 

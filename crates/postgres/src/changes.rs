@@ -1,7 +1,7 @@
 //! Changes that clients of all servers are told of: names, the archive, and deletions.
 //!
-//! A change is recorded in the statement that makes it. Servers look for changes of others every 30 s, and at once when
-//! the database notifies them. Invariant: no statement that appends to a thread notifies anybody, because transactions
+//! A change is recorded in the statement that makes it. A server learns with each renewal of its lease whether there are
+//! others, and looks at them then, or at once when the database notifies it. Invariant: no statement that appends to a thread notifies anybody, because transactions
 //! that do so commit one after the other; a missed notification only delays the look.
 
 use std::collections::HashSet;
@@ -18,8 +18,8 @@ use crate::database::{Database, Pool, column};
 use crate::errors::PostgresError;
 use crate::lease::Lease;
 
-/// The time after which a server looks for changes without being notified.
-const LOOK: Duration = Duration::from_secs(30);
+/// The time after which a server looks for changes, and forgets old ones, in any case.
+const LOOK: Duration = Duration::from_secs(3600);
 
 /// The pause before another attempt to listen.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -91,7 +91,8 @@ impl Changes {
         if is_notified {
             tokio::task::spawn_local(listen(Rc::clone(&pool)));
         }
-        let mut seen: Option<HashSet<Uuid>> = None;
+        let (mut seen, mut digest): (Option<HashSet<Uuid>>, _) = (None, lease.changes());
+        let mut forgotten: Option<Instant> = None;
         loop {
             let own = lease.owner();
             let rows = pool.run(async |connection| connection.query(RECENT, &[&own]).await).await;
@@ -107,9 +108,18 @@ impl Changes {
                 }
                 seen = Some(all);
             }
-            // An old row is no problem.
-            drop(pool.run(async |connection| connection.execute(FORGET, &[]).await).await);
-            drop(timeout(LOOK, pool.news().notified()).await);
+            if forgotten.is_none_or(|forgotten| forgotten.elapsed() >= LOOK) {
+                // An old row is no problem.
+                drop(pool.run(async |connection| connection.execute(FORGET, &[]).await).await);
+                forgotten = Some(Instant::now());
+            }
+            let something_new = async {
+                tokio::select! {
+                    () = pool.news().notified() => {}
+                    _ = digest.changed() => {}
+                }
+            };
+            drop(timeout(LOOK, something_new).await);
         }
     }
 }

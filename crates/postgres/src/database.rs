@@ -76,6 +76,20 @@ struct Shared {
     notifies: bool,
 }
 
+/// Work that was begun on the thread of the connections.
+#[derive(Debug)]
+pub(crate) struct Awaited<T> {
+    database: Database,
+    answer: blocking::Receiver<Result<T, PostgresError>>,
+}
+
+impl<T> Awaited<T> {
+    /// Waits until it is done.
+    pub(crate) fn wait(self) -> Result<T, PostgresError> {
+        self.answer.recv().unwrap_or_else(|_| Err(self.database.ended()))
+    }
+}
+
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("place", &self.shared.place).finish_non_exhaustive()
@@ -201,9 +215,18 @@ impl Database {
         T: Send + 'static,
         F: Future<Output = Result<T, PostgresError>> + 'static,
     {
+        self.begin(work).wait()
+    }
+
+    /// Runs work on the thread of the connections, for which the caller waits later.
+    pub(crate) fn begin<T, F>(&self, work: impl FnOnce(Rc<Pool>) -> F + Send + 'static) -> Awaited<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, PostgresError>> + 'static,
+    {
         let (reply, answer) = blocking::sync_channel(1);
         drop(self.spawn(move |pool| async move { drop(reply.send(work(pool).await)) }));
-        answer.recv().unwrap_or_else(|_| Err(self.ended()))
+        Awaited { database: self.clone(), answer }
     }
 
     /// The error of work that was not finished because the program ends.

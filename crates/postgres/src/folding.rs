@@ -10,13 +10,22 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionMeta;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::database::{Values, column};
 use crate::errors::PostgresError;
 use crate::reader::Reader;
 use crate::store::Parts;
 
+/// Without a compaction, only the latest settings and token counts matter.
 const MARKED: &str = "SELECT number, mark, octet_length(payload) AS bytes FROM @.lines \
-     WHERE thread = $1 AND mark > 0 AND number <= $2 ORDER BY number DESC LIMIT 500";
+     WHERE thread = $1 AND mark > 0 AND ($4 OR mark IN (2, 3, 4)) AND number <= $2 ORDER BY number DESC LIMIT $3";
+
+const IS_COMPACTED: &str =
+    "SELECT EXISTS (SELECT 1 FROM @.lines WHERE thread = $1 AND mark > 0 AND mark = 1) AS is_compacted";
+
+/// The numbers of marked lines in the first page and in the largest one: each page is four times as large as the one
+/// before, because the database may have to sort all that are left for each of them.
+const FIRST_MARKS: i64 = 500;
+const MOST_MARKS: i64 = 32_000;
 
 const LINE: &str = "SELECT payload FROM @.lines WHERE thread = $1 AND number = $2";
 
@@ -42,8 +51,8 @@ pub(crate) fn meta(parts: &Parts, thread: ThreadId) -> Result<SessionMeta, Store
 /// The data for resuming a thread.
 pub(crate) fn history(parts: &Parts, thread: ThreadId, interrupted: Interrupted) -> Result<History, StoreError> {
     let meta = meta(parts, thread)?;
-    let mut marks = Marks { parts, thread, page: VecDeque::new(), before: i64::MAX, is_last: false };
-    let base = find_base(&mut marks)?;
+    let mut marks = Marks::of(parts, thread);
+    let base = find_base(&mut marks, &meta)?;
     let mut reader = HistoryReader::new(meta, interrupted, &base);
     let from = if base.start == 0 { ReadFrom::Start } else { ReadFrom::Position(base.start) };
     let mut lines = Reader::open(parts, thread, from)?;
@@ -60,11 +69,30 @@ struct Marks<'a> {
     page: VecDeque<MarkedLine>,
     /// The greatest number of the next page.
     before: i64,
+    /// Its maximum length.
+    length: i64,
     is_last: bool,
+    is_compacted: bool,
+}
+
+impl<'a> Marks<'a> {
+    fn of(parts: &'a Parts, thread: ThreadId) -> Self {
+        let (before, length) = (i64::MAX, FIRST_MARKS);
+        Self { parts, thread, page: VecDeque::new(), before, length, is_last: false, is_compacted: true }
+    }
 }
 
 impl MarkedLines for Marks<'_> {
     type Error = PostgresError;
+
+    fn may_be_compacted(&mut self) -> Result<bool, PostgresError> {
+        let id = Uuid::from(self.thread);
+        self.is_compacted = self.parts.database.wait(move |pool| async move {
+            let row = pool.run(async |connection| connection.row(IS_COMPACTED, &[&id]).await).await?;
+            row.map_or(Ok(true), |row| column(&row, "is_compacted", &pool.place))
+        })?;
+        Ok(self.is_compacted)
+    }
 
     fn go_before(&mut self, place: u64) -> Result<(), PostgresError> {
         self.page.clear();
@@ -74,16 +102,18 @@ impl MarkedLines for Marks<'_> {
 
     fn next_marked(&mut self) -> Result<Option<MarkedLine>, PostgresError> {
         if self.page.is_empty() && !self.is_last {
-            let (id, before) = (Uuid::from(self.thread), self.before);
+            let (id, before, length, all) = (Uuid::from(self.thread), self.before, self.length, self.is_compacted);
             let rows: Vec<(i64, i16, i32)> = self.parts.database.wait(move |pool| async move {
-                let rows = pool.run(async |connection| connection.query(MARKED, &[&id, &before]).await).await?;
+                let values: Values<'_> = &[&id, &before, &length, &all];
+                let rows = pool.run(async |connection| connection.query(MARKED, values).await).await?;
                 let read = |row| {
                     let (number, mark) = (column(row, "number", &pool.place)?, column(row, "mark", &pool.place)?);
                     Ok((number, mark, column(row, "bytes", &pool.place)?))
                 };
                 rows.iter().map(read).collect()
             })?;
-            self.is_last = rows.is_empty();
+            self.is_last = i64::try_from(rows.len()).is_ok_and(|rows| rows < length);
+            self.length = length.saturating_mul(4).min(MOST_MARKS);
             self.before = rows.last().map_or(0, |(number, ..)| number - 1);
             self.page = rows.into_iter().map(marked).collect();
         }
@@ -108,6 +138,7 @@ fn marked((number, mark, bytes): (i64, i16, i32)) -> MarkedLine {
         4 => Mark::RateLimits,
         5 => Mark::UserMessage,
         6 => Mark::RolledBack,
+        7 => Mark::AgentCall,
         _ => Mark::Other,
     };
     let end = u64::try_from(number - 1).unwrap_or_default();

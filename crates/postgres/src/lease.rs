@@ -35,16 +35,22 @@ const LEASE: &str = "15 seconds";
 /// The time after which a renewal without an answer means that the database is away.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// The time limit for giving a lease back. After that, it expires.
+const RELEASE_TIME: Duration = Duration::from_secs(5);
+
 /// The pause before another attempt to get a lease.
 const PAUSE: Duration = Duration::from_secs(1);
 
 const REGISTER: &str = "INSERT INTO @.servers (id, name, incarnation, expires, address) \
      VALUES ($1, $2, $3, now() + $4::text::interval, $5) ON CONFLICT (id) DO NOTHING";
 
-/// Renews a lease and lists the living servers. Without a lease there are no rows.
+/// Renews a lease and lists the living servers. Without a lease there are no rows. Each row also has a digest of the
+/// recent changes by others, so that nobody has to look for changes while there are none.
 const RENEW: &str = "WITH renewed AS (UPDATE @.servers SET expires = now() + $2::text::interval \
      WHERE id = $1 AND expires > now() AND incarnation = (SELECT incarnation FROM @.store) RETURNING id) \
-     SELECT id, name, address FROM @.servers WHERE expires > now() AND EXISTS (SELECT 1 FROM renewed) ORDER BY id";
+     SELECT id, name, address, (SELECT md5(string_agg(changes.id::text, ',' ORDER BY changes.id)) FROM @.changes \
+     WHERE at > now() - interval '10 minutes' AND server IS DISTINCT FROM $1) AS changes \
+     FROM @.servers WHERE expires > now() AND EXISTS (SELECT 1 FROM renewed) ORDER BY id";
 
 const RELEASE: &str = "WITH gone AS (DELETE FROM @.servers WHERE id = $1) \
      UPDATE @.threads SET owner = NULL WHERE owner = $1";
@@ -112,6 +118,8 @@ struct Shared {
     state: Mutex<State>,
     /// The living servers as of the last renewal.
     servers: watch::Sender<Arc<[LivingServer]>>,
+    /// A digest of the recent changes by others, as of the last renewal.
+    changes: watch::Sender<Option<String>>,
     /// Whether the database answered when it was last asked for a lease.
     answers: watch::Sender<bool>,
     /// Notified when a lease is lost or given back.
@@ -136,8 +144,8 @@ struct State {
 impl Lease {
     pub(crate) fn new(server_name: String, command_deadline: fn(Option<Duration>)) -> Self {
         let (servers, answers) = (watch::Sender::new(Arc::from([])), watch::Sender::new(true));
-        let (state, lost) = (Mutex::default(), Notify::new());
-        let shared = Shared { server_name, command_deadline, state, servers, answers, lost };
+        let (state, changes, lost) = (Mutex::default(), watch::Sender::default(), Notify::new());
+        let shared = Shared { server_name, command_deadline, state, servers, changes, answers, lost };
         Self { shared: Arc::new(shared) }
     }
 
@@ -149,6 +157,11 @@ impl Lease {
     /// The living servers, each time they are known anew.
     pub(crate) fn servers(&self) -> watch::Receiver<Arc<[LivingServer]>> {
         self.shared.servers.subscribe()
+    }
+
+    /// A digest of the recent changes by others, each time it differs.
+    pub(crate) fn changes(&self) -> watch::Receiver<Option<String>> {
+        self.shared.changes.subscribe()
     }
 
     /// Whether the database answers.
@@ -275,13 +288,15 @@ impl Lease {
         self.state().is_over = true;
         let owner = self.owner()?;
         self.lose(owner, ENDS);
+        let known: Arc<[LivingServer]> =
+            self.shared.servers.borrow().iter().filter(|server| server.id != owner).cloned().collect();
         Some(database.spawn(move |pool| async move {
-            let deadline = Instant::now() + Duration::from_secs(1);
+            let deadline = Instant::now() + RELEASE_TIME;
             let released = pool.run_until(deadline, async |connection| {
                 connection.execute(RELEASE, &[&owner]).await?;
                 Ok(living(&connection.query(LIVING, &[&owner]).await?, &pool.place)?)
             });
-            released.await.unwrap_or_default()
+            released.await.unwrap_or(known)
         }))
     }
 }
@@ -314,7 +329,8 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
             if rows.is_empty() {
                 return Err(Failure::Own(PostgresError::LeaseLost { place: pool.place.clone() }));
             }
-            Ok((sent, living(&rows, &pool.place)?))
+            let changes: Option<String> = rows.first().map_or(Ok(None), |row| column(row, "changes", &pool.place))?;
+            Ok((sent, living(&rows, &pool.place)?, changes))
         });
         let mut renewal = std::pin::pin!(renewal);
         let answer = if let Ok(answer) = timeout(ANSWER, &mut renewal).await {
@@ -325,10 +341,15 @@ async fn keep(lease: Lease, pool: Rc<Pool>, owner: Uuid, acquired: Instant) {
         };
         lease.shared.answers.send_replace(answer.is_ok());
         match answer {
-            Ok((sent, servers)) => {
+            Ok((sent, servers, changes)) => {
                 renewed = sent;
                 lease.renewed(owner, sent);
                 lease.shared.servers.send_replace(servers);
+                lease.shared.changes.send_if_modified(|known| {
+                    let is_other = *known != changes;
+                    *known = changes;
+                    is_other
+                });
             }
             Err(PostgresError::Refused { problem, .. }) if sent < renewed + HALT => {
                 tracing::warn!(%problem, "the lease of this server could not be renewed");

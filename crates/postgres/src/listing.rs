@@ -94,7 +94,7 @@ impl Filter {
             providers: some(query.providers.clone()),
             default_provider: query.default_provider.clone(),
             cwds: some(cwds),
-            sources: some(source_words(&query.sources)),
+            sources: some(SourceKind::words(&query.sources)),
             like,
             members,
             is_member,
@@ -102,14 +102,6 @@ impl Filter {
             limit: if query.sort == SortKey::Place { i64::MAX } else { limit },
         }
     }
-}
-
-/// The names of sources, where that of all agents includes each of theirs.
-fn source_words(kinds: &[SourceKind]) -> Vec<String> {
-    use SourceKind::{SubAgent, SubAgentCompact, SubAgentOther, SubAgentReview, SubAgentThreadSpawn};
-    let all = [SubAgentReview, SubAgentCompact, SubAgentThreadSpawn, SubAgentOther];
-    let agents = all.iter().filter(|_| kinds.contains(&SubAgent));
-    kinds.iter().chain(agents).map(|kind| kind.word().to_owned()).collect()
 }
 
 /// A page of threads.

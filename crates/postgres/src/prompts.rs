@@ -1,7 +1,5 @@
 //! The prompt history.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use codex_log::store::PromptHistoryState;
 use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
@@ -14,15 +12,17 @@ use crate::summary_row::without_nul;
 
 const COUNT: &str = "SELECT count(*) AS entries, (SELECT incarnation FROM @.store) AS incarnation FROM @.prompts";
 
-const ENTRY: &str = "SELECT thread, at, text FROM @.prompts ORDER BY id OFFSET $1 LIMIT 1";
+/// The order is that of the database's clock. The ids of one server tell its prompts of the same second apart.
+const ENTRY: &str = "SELECT thread, at, text FROM @.prompts ORDER BY at, id OFFSET $1 LIMIT 1";
 
 /// An id that is known already was sent by an attempt whose answer was lost.
-const ADD: &str = "INSERT INTO @.prompts (id, thread, at, text) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO NOTHING";
+const ADD: &str = "INSERT INTO @.prompts (id, thread, at, text) \
+     VALUES ($1, $2, extract(epoch FROM clock_timestamp())::bigint, $3) ON CONFLICT (id) DO NOTHING";
 
 /// Removes the oldest prompts beyond a number of bytes. The newest one stays.
 const TRIM: &str = "DELETE FROM @.prompts WHERE id IN (SELECT id FROM (SELECT id, \
-     row_number() OVER (ORDER BY id DESC) AS place, sum(octet_length(text) + 80) OVER (ORDER BY id DESC) AS bytes \
-     FROM @.prompts) AS counted WHERE bytes > $1 AND place > 1)";
+     row_number() OVER newest AS place, sum(octet_length(text) + 80) OVER newest AS bytes \
+     FROM @.prompts WINDOW newest AS (ORDER BY at DESC, id DESC)) AS counted WHERE bytes > $1 AND place > 1)";
 
 /// The identity of the history: another one after a restore.
 fn log_id(incarnation: Uuid) -> u64 {
@@ -59,12 +59,10 @@ pub(crate) fn entry(parts: &Parts, known: u64, offset: usize) -> Result<Option<H
 /// Adds a prompt, and removes the oldest ones beyond a number of bytes.
 pub(crate) fn add(parts: &Parts, thread: ThreadId, text: &str, max_bytes: Option<u64>) -> Result<(), PostgresError> {
     let (id, thread, text) = (Uuid::now_v7(), Uuid::from(thread), without_nul(text));
-    let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let at = i64::try_from(at).unwrap_or(i64::MAX);
     let most = max_bytes.map(|most| i64::try_from(most).unwrap_or(i64::MAX));
     parts.database.wait(move |pool| async move {
         pool.run(async |connection| {
-            connection.execute(ADD, &[&id, &thread, &at, &text]).await?;
+            connection.execute(ADD, &[&id, &thread, &text]).await?;
             match most {
                 Some(most) => connection.execute(TRIM, &[&most]).await.map(drop),
                 None => Ok(()),

@@ -1,20 +1,25 @@
 //! Full-text search in the messages and commands of all threads.
 //!
-//! Texts are derived from lines: a search first reads those that were appended since, within a limited time.
+//! Texts are derived from lines: a search first reads those that were appended since, within a limited time. If some are
+//! left, they are read after the answer.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use codex_log::store::{Entry, LineSource, ReadFrom, SearchHit, SearchResults, StoreError, ThreadSummary};
+use codex_log::store::{
+    Entry, LineSource, ReadFrom, SearchHit, SearchOrder, SearchQuery, SearchResults, SourceKind, StoreError,
+    ThreadSummary,
+};
 use codex_store::TextReader;
 use codex_wire::ids::ThreadId;
 use uuid::Uuid;
 
-use crate::database::column;
+use crate::database::{Values, column};
 use crate::errors::PostgresError;
-use crate::listing;
 use crate::reader::Reader;
 use crate::store::Parts;
-use crate::summary_row::without_nul;
+use crate::summary_row::{listed, without_nul};
 use crate::words;
 
 const UNSCANNED: &str = "SELECT id, scanned FROM @.threads WHERE scanned < end_at AND NOT deleted \
@@ -30,41 +35,105 @@ const ADD: &str = "WITH scanned AS (
     FROM scanned, unnest($4::bigint[], $5::text[], $6::text[]) AS text (number, text, words)
     ON CONFLICT (thread, number) DO NOTHING";
 
-/// The best passages. Of very many, only the latest are ranked.
-const SEARCH: &str = "SELECT thread, text FROM (
-    SELECT thread, number, text, words FROM @.texts WHERE words @@ $1::text::tsquery
-    ORDER BY thread DESC LIMIT 5000) AS found
-    ORDER BY ts_rank(words, $1::text::tsquery) DESC, thread DESC, number DESC LIMIT $2";
+/// The threads with the best passage of each. Of very many passages, only those of the latest threads are ranked. Texts
+/// are fetched only for threads that are returned: a text can have many kilobytes.
+macro_rules! search {
+    ($order:literal) => {
+        concat!(
+            "WITH found AS (
+                SELECT texts.thread, texts.number, ts_rank(texts.words, $1::text::tsquery) AS rank
+                FROM (SELECT texts.thread, texts.number, texts.words FROM @.texts AS texts
+                    JOIN @.threads AS threads ON threads.id = texts.thread
+                    WHERE texts.words @@ $1::text::tsquery AND NOT threads.deleted AND threads.summary IS NOT NULL
+                    AND ($2::boolean IS NULL OR threads.archived = $2)
+                    AND ($3::text[] IS NULL OR threads.source_kind = ANY($3))
+                    ORDER BY texts.thread DESC LIMIT 5000) AS texts),
+            ranked AS (
+                SELECT thread, number, rank,
+                    row_number() OVER (PARTITION BY thread ORDER BY rank DESC, number DESC) AS place FROM found),
+            best AS (
+                SELECT ranked.thread, ranked.number, ranked.rank FROM ranked
+                JOIN @.threads AS threads ON threads.id = ranked.thread WHERE ranked.place = 1
+                ORDER BY ",
+            $order,
+            "ranked.rank DESC, ranked.thread DESC LIMIT $4)
+            SELECT threads.id, archived, began, updated, preview, cwd, provider, summary, name, texts.text
+            FROM best JOIN @.threads AS threads ON threads.id = best.thread
+            JOIN @.texts AS texts ON texts.thread = best.thread AND texts.number = best.number
+            ORDER BY ",
+            $order,
+            "best.rank DESC, best.thread DESC"
+        )
+    };
+}
+
+const BEST: &str = search!("");
+const OLDEST: &str = search!("(threads.summary::json ->> 'created')::bigint, ");
+const NEWEST: &str = search!("(threads.summary::json ->> 'created')::bigint DESC, ");
+const STALEST: &str = search!("threads.updated, ");
+const LATEST: &str = search!("threads.updated DESC, ");
 
 /// The time that a search may spend on texts that are not indexed yet.
-const CATCH_UP: Duration = Duration::from_millis(200);
+const CATCH_UP: Duration = Duration::from_millis(25);
 
-/// The passages that are fetched for each thread that is wanted: several may be of one thread.
-const PASSAGES: i64 = 8;
+/// The time for which texts are indexed after a search: in all, and before a look whether the store is still in use.
+const IN_BACKGROUND: Duration = Duration::from_secs(60);
+const BACKGROUND_STEP: Duration = Duration::from_millis(200);
 
 /// Threads with all of the words; the last one may be a prefix.
-pub(crate) fn search(parts: &Parts, text: &str, limit: usize) -> Result<SearchResults, StoreError> {
+pub(crate) fn search(parts: &Parts, query: &SearchQuery) -> Result<SearchResults, StoreError> {
     let complete = catch_up(parts, CATCH_UP)?;
-    let query = words::query(&without_nul(text));
-    if query.is_empty() || limit == 0 {
+    if !complete {
+        index_in_background(parts);
+    }
+    let expression = words::query(&without_nul(&query.words));
+    if expression.is_empty() || query.limit == 0 {
         return Ok(SearchResults { hits: Vec::new(), complete });
     }
-    let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_mul(PASSAGES);
-    let found: Vec<(Uuid, String)> = parts.database.wait(move |pool| async move {
-        let rows = pool.run(async |connection| connection.query(SEARCH, &[&query, &most]).await).await?;
-        let read = |row| Ok((column(row, "thread", &pool.place)?, column(row, "text", &pool.place)?));
-        rows.iter().map(read).collect()
+    let statement = match query.order {
+        SearchOrder::Best => BEST,
+        SearchOrder::Created { ascending: true } => OLDEST,
+        SearchOrder::Created { ascending: false } => NEWEST,
+        SearchOrder::Updated { ascending: true } => STALEST,
+        SearchOrder::Updated { ascending: false } => LATEST,
+    };
+    let archived = query.archived;
+    let sources = Some(SourceKind::words(&query.sources)).filter(|sources| !sources.is_empty());
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let found: Vec<(ThreadSummary, String)> = parts.database.wait(move |pool| async move {
+        let values: Values<'_> = &[&expression, &archived, &sources, &limit];
+        let rows = pool.run(async |connection| connection.query(statement, values).await).await?;
+        let read = |row| match listed(row, &pool.place)? {
+            Some(listed) => Ok(Some((listed.summary, column(row, "text", &pool.place)?))),
+            None => Ok(None),
+        };
+        rows.iter().filter_map(|row| read(row).transpose()).collect()
     })?;
-    let mut hits: Vec<SearchHit> = Vec::new();
-    for (thread, passage) in found {
-        let thread = ThreadId::from(thread);
-        if hits.len() == limit || hits.iter().any(|hit| hit.thread.id == thread) {
-            continue;
-        }
-        let summary: Option<ThreadSummary> = listing::find(parts, thread)?;
-        hits.extend(summary.map(|summary| SearchHit { thread: summary, snippet: words::snippet(&passage, text) }));
-    }
+    let hit = |(thread, text): (ThreadSummary, String)| {
+        let snippet = words::snippet(&text, &query.words);
+        SearchHit { thread, snippet }
+    };
+    let hits = found.into_iter().map(hit).collect();
     Ok(SearchResults { hits, complete })
+}
+
+/// Indexes further texts on a separate thread, of which a store has one at most.
+fn index_in_background(parts: &Parts) {
+    if parts.is_indexing.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let (own, start) = (parts.clone(), Instant::now());
+    let begun = std::thread::Builder::new().name("codex-texts".to_owned()).spawn(move || {
+        // The next search meets an error as well, and reports it.
+        while start.elapsed() < IN_BACKGROUND
+            && Arc::strong_count(&own.is_indexing) > 1
+            && matches!(catch_up(&own, BACKGROUND_STEP), Ok(false))
+        {}
+        own.is_indexing.store(false, Ordering::Release);
+    });
+    if begun.is_err() {
+        parts.is_indexing.store(false, Ordering::Release);
+    }
 }
 
 /// Indexes texts for up to `budget`, and returns whether nothing is left.
@@ -119,7 +188,7 @@ fn scan(parts: &Parts, thread: ThreadId, scanned: i64) -> Result<(), PostgresErr
         (0..i64::try_from(texts.len()).unwrap_or_default()).map(|number| scanned + number).collect();
     let end = lines.end();
     parts.database.wait(move |pool| async move {
-        let values: crate::database::Values<'_> = &[&id, &scanned, &end, &numbers, &texts, &vectors];
+        let values: Values<'_> = &[&id, &scanned, &end, &numbers, &texts, &vectors];
         pool.run(async |connection| connection.execute(ADD, values).await).await
     })?;
     Ok(())

@@ -3,13 +3,14 @@
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use codex_log::ReadState;
 use codex_log::history::{ForkPoint, History};
 use codex_log::state::Interrupted;
 use codex_log::store::{
     Appearance, Attachment, Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState,
-    ReadFrom, ReadMark, RepositoryChange, SearchResults, Section, StoreError, ThreadMetadata, ThreadStore,
+    ReadFrom, ReadMark, RepositoryChange, SearchQuery, SearchResults, Section, StoreError, ThreadMetadata, ThreadStore,
     ThreadSummary, store_place,
 };
 use codex_store::StoredMetadata;
@@ -32,6 +33,8 @@ use crate::{folding, listing, prompts, schema, search, threads, transfer};
 pub(crate) struct Parts {
     pub(crate) database: Database,
     pub(crate) lease: Lease,
+    /// Whether texts are being indexed in the background.
+    pub(crate) is_indexing: Arc<AtomicBool>,
 }
 
 /// The threads of a database. Clones share its connections and its lease.
@@ -72,7 +75,8 @@ impl PostgresStore {
         let uses_locks = database.uses_locks();
         database.wait(move |pool| async move { schema::migrate(&pool, uses_locks).await })?;
         let metadata = StoredMetadata::new(Rows { database: database.clone() });
-        let parts = Parts { database, lease: Lease::new(options.server_name.clone(), options.command_deadline) };
+        let lease = Lease::new(options.server_name.clone(), options.command_deadline);
+        let parts = Parts { database, lease, is_indexing: Arc::default() };
         Ok(Self { shared: Arc::new(Shared { parts, metadata, changes: Changes::default() }) })
     }
 
@@ -129,6 +133,10 @@ impl ThreadStore for PostgresStore {
         Ok(Opened { writer: Box::new(writer), place: store_place(meta.id), cut_bytes: 0 })
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn last_server(&self, thread: ThreadId) -> Result<Option<String>, StoreError> {
         Ok(threads::last_server(self.parts(), thread)?)
     }
@@ -169,8 +177,8 @@ impl ThreadStore for PostgresStore {
         listing::list(self, query)
     }
 
-    fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError> {
-        search::search(self.parts(), words, limit)
+    fn search(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
+        search::search(self.parts(), query)
     }
 
     fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError> {

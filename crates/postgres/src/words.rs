@@ -49,6 +49,9 @@ fn is_part(char: char) -> bool {
 }
 
 fn folded(word: &str) -> String {
+    if word.is_ascii() {
+        return word[..word.len().min(LONGEST_WORD / 4)].to_ascii_lowercase();
+    }
     let plain =
         |char: char| ACCENTS.iter().find(|(accented, _)| accented.contains(char)).map_or(char, |(_, plain)| *plain);
     let all = word.chars().flat_map(char::to_lowercase).map(plain);
@@ -109,9 +112,17 @@ pub(crate) fn query(text: &str) -> String {
 /// An excerpt of a text around the first word of a query.
 pub(crate) fn snippet(text: &str, query: &str) -> String {
     let wanted: Vec<String> = words(query).map(|word| word.text).collect();
-    let all: Vec<Word> = words(text).collect();
     let is_wanted = |word: &Word| wanted.iter().any(|wanted| word.text.starts_with(wanted.as_str()));
-    let hit = all.iter().position(is_wanted).unwrap_or(0);
+    let (mut all, mut hit) = (Vec::new(), None);
+    for word in words(text) {
+        hit = hit.or_else(|| is_wanted(&word).then_some(all.len()));
+        all.push(word);
+        // One more word than can be shown tells that the text goes on.
+        if hit.is_some_and(|hit| all.len() > hit + SNIPPET_WORDS) {
+            break;
+        }
+    }
+    let hit = hit.unwrap_or(0);
     let first = hit.saturating_sub(SNIPPET_WORDS / 2).min(all.len().saturating_sub(SNIPPET_WORDS));
     let last = (first + SNIPPET_WORDS).min(all.len());
     let (Some(from), Some(to)) = (all.get(first), all.get(last.saturating_sub(1))) else { return String::new() };
@@ -144,6 +155,11 @@ mod tests {
         let text = (0..40).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");
         let shown = snippet(&text, "w20");
         assert!(shown.starts_with("…w12 ") && shown.ends_with(" w27…"), "{shown}");
+        let shown = snippet(&text, "W3");
+        assert!(shown.starts_with("w0 ") && shown.ends_with(" w15…"), "{shown}");
+        let shown = snippet(&text, "w38");
+        assert!(shown.starts_with("…w24 ") && shown.ends_with(" w39"), "{shown}");
+        assert!(snippet(&text, "absent").ends_with(" w15…"));
         assert_eq!(snippet("sew a button\n", "but"), "sew a button");
     }
 }

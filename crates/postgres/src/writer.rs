@@ -145,6 +145,7 @@ pub(crate) fn mark_code(mark: Mark) -> i16 {
         Mark::RateLimits => 4,
         Mark::UserMessage => 5,
         Mark::RolledBack => 6,
+        Mark::AgentCall => 7,
     }
 }
 

@@ -91,6 +91,7 @@ impl<W: Write> Terminal<W> {
             | Body::ServerChanged(_)
             | Body::ServersStarted(_)
             | Body::CallProgressed { .. }
+            | Body::Budget(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared

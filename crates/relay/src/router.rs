@@ -176,8 +176,9 @@ impl Router {
         }
         // Nothing is passed on for a client that has not introduced itself.
         if is_here || self.initialize.is_none() {
-            self.routes.remove(&thread);
-            return vec![Effect::ToLocal(request.line)];
+            let mut effects = self.routes.get(&thread).copied().map_or_else(Vec::new, |link| self.overtaken(link));
+            effects.push(Effect::ToLocal(request.line));
+            return effects;
         }
         if let Some(link) = self.routes.get(&thread) {
             return self.over_link(*link, thread, request);
@@ -187,6 +188,13 @@ impl Router {
         }
         self.waiting.insert(thread, vec![request]);
         vec![Effect::LookUp(thread)]
+    }
+
+    /// This server has taken over a thread that the client follows over a link. The owner at its other end has lost its
+    /// lease, and with it all its threads; it may be halted, and could report old events when it continues. So the client
+    /// is told that its subscriptions have ended. It would miss what happened since if they went on here in silence.
+    fn overtaken(&mut self, link: LinkNumber) -> Vec<Effect> {
+        self.link_closed(link, "it could not renew its lease")
     }
 
     /// Routes the requests that waited for the owner of their thread.
@@ -261,6 +269,7 @@ impl Router {
 
     /// Takes note of a line of an owner. Returns whether the client gets it.
     pub(crate) fn link_line(&mut self, number: LinkNumber, line: &[u8]) -> bool {
+        let Some(link) = self.links.get_mut(&number) else { return false };
         if line.starts_with(METHOD) {
             if line.starts_with(CLOSED) {
                 let thread = closed_thread(line);
@@ -268,7 +277,6 @@ impl Router {
             }
             return !line.starts_with(MOVED);
         }
-        let Some(link) = self.links.get_mut(&number) else { return true };
         if let Ok(Incoming::Response { id, result }) = Incoming::read(line)
             && let Some(Unanswered { thread, adds_listener: true }) = link.unanswered.remove(&id)
             && let Some(listener) = result.ok().flatten().and_then(|result| listener(result.get()))

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codex_log::store::{ListQuery, SortKey};
+use codex_log::store::{ListQuery, SearchQuery, SortKey};
 use codex_store::ThreadIndex;
 use codex_wire::ids::ThreadId;
 
@@ -113,7 +113,8 @@ fn main() -> Outcome<()> {
     let id = index.list(&page)?.threads.first().map(|thread| thread.id).ok_or("no thread")?;
     measure("find", 50, || Ok(index.find(id)?))?;
     for words in ["fern123", "cargo", "thread turn", "model thinks"] {
-        measure(&format!("search `{words}`"), 5, || Ok(index.search(words, 25)?))?;
+        let query = SearchQuery { words: words.to_owned(), limit: 25, ..SearchQuery::default() };
+        measure(&format!("search `{words}`"), 5, || Ok(index.search(&query)?))?;
     }
     measure("refresh, nothing changed", 5, || Ok(index.refresh()?))?;
     let size = home.path().join("thread-index.sqlite").metadata()?.len();

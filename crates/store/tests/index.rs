@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use codex_files::testing::{Endless, soon};
-use codex_log::store::{ListQuery, SortKey, SourceKind, ThreadSummary};
+use codex_log::store::{ListQuery, SearchQuery, SortKey, SourceKind, ThreadSummary};
 use codex_store::{IndexError, RolloutFile, StoredThreadError, ThreadIndex};
 use codex_wire::ids::ThreadId;
 use serde_json::{Value, json};
@@ -82,10 +82,14 @@ impl Home {
     }
 
     fn found(&self, words: &str) -> Vec<String> {
-        let results = self.index.search(words, 10).unwrap();
+        let results = self.index.search(&search(words, 10)).unwrap();
         assert!(results.complete);
         results.hits.into_iter().map(|hit| hit.thread.preview).collect()
     }
+}
+
+fn search(words: &str, limit: usize) -> SearchQuery {
+    SearchQuery { words: words.to_owned(), limit, ..SearchQuery::default() }
 }
 
 fn all() -> ListQuery {
@@ -297,7 +301,7 @@ fn messages_and_commands_are_found_and_nothing_else() {
     home.append(thread, "{\"timestamp\":\"2026");
     home.index.refresh().unwrap();
     assert_eq!(home.found("later"), ["Führe die Tests aus"]);
-    let hit = home.index.search("nextest", 1).unwrap().hits.remove(0);
+    let hit = home.index.search(&search("nextest", 1)).unwrap().hits.remove(0);
     assert!(hit.snippet.contains("cargo nextest run"), "{}", hit.snippet);
     fs::remove_file(home.find(thread).path).unwrap();
     assert_eq!(home.found("later"), [""; 0]);

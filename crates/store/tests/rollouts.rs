@@ -175,6 +175,34 @@ fn the_result_of_a_compaction_replaces_the_conversation() {
     );
 }
 
+/// Other releases do not repeat after a compaction which agents there are. This one does.
+#[test]
+fn agents_from_before_the_compaction_of_another_release_are_found() {
+    let child = |last: char| format!("01a1de3d-da70-71e1-82d0-f8f026c05c2{last}");
+    let called = |last: char, state: Value| {
+        let (root, child) = ("01a1de3b-14fd-7922-828f-0d0916245388", child(last));
+        let item = json!({
+            "type": "CollabAgentToolCall", "id": "i", "tool": "spawn_agent", "status": "completed",
+            "sender_thread_id": root, "receiver_thread_ids": [child], "prompt": "look",
+            "receiver_agents": [{"thread_id": child, "agent_nickname": "Nash"}], "agents_states": {&child: state},
+        });
+        line("event_msg", json!({"type": "item_completed", "thread_id": root, "turn_id": "t", "item": item}))
+    };
+    let compacted = line("compacted", json!({"message": "s", "replacement_history": []}));
+    let before = called('1', json!("running")) + &turn("one") + &called('1', json!({"completed": "done"}));
+    let text =
+        meta() + &before + &called('2', json!("running")) + &compacted + &turn("two") + &called('3', json!("running"));
+    let known = |text: &str| {
+        let (_folder, path) = written(text);
+        let children = read_history(&path).unwrap().state.agents.unnumbered;
+        let shown = |child: codex_log::agents::UnnumberedChild| (child.thread.to_string(), child.completion.is_some());
+        children.into_iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(known(&text), [(child('1'), true), (child('2'), false), (child('3'), false)]);
+    let ours = text.replace(r#""cli_version":"1""#, &format!(r#""cli_version":"{}""#, env!("CARGO_PKG_VERSION")));
+    assert_eq!(known(&ours), [(child('3'), false)], "a file of ours tells it, and is not searched");
+}
+
 #[test]
 fn a_compaction_of_an_older_release_leaves_the_users_messages_and_the_summary() {
     let compacted = line("compacted", json!({"message": "the summary"}));

@@ -44,11 +44,16 @@ fn repository_information_is_changed_and_survives_the_index() {
     let change = |change| index.metadata().change_repository(&index.find(thread).unwrap().unwrap(), change);
     change(RepositoryChange { branch: Some(Some("work".to_owned())), ..RepositoryChange::default() }).unwrap();
     let changed =
-        GitInfo { commit_hash: Some("abc".to_owned()), branch: Some("work".to_owned()), repository_url: None };
+        GitInfo { commit_hash: Some("abc".to_owned()), branch: Some("work".to_owned()), ..GitInfo::default() };
     assert_eq!(git(), Some(changed));
     change(RepositoryChange { commit: Some(None), url: Some(Some("u".to_owned())), branch: None }).unwrap();
     fs::remove_file(home.path().join("thread-index.sqlite")).unwrap();
-    let changed = GitInfo { commit_hash: None, branch: Some("work".to_owned()), repository_url: Some("u".to_owned()) };
+    let changed = GitInfo {
+        commit_hash: None,
+        branch: Some("work".to_owned()),
+        repository_url: Some("u".to_owned()),
+        ..GitInfo::default()
+    };
     assert_eq!(git(), Some(changed.clone()));
     let empty = change(RepositoryChange { branch: Some(Some(" ".to_owned())), ..RepositoryChange::default() });
     assert_eq!(empty.unwrap_err().to_string(), "branch must not be empty");

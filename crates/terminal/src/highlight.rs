@@ -169,11 +169,15 @@ fn language(name: &str) -> Option<&'static Language> {
 /// The lines of some code, coloured if its language is known.
 #[must_use]
 pub fn code(name: &str, text: &str) -> Vec<Row> {
+    code_within(name, text, &mut false)
+}
+
+/// The same for a part of some code, which may begin and end within a comment.
+pub(crate) fn code_within(name: &str, text: &str, is_comment: &mut bool) -> Vec<Row> {
     let Some(language) = language(name) else {
         return text.lines().map(|line| vec![crate::Span::new(Style::Code, line)]).collect();
     };
-    let mut is_comment = false;
-    text.lines().map(|line| coloured(language, line, &mut is_comment)).collect()
+    text.lines().map(|line| coloured(language, line, is_comment)).collect()
 }
 
 fn coloured(language: &Language, line: &str, is_comment: &mut bool) -> Row {

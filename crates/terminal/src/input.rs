@@ -21,6 +21,8 @@ const UNMARKED_LINES: usize = 16;
 /// The same for bytes that follow each other closer than anybody types.
 const BURST_BYTES: usize = 64;
 const BURST: Duration = Duration::from_millis(10);
+/// A line break this soon after a paste is a late part of it. Nobody reads what they have pasted that fast.
+const AFTER_PASTE: Duration = Duration::from_millis(200);
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
@@ -58,6 +60,8 @@ pub struct Burst {
     last: Option<Instant>,
     /// The bytes that came without a pause.
     bytes: usize,
+    /// The end of the last paste.
+    pasted: Option<Instant>,
 }
 
 impl Burst {
@@ -68,12 +72,14 @@ impl Burst {
         self.bytes = before + bytes.len();
         let is_text = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\r' | b'\n' | b'\t');
         if !bytes.iter().all(is_text) {
-            self.bytes = 0;
+            (self.bytes, self.pasted) = (0, None);
             return false;
         }
         let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let has_lines = bytes.iter().rev().skip_while(|byte| is_break(byte)).any(is_break);
+        let is_behind = self.pasted.is_some_and(|end| now.saturating_duration_since(end) < AFTER_PASTE);
         let is_paste = bytes.len() > UNMARKED_PASTE
+            || (is_behind && bytes.iter().any(is_break))
             || (has_lines && bytes.len() >= UNMARKED_LINES)
             || (before > 0 && self.bytes >= BURST_BYTES && bytes.iter().any(is_break));
         if !is_paste && bytes.last().is_some_and(is_break) {
@@ -81,6 +87,11 @@ impl Burst {
             self.bytes = 0;
         }
         is_paste
+    }
+
+    /// A paste has ended, as far as is known: the terminal may have passed on only a part of it.
+    pub fn ended(&mut self, now: Instant) {
+        self.pasted = Some(now);
     }
 }
 
@@ -380,6 +391,21 @@ mod tests {
     fn keys(bytes: &[u8], expected: &[Key]) {
         let expected: Vec<Typed> = expected.iter().cloned().map(Typed::Key).collect();
         assert_eq!(read(&[bytes]), expected, "{:?}", String::from_utf8_lossy(bytes));
+    }
+
+    #[test]
+    fn a_line_break_right_after_a_paste_sends_nothing() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let mut burst = Burst::default();
+        assert!(burst.is_paste(&[b'x'; 1000], start));
+        burst.ended(after(20));
+        assert!(burst.is_paste(b"\r", after(60)), "it is a late part");
+        assert!(!burst.is_paste(b"y", after(100)), "a key without a break is typed");
+        assert!(!burst.is_paste(b"\r", after(300)));
+        burst.ended(after(400));
+        assert!(!burst.is_paste(b"\x15", after(410)), "a key that no paste has is typed");
+        assert!(!burst.is_paste(b"\r", after(430)));
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! Rows of the screen that know their place in the text, so that copied text has no line breaks of the layout.
+//! Rows of the screen that know their place in the text, so that copied text has no line breaks of the layout; and parts
+//! of them that are selected or found.
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::rich_text::Growing;
 use crate::wrap::{row_columns, rows};
-use crate::{Row, Span};
+use crate::{Row, Span, Style};
 
 /// A row of the screen, and its place in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,111 @@ pub fn before(row: &[Span]) -> usize {
     row_columns(&marks)
 }
 
+/// The text of a row between two columns, without the marks before it.
+#[must_use]
+pub fn between(row: &[Span], from: usize, to: usize) -> String {
+    let from = from.max(before(row));
+    let (mut column, mut text) = (0, String::new());
+    for c in row.iter().flat_map(|span| span.text.chars()) {
+        if (from..to).contains(&column) {
+            text.push(c);
+        }
+        column += c.width().unwrap_or(0);
+    }
+    text
+}
+
+/// A row with the text between two columns marked as selected.
+#[must_use]
+pub fn selected(row: Row, from: usize, to: usize) -> Row {
+    let (mut column, mut marked) = (0, Row::new());
+    for span in row {
+        for c in span.text.chars() {
+            let style = if (from..to).contains(&column) { Style::Selected } else { span.style };
+            match marked.last_mut().filter(|last: &&mut Span| last.style == style) {
+                Some(last) => last.text.push(c),
+                None => marked.push(Span::new(style, c)),
+            }
+            column += c.width().unwrap_or(0);
+        }
+    }
+    marked
+}
+
+/// A row with the first place of a text marked as selected, in upper or lower case.
+#[must_use]
+pub fn with_found(row: Row, text: &str) -> Row {
+    let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
+    let needle: Vec<char> = text.trim().chars().map(lower).collect();
+    let letters: Vec<char> = row.iter().flat_map(|span| span.text.chars()).map(lower).collect();
+    let Some(at) = letters.windows(needle.len().max(1)).position(|part| part == needle) else { return row };
+    let columns = |letters: &[char]| letters.iter().map(|c| c.width().unwrap_or(0)).sum::<usize>();
+    let from = columns(&letters[..at]);
+    selected(row, from, from + columns(&needle))
+}
+
+/// The rows of a text, with an empty one behind them if there are any. A Markdown text that grows at its end is not laid
+/// out again.
+#[derive(Debug, Clone, Default)]
+pub struct LaidText {
+    /// The rows that cannot change any more, and those behind them.
+    settled: Vec<LaidRow>,
+    open: Vec<LaidRow>,
+    growing: Option<Growing>,
+}
+
+impl LaidText {
+    /// The rows of lines.
+    #[must_use]
+    pub fn of(lines: &[Row], width: usize) -> Self {
+        let mut rows = Self { settled: wrapped(lines, width), ..Self::default() };
+        rows.end();
+        rows
+    }
+
+    /// Takes a Markdown text, which begins like the one before.
+    pub fn grow(&mut self, text: &str, width: usize) {
+        let mut growing = self.growing.take().unwrap_or_else(|| {
+            self.settled.clear();
+            Growing::new(width)
+        });
+        let grown = growing.update(text);
+        if grown.starts_over {
+            self.settled.clear();
+        }
+        self.settled.extend(wrapped(&grown.settled, width));
+        self.open = wrapped(&grown.open, width);
+        self.growing = Some(growing);
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if !self.is_empty() {
+            self.open.push(LaidRow { row: Row::new(), glue: None });
+        }
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.settled.len() + self.open.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&LaidRow> {
+        self.settled.get(at).or_else(|| self.open.get(at.checked_sub(self.settled.len())?))
+    }
+
+    #[must_use]
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &LaidRow> {
+        self.settled.iter().chain(&self.open)
+    }
+}
+
 /// A row without what does not fit.
 #[must_use]
 pub fn fitted(row: Row, width: usize) -> Row {
@@ -71,4 +178,22 @@ pub fn fitted(row: Row, width: usize) -> Row {
         }
     }
     fitted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_marked_in_any_case_and_width() {
+        let row = vec![Span::new(Style::Hang, "> "), Span::new(Style::Plain, "日本 Rain again")];
+        let marked = with_found(row.clone(), " rain ");
+        let found: Vec<&str> =
+            marked.iter().filter(|span| span.style == Style::Selected).map(|span| span.text.as_str()).collect();
+        assert_eq!(found, ["Rain"]);
+        assert_eq!(logical(&marked), logical(&row), "nothing is lost");
+        assert_eq!(with_found(row.clone(), "snow"), row);
+        assert_eq!(with_found(row.clone(), ""), row);
+        assert_eq!(between(&row, 7, 11), "Rain");
+    }
 }

@@ -21,6 +21,7 @@ pub mod pager;
 pub mod picker;
 pub mod prompt_text;
 pub mod rich_text;
+pub mod selection;
 pub mod slash;
 mod style;
 mod text;

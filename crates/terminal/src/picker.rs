@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::wrap::row_columns;
-use crate::{Row, Span, Style, printable};
+use crate::{Row, Span, Style, printable, selection};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -48,19 +48,14 @@ impl Picker {
         match key {
             Key::Enter => return self.chosen().map_or(Picked::Open, Picked::Entry),
             Key::Esc | Key::Ctrl('c' | 'd') => return Picked::Nothing,
-            Key::Up | Key::Ctrl('p') => self.at = self.at.saturating_sub(1),
-            Key::Down | Key::Ctrl('n') => self.at = (self.at + 1).min(count.saturating_sub(1)),
-            Key::PageUp => self.at = self.at.saturating_sub(10),
-            Key::PageDown => self.at = (self.at + 10).min(count.saturating_sub(1)),
-            Key::Home => self.at = 0,
-            Key::End => self.at = count.saturating_sub(1),
+            Key::Ctrl('n') => self.at = selection::moved(self.at, count, &Key::Down).unwrap_or(self.at),
             Key::Char(c) => self.search(|query| query.push(*c)),
             Key::Paste(text) => self.search(|query| query.push_str(text.lines().next().unwrap_or_default())),
             Key::Backspace => {
                 self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
             }
             Key::Ctrl('u') => self.search(String::clear),
-            _ => {}
+            key => self.at = selection::moved(self.at, count, key).unwrap_or(self.at),
         }
         Picked::Open
     }
@@ -105,7 +100,7 @@ impl Picker {
         if found.is_empty() {
             return vec![vec![Span::new(Style::Dim, "  nothing matches")]];
         }
-        let first = self.at.saturating_sub(height / 2).min(found.len().saturating_sub(height));
+        let first = selection::first_in_view(self.at, found.len(), height);
         let row = |(place, number): (usize, &usize)| {
             let Entry { note, title } = &self.entries[*number];
             let is_chosen = place == self.at;

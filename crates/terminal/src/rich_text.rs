@@ -3,6 +3,10 @@
 //! Invariant: pure. Text of a model becomes text of the screen only through [`printable`]. A link is shown with its
 //! address, so that nobody has to trust its text.
 
+mod growing;
+
+pub use growing::{Growing, Grown};
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use crate::highlight;
@@ -14,15 +18,12 @@ use crate::{Row, Span, Style, printable};
 #[must_use]
 pub fn lines(text: &str, width: usize) -> Vec<Row> {
     let mut writer = Writer { width, ..Writer::default() };
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    for event in Parser::new_ext(text, options) {
-        writer.event(event);
-    }
-    writer.end_line();
-    while writer.lines.last().is_some_and(Row::is_empty) {
-        writer.lines.pop();
-    }
-    writer.lines
+    parser(text).for_each(|event| writer.event(event));
+    writer.finish()
+}
+
+fn parser(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
 }
 
 /// The last block of code of a Markdown text, without its fence and indent.
@@ -53,6 +54,10 @@ struct Writer {
     mark: Option<String>,
     quotes: usize,
     code: Option<(String, String)>,
+    /// Whether the last code ended within a comment.
+    is_comment: bool,
+    /// Whether the first block continues code that was begun before.
+    is_continued: bool,
     link: Option<String>,
     table: Option<Table>,
 }
@@ -95,7 +100,7 @@ impl Writer {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.block(),
+            Tag::Paragraph | Tag::HtmlBlock => self.block(),
             Tag::Heading { level, .. } => {
                 self.block();
                 self.styles.push(if level <= HeadingLevel::H2 { Style::Heading } else { Style::Bold });
@@ -105,7 +110,10 @@ impl Writer {
                 self.quotes += 1;
             }
             Tag::CodeBlock(kind) => {
-                self.block();
+                if !std::mem::take(&mut self.is_continued) {
+                    self.block();
+                    self.is_comment = false;
+                }
                 let name = match kind {
                     CodeBlockKind::Fenced(name) => name.split([' ', ',', '{']).next().unwrap_or_default().to_owned(),
                     CodeBlockKind::Indented => String::new(),
@@ -153,7 +161,7 @@ impl Writer {
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph => self.end_line(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_line(),
             TagEnd::Heading(_) => {
                 self.styles.pop();
                 self.end_line();
@@ -164,7 +172,7 @@ impl Writer {
             }
             TagEnd::CodeBlock => {
                 let (name, text) = self.code.take().unwrap_or_default();
-                for row in highlight::code(&name, &printable(&text)) {
+                for row in highlight::code_within(&name, &printable(&text), &mut self.is_comment) {
                     let mut line = vec![Span::new(Style::Hang, format!("{}    ", self.indent()))];
                     line.extend(row);
                     self.lines.push(line);
@@ -263,6 +271,14 @@ impl Writer {
         if !self.line.is_empty() {
             self.lines.push(std::mem::take(&mut self.line));
         }
+    }
+
+    fn finish(mut self) -> Vec<Row> {
+        self.end_line();
+        while self.lines.last().is_some_and(Row::is_empty) {
+            self.lines.pop();
+        }
+        self.lines
     }
 
     /// An empty line before a block, unless it begins an item.

@@ -59,6 +59,21 @@ pub fn rows(line: &[Span], width: usize) -> Vec<Row> {
     rows
 }
 
+/// The rows of names of keys, with dots between them. A row breaks between two of them, and not between a key and what it
+/// does.
+#[must_use]
+pub fn hint_rows(hints: &str, width: usize) -> Vec<Row> {
+    let mut lines: Vec<String> = Vec::new();
+    for hint in hints.split(" · ") {
+        let wider = lines.last().map(|line| format!("{line} · {hint}"));
+        match wider.filter(|wider| wider.chars().map(columns).sum::<usize>() <= width) {
+            Some(wider) => lines.last_mut().into_iter().for_each(|line| line.clone_from(&wider)),
+            None => lines.push(hint.to_owned()),
+        }
+    }
+    lines.into_iter().flat_map(|line| rows(&[Span::new(Style::Dim, line)], width.max(1))).collect()
+}
+
 /// The prefix of a line, as repeated on a wrapped row.
 fn repeated(span: &Span) -> Span {
     match span.style {
@@ -114,47 +129,77 @@ pub fn typed_rows_with(
     (width, most): (usize, usize),
 ) -> (Vec<Row>, (usize, usize)) {
     let room = width.saturating_sub(PROMPT.1.len()).max(2);
-    let mut rows: Vec<Row> = vec![Row::new()];
-    let (mut column, mut place) = (0, None);
+    let mut starts = typed_starts(text, room);
+    let mut row = starts.partition_point(|start| *start <= cursor).saturating_sub(1);
+    let mut column = typed_columns(&text[starts[row]..cursor]);
+    if cursor == text.len() && column >= room {
+        // The next character begins a row.
+        starts.push(text.len());
+        (row, column) = (row + 1, 0);
+    }
+    // The rows around the cursor, if not all fit.
+    let first = if starts.len() > most { row.saturating_sub(most / 2).min(starts.len() - most) } else { 0 };
+    let shown = starts.iter().enumerate().skip(first).take(most).map(|(at, start)| {
+        let end = starts.get(at + 1).copied().unwrap_or(text.len());
+        let mark = if at == 0 { first_mark } else { PROMPT.1 };
+        let typed = typed_row(&text[*start..end], *start, &selected, room);
+        std::iter::once(Span::new(Style::Bold, mark)).chain(typed).collect()
+    });
+    (shown.collect(), (row - first, column.min(room - 1) + PROMPT.1.len()))
+}
+
+/// The columns of a character that is typed at a column.
+fn typed_width(c: char, column: usize) -> usize {
+    if c == '\t' { TAB - column % TAB } else { columns(c) }
+}
+
+fn typed_columns(text: &str) -> usize {
+    text.chars().fold(0, |column, c| column + typed_width(c, column))
+}
+
+/// The place in a text at which each of its rows begins: between words, or anywhere in a word that is too long. A space
+/// between two rows may be beyond the end of the first one.
+fn typed_starts(text: &str, room: usize) -> Vec<usize> {
+    let (mut starts, mut start, mut word, mut column) = (vec![0], 0, 0, 0);
     for (at, c) in text.char_indices() {
-        let wide = if c == '\t' { TAB - column % TAB } else { columns(c) };
-        if c != '\n' && column + wide > room {
-            rows.push(Row::new());
-            column = 0;
-        }
-        if at == cursor {
-            place = Some((rows.len() - 1, column.min(room - 1)));
-        }
-        let style = if selected.contains(&at) { Style::Selected } else { Style::Plain };
         if c == '\n' {
-            rows.push(Row::new());
-            column = 0;
+            (start, word, column) = (at + 1, at + 1, 0);
+            starts.push(start);
             continue;
         }
-        if let Some(row) = rows.last_mut() {
-            if row.last().is_none_or(|span| span.style != style) {
-                row.push(Span::new(style, ""));
-            }
-            if let Some(span) = row.last_mut() {
-                let count = if c == '\t' { wide } else { 1 };
-                span.text.extend(std::iter::repeat_n(if c == '\t' { ' ' } else { c }, count));
-            }
+        let is_hanging = c == ' ' && column == room;
+        while column + typed_width(c, column) > room && at > start && !is_hanging {
+            start = if word > start { word } else { at };
+            column = typed_columns(&text[start..at]);
+            starts.push(start);
+        }
+        column += typed_width(c, column);
+        if matches!(c, ' ' | '\t') {
+            word = at + 1;
+        }
+    }
+    starts
+}
+
+/// A row of the text being typed, which begins at a place, with its selected part.
+fn typed_row(text: &str, start: usize, selected: &Range<usize>, room: usize) -> Row {
+    let (mut row, mut column) = (Row::new(), 0);
+    for (at, c) in text.char_indices().filter(|(_, c)| *c != '\n') {
+        let wide = typed_width(c, column);
+        if column + wide > room {
+            break;
+        }
+        let style = if selected.contains(&(start + at)) { Style::Selected } else { Style::Plain };
+        if row.last().is_none_or(|span: &Span| span.style != style) {
+            row.push(Span::new(style, ""));
+        }
+        if let Some(span) = row.last_mut() {
+            let (c, count) = if c == '\t' { (' ', wide) } else { (c, 1) };
+            span.text.extend(std::iter::repeat_n(c, count));
         }
         column += wide;
     }
-    if place.is_none() && column >= room {
-        rows.push(Row::new());
-        column = 0;
-    }
-    let (row, column) = place.unwrap_or((rows.len() - 1, column));
-    // The rows around the cursor, if not all fit.
-    let first = if rows.len() > most { row.saturating_sub(most / 2).min(rows.len() - most) } else { 0 };
-    let mark = |at: usize| if at == 0 { first_mark } else { PROMPT.1 };
-    let shown = rows.into_iter().enumerate().skip(first).take(most).map(|(at, text)| {
-        let text = if text.is_empty() { vec![Span::new(Style::Plain, "")] } else { text };
-        std::iter::once(Span::new(Style::Bold, mark(at))).chain(text).collect()
-    });
-    (shown.collect(), (row - first, column + PROMPT.1.len()))
+    if row.is_empty() { vec![Span::new(Style::Plain, "")] } else { row }
 }
 
 /// Wraps streaming text between words. Colour sequences have no width.
@@ -338,6 +383,27 @@ mod tests {
         "#]],
         );
         check_typed(
+            "two wor",
+            "ds are",
+            (10, 5),
+            expect![[r#"
+            [> two ]
+            [  words ]
+            [  are]
+            (1, 5)
+        "#]],
+        );
+        check_typed(
+            "twelve 8 ",
+            "",
+            (10, 5),
+            expect![[r#"
+            [> twelve 8]
+            [  ]
+            (1, 2)
+        "#]],
+        );
+        check_typed(
             "日",
             "本",
             (10, 5),
@@ -384,11 +450,17 @@ mod tests {
 
         /// The cursor is always within the rows.
         #[test]
-        fn the_cursor_is_within(text in "[a-z日\n\t]{0,60}", place in 0usize..60, width in 6usize..30, most in 1usize..6) {
+        fn the_cursor_is_within(text in "[a-z日 \n\t]{0,60}", place in 0usize..60, width in 6usize..30, most in 1usize..6) {
             let cursor = text.char_indices().map(|(at, _)| at).nth(place).unwrap_or(text.len());
             let (rows, (row, column)) = typed_rows(&text, cursor, width, most);
             prop_assert!(row < rows.len() && rows.len() <= most);
             prop_assert!(column < width, "{column} {width}");
+            prop_assert!(rows.iter().all(|row| row_columns(row) <= width), "{rows:?}");
+            // Nothing but the space between two rows is left out.
+            let (all, _) = typed_rows(&text, cursor, width, usize::MAX);
+            let squeezed = |text: &str| text.replace([' ', '\n', '\t'], "");
+            let kept: String = all.iter().map(|row| self::text(&row[1..])).collect();
+            prop_assert_eq!(squeezed(&kept), squeezed(&text));
         }
     }
 }

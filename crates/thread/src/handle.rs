@@ -1,6 +1,8 @@
 //! The handle that drives a thread.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use codex_log::agents::AgentsState;
@@ -33,6 +35,8 @@ pub struct Thread {
     started: Arc<ThreadStarted>,
     /// Boxed, because a channel allocates room for about thirty of them per thread.
     requests: mpsc::Sender<Box<ThreadRequest>>,
+    /// Whether somebody has asked it to end.
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Thread {
@@ -40,7 +44,7 @@ impl Thread {
     #[must_use]
     pub fn new(started: Arc<ThreadStarted>) -> (Self, mpsc::Receiver<Box<ThreadRequest>>) {
         let (requests, inbox) = mpsc::channel(WAITING_REQUESTS);
-        (Self { started, requests }, inbox)
+        (Self { started, requests, is_closed: Arc::default() }, inbox)
     }
 
     #[must_use]
@@ -60,6 +64,12 @@ impl Thread {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.requests.is_closed()
+    }
+
+    /// Whether somebody has asked it to end. One that ends by itself may have been taken over by another process.
+    #[must_use]
+    pub fn was_closed(&self) -> bool {
+        self.is_closed.load(Relaxed)
     }
 
     /// Its initial state.
@@ -286,11 +296,13 @@ impl Thread {
 
     /// Waits for the running turn to end, then closes the thread like [`Thread::close`].
     pub async fn finish(&self) {
+        self.is_closed.store(true, Relaxed);
         let _: Result<(), Closed> = self.ask(|reply| ThreadRequest::Finish { reply }).await;
     }
 
     /// Stops the thread and returns when everything is written. Its feeds end after their last event.
     pub async fn close(&self) {
+        self.is_closed.store(true, Relaxed);
         // If the thread has already ended, there is nothing to close.
         let _: Result<(), Closed> = self.ask(|reply| ThreadRequest::Close { reply }).await;
     }

@@ -12,6 +12,7 @@ use codex_log::history::SharedHistory;
 use codex_log::settings::Settings;
 use codex_log::{Body, Event};
 use codex_wire::agent::MultiAgentVersion;
+use codex_wire::budget::Used;
 use codex_wire::ids::ThreadId;
 use codex_wire::rollout::ThreadSpawn;
 use futures_util::future::BoxFuture;
@@ -47,6 +48,8 @@ pub trait ThreadAgents: ToolSource + fmt::Debug {
     fn rested(&self);
     /// Sees an event of the thread.
     fn observe(&self, event: &Event);
+    /// The thread has used this much more, for which the agents above pay.
+    fn charge(&self, used: Used);
     /// The settings of the thread have changed. Agents below it get no wider ones.
     fn settings_changed(&self, settings: &Arc<Settings>);
     /// Whether agents below are at work.
@@ -94,8 +97,8 @@ pub enum AgentOrder {
     Wake,
     /// Stop the running turn.
     Stop,
-    /// Count tokens that agents below have used.
-    Charge(i64),
+    /// Count what agents below have used.
+    Charge(Used),
     /// Use no wider policies than these, from the next call on.
     Tighten(Arc<Settings>),
     /// Share the history with a copy of the thread. There is none to share while the log cannot be saved.
@@ -124,14 +127,18 @@ pub trait ChildHost: Send + Sync {
     fn worktrees(&self) -> Arc<Worktrees>;
     /// The state of a thread in its log; none if it was not started by this parent. It reads files.
     fn stored(&self, thread: ThreadId, parent: ThreadId) -> Option<StoredChild>;
+    /// The newest events in the log of a thread since a time in Unix milliseconds, oldest first, at most this many. It
+    /// reads files, and never opens the thread.
+    fn stored_events(&self, thread: ThreadId, since_ms: i64, most: usize) -> Vec<Event>;
 }
 
 /// The state in which a thread has started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChildStarted {
-    Resting,
-    /// It continues the turn that ran when the program ended.
-    InTurn,
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChildStarted {
+    /// Whether it continues the turn that ran when the program ended.
+    pub has_turn: bool,
+    /// The number of items of its parent's conversation that it begins with.
+    pub inherited: usize,
 }
 
 /// A child that does not run.

@@ -26,6 +26,10 @@ pub trait Tool: Send + Sync {
     fn takes(&self, call: &ToolCall) -> bool;
     /// The calls that may run concurrently with a call.
     fn concurrency(&self, call: &ToolCall) -> Concurrency;
+    /// Whether a call runs a command.
+    fn is_command(&self, _: &ToolCall) -> bool {
+        false
+    }
     /// Begins a call. It never waits and never fails: errors are reported to the model.
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call>;
 }

@@ -64,6 +64,12 @@ impl TrustedGit {
         codex_workspace::git::has_commit(checkout, commit, &self.runner).unwrap_or(false)
     }
 
+    /// The commits without a parent that a commit of a checkout descends from, as far as git can tell within a second.
+    #[must_use]
+    pub fn root_commits(&self, checkout: &Checkout, commit: &str) -> Vec<String> {
+        codex_workspace::git::root_commits(checkout, commit, &self.runner).unwrap_or_default()
+    }
+
     /// Applies a diff to the files of a folder.
     pub fn apply(&self, folder: &Path, diff: &str) -> Result<Applied, GitError> {
         codex_workspace::git::apply(folder, diff, &self.runner)

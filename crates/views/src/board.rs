@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use codex_terminal::key::Key;
 use codex_terminal::laid::{fitted, logical, wrapped};
+use codex_terminal::wrap::hint_rows;
 use codex_terminal::{Row, Span, Style, printable};
 
 /// The entries that Page Up and Page Down skip.
@@ -99,6 +100,8 @@ pub struct Board {
     is_loading: bool,
     /// Whether lines that are too long are cut and not wrapped.
     is_cut: bool,
+    /// The text that stands for no entries.
+    nothing: &'static str,
 }
 
 impl Board {
@@ -118,6 +121,7 @@ impl Board {
             told: Vec::new(),
             is_loading: true,
             is_cut: false,
+            nothing: "Nothing to list.",
         }
     }
 
@@ -125,6 +129,12 @@ impl Board {
     #[must_use]
     pub fn cut(self) -> Self {
         Self { is_cut: true, ..self }
+    }
+
+    /// The same with a text for a list without entries.
+    #[must_use]
+    pub fn or_say(self, nothing: &'static str) -> Self {
+        Self { nothing, ..self }
     }
 
     /// Shows these entries; the selection stays where it is if it can.
@@ -293,7 +303,7 @@ impl Board {
     pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
         let told: Vec<Row> = wrapped(&self.told, width).into_iter().map(|laid| laid.row).collect();
         let told_room = told.len().min(height / 2);
-        let mut footer = codex_terminal::wrap::rows(&[Span::new(Style::Dim, self.footer())], width.max(1));
+        let mut footer = hint_rows(&self.footer(), width);
         footer.truncate((height / 4).clamp(1, 3));
         let room = height.saturating_sub(1 + told_room + footer.len());
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.heading()))]];
@@ -336,7 +346,8 @@ impl Board {
     /// The rows of the entries around the selected one.
     fn entry_rows(&self, width: usize, room: usize) -> Vec<Row> {
         if self.shown.is_empty() && !self.is_loading {
-            return vec![vec![Span::new(Style::Dim, "  nothing matches")]];
+            let why = if self.filter.is_empty() { self.nothing } else { "nothing matches" };
+            return vec![vec![Span::new(Style::Dim, format!("  {why}"))]];
         }
         let mut rows = self.laid(self.at, width);
         let (mut above, mut below) = (self.at, self.at + 1);

@@ -6,8 +6,11 @@
 
 pub mod agents;
 pub mod board;
+pub mod list;
+pub mod plan;
 pub mod policy;
 pub mod servers;
+pub mod status_parts;
 pub mod terminals;
 pub mod threads;
 mod words;

@@ -24,9 +24,5 @@ pub fn entries(answer: &Value, shown: impl Fn(&str) -> String) -> Vec<Entry> {
         ];
         entries.push(Entry::new(terminal.clone(), lines));
     }
-    if entries.is_empty() {
-        let line = vec![Span::new(Style::Dim, "No command runs in the background.")];
-        entries.push(Entry { value: None, lines: vec![line] });
-    }
     entries
 }

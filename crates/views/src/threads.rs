@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use codex_terminal::key::Key;
-use codex_terminal::wrap::row_columns;
-use codex_terminal::{Row, Span, Style, one_line, printable};
+use codex_terminal::wrap::{hint_rows, row_columns};
+use codex_terminal::{Row, Span, Style, one_line, printable, selection};
 
 /// The number of threads of a page, which is the most that a server sends, and of all pages together.
 const PAGE: usize = 100;
@@ -241,7 +241,6 @@ impl Threads {
         }
         self.told = None;
         let was_deleting = std::mem::take(&mut self.is_deleting);
-        let last = self.shown().len().saturating_sub(1);
         match key {
             Key::Enter => {
                 let is_fork = self.is_fork;
@@ -254,12 +253,6 @@ impl Threads {
             Key::Ctrl('x') => self.is_deleting = self.selected().is_some(),
             Key::Ctrl('n') => self.naming = self.selected().map(|_| String::new()),
             Key::Esc | Key::Ctrl('c' | 'd') => return Picked::Cancelled,
-            Key::Up | Key::Ctrl('p') => self.at = self.at.saturating_sub(1),
-            Key::Down => self.at = (self.at + 1).min(last),
-            Key::PageUp => self.at = self.at.saturating_sub(10),
-            Key::PageDown => self.at = (self.at + 10).min(last),
-            Key::Home => self.at = 0,
-            Key::End => self.at = last,
             Key::Char('\t') if self.folder.is_some() => self.filter(|threads| threads.is_everywhere ^= true),
             Key::Ctrl('a') => self.filter(|threads| threads.has_archived ^= true),
             Key::Ctrl('t') => self.filter(|threads| threads.has_children ^= true),
@@ -269,7 +262,7 @@ impl Threads {
                 self.search(|query| query.truncate(query.char_indices().next_back().map_or(0, |(at, _)| at)));
             }
             Key::Ctrl('u') => self.search(String::clear),
-            _ => {}
+            key => self.at = selection::moved(self.at, self.shown().len(), key).unwrap_or(self.at),
         }
         Picked::Nothing
     }
@@ -300,10 +293,10 @@ impl Threads {
         title.push(shown.len().to_string());
         title.extend((self.is_asking && self.answered.is_none()).then(|| "searching".to_owned()));
         let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", title.join(" · ")))]];
-        let mut keys = codex_terminal::wrap::rows(&[Span::new(Style::Dim, self.keys())], width.max(1));
+        let mut keys = hint_rows(self.keys(), width);
         keys.truncate((height / 4).clamp(1, 3));
         let room = height.saturating_sub(3 + keys.len()).max(1);
-        let first = self.at.saturating_sub(room / 2).min(shown.len().saturating_sub(room));
+        let first = selection::first_in_view(self.at, shown.len(), room);
         for (place, (thread, depth)) in shown.iter().enumerate().skip(first).take(room) {
             rows.push(self.row(thread, *depth, place == self.at, width));
         }

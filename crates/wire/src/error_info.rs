@@ -11,6 +11,8 @@ use serde_json::Value;
 pub enum CodexErrorInfo {
     /// The input no longer fits into the model's window.
     ContextWindowExceeded,
+    /// The budget of the thread is exhausted.
+    SessionBudgetExceeded,
     /// The account's allowance is exhausted.
     UsageLimitExceeded,
     /// The provider could not be reached.

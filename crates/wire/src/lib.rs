@@ -12,6 +12,7 @@ mod tagged;
 mod spelled;
 
 pub mod agent;
+pub mod budget;
 pub mod change;
 pub mod collaboration;
 pub mod command;

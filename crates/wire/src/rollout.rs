@@ -307,6 +307,10 @@ pub struct GitInfo {
     /// The URL of its origin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository_url: Option<String>,
+    /// The commits without a parent that it descends from, in stores that several machines share. They tell whether
+    /// another checkout is of the same repository, even if it is behind or has another origin.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub root_commits: Vec<String>,
 }
 
 /// The settings of requests to the model.

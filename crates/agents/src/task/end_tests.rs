@@ -59,7 +59,7 @@ impl ChildHost for Host {
                 Start::Waits => threads.go_on.notified().await,
             }
             threads.running.lock().unwrap().insert(child.thread, Arc::clone(&child.agents));
-            Ok(ChildStarted::Resting)
+            Ok(ChildStarted::default())
         })
     }
 
@@ -75,6 +75,10 @@ impl ChildHost for Host {
     fn stored(&self, _: ThreadId, _: ThreadId) -> Option<StoredChild> {
         None
     }
+
+    fn stored_events(&self, _: ThreadId, _: i64, _: usize) -> Vec<codex_log::Event> {
+        Vec::new()
+    }
 }
 
 /// A tree whose root is the test.
@@ -89,7 +93,8 @@ impl Fixture {
     fn new(start: Start) -> Self {
         let options = Options::with_nine_tools();
         let threads = Arc::<Threads>::default();
-        let shared = Arc::new(Shared::new(options, Arc::clone(&threads.worktrees)));
+        let host = Arc::new(Host { start, threads: Arc::clone(&threads) });
+        let shared = Arc::new(Shared::new(options, host));
         let mailbox = Arc::<Mailbox>::default();
         let root = Root {
             thread: ThreadId::fresh(),
@@ -98,21 +103,22 @@ impl Fixture {
             mailbox: Arc::clone(&mailbox),
             has_turn: true,
         };
-        let host = Arc::new(Host { start, threads: Arc::clone(&threads) });
-        let sender = TreeTask::spawn(root, host, Arc::clone(&shared));
+        let sender = TreeTask::spawn(root, Arc::clone(&shared));
         Self { sender, mailbox, threads, shared }
     }
 
     fn call(&self) -> oneshot::Receiver<CallReply> {
+        let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some("look".to_owned()));
+        let new = SpawnRequest { thread, origin, prompt, label: None, task: None, role: None };
+        self.ask(Request::Spawn(new), Some(details()))
+    }
+
+    fn ask(&self, request: Request, details: Option<Details>) -> oneshot::Receiver<CallReply> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = CallNumber(NEXT.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
-        let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some("look".to_owned()));
-        let request =
-            Request::Spawn(SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None });
-        let details = details();
-        let call = Message::Call { caller: AgentId::ROOT, request, details: Some(Box::new(details)), reply, number };
-        self.sender.send(call).expect("the tree runs");
+        let (caller, details) = (AgentId::ROOT, details.map(Box::new));
+        self.sender.send(Message::Call { caller, request, details, reply, number }).expect("the tree runs");
         answer
     }
 
@@ -184,6 +190,21 @@ async fn an_agent_whose_thread_is_lost_has_failed_and_its_parent_is_told() {
     }
     tree.close().await;
     assert_eq!(tree.shared.active.load(Ordering::Relaxed), 0);
+}
+
+/// The thread that was closed tells of its end while it is started again.
+#[tokio::test]
+async fn an_agent_that_was_closed_can_be_opened_again_at_once() {
+    let tree = Fixture::new(Start::Works);
+    let Ok(Reply::Agent(agent)) = tree.call().await.expect("there is a reply") else { panic!("it starts") };
+    let (id, thread) = (agent.summary.agent_id, agent.summary.session_id);
+    let closed = tree.ask(Request::Close(id), None);
+    let opened = tree.ask(Request::Reopen(id), None);
+    closed.await.expect("there is a reply").expect("it closes");
+    opened.await.expect("there is a reply").expect("it opens again");
+    assert_eq!(tree.running(), BTreeSet::from([thread]));
+    tree.close().await;
+    assert_eq!(tree.running(), BTreeSet::new());
 }
 
 #[tokio::test]

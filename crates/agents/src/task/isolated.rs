@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codex_config::AgentIsolation;
 use codex_log::settings::Settings;
 use codex_tools::agents::{ChildHost, ChildStart, ChildStarted};
 use codex_tools::worktrees::{RecordFate, Report, Worktrees};
@@ -13,7 +14,7 @@ use codex_wire::policy::{SandboxPolicy, WorkspaceWrite};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{Isolation, Message, TreeTask};
+use super::{Message, TreeTask};
 use crate::applying;
 use crate::tree::{Agent, Input, Launch, TurnEnd};
 
@@ -31,12 +32,12 @@ pub(super) enum Folder {
 }
 
 impl Folder {
-    pub(super) fn of(isolation: Option<Isolation>, agent: &Agent, how: Launch, above: &Settings) -> Self {
+    pub(super) fn of(isolation: Option<AgentIsolation>, agent: &Agent, how: Launch, above: &Settings) -> Self {
         let parent = || above.cwd.clone();
         match (how, isolation) {
             (Launch::Resume, _) => Self::Before { parent: parent() },
             (Launch::Empty | Launch::Fork, None) => Self::Parents,
-            (Launch::Empty | Launch::Fork, Some(Isolation::Worktree)) => {
+            (Launch::Empty | Launch::Fork, Some(AgentIsolation::Worktree)) => {
                 let branch = agent.summary.label.clone().unwrap_or_else(|| format!("agent-{}", agent.id()));
                 Self::New { parent: parent(), branch }
             }

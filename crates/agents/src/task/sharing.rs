@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use codex_wire::agent::AgentId;
+use codex_wire::budget::Used;
 
 use super::TreeTask;
 use crate::writers::Place;
@@ -41,12 +42,12 @@ impl TreeTask {
         }
     }
 
-    /// Counts tokens against the budgets of all agents above.
-    pub(super) fn used(&mut self, agent: AgentId, tokens: i64) {
+    /// Charges all agents above.
+    pub(super) fn used(&mut self, agent: AgentId, used: Used) {
         let mut at = agent;
         while let Some(parent) = self.tree.agent(at).and_then(|agent| agent.summary.parent_agent_id) {
             if let Some(mailbox) = self.mailboxes.get(&parent) {
-                mailbox.charge(tokens);
+                mailbox.charge(used);
             }
             at = parent;
         }

@@ -23,7 +23,7 @@ impl ChildHost for FakeHost {
             if let Some(held) = held {
                 held.await.unwrap();
             }
-            Ok(ChildStarted::Resting)
+            Ok(ChildStarted::default())
         })
     }
 
@@ -33,6 +33,10 @@ impl ChildHost for FakeHost {
 
     fn stored(&self, _: ThreadId, _: ThreadId) -> Option<StoredChild> {
         None
+    }
+
+    fn stored_events(&self, _: ThreadId, _: i64, _: usize) -> Vec<codex_log::Event> {
+        Vec::new()
     }
 
     fn worktrees(&self) -> Arc<Worktrees> {
@@ -69,8 +73,8 @@ impl Bench {
             mailbox: Arc::clone(&mailbox),
             has_turn: true,
         };
-        let shared = Arc::new(Shared::new(Options::with_nine_tools(), host.worktrees()));
-        let sender = TreeTask::spawn(root, Arc::clone(&host) as Arc<dyn ChildHost>, shared);
+        let known = Arc::clone(&host) as Arc<dyn ChildHost>;
+        let sender = TreeTask::spawn(root, Arc::new(Shared::new(Options::with_nine_tools(), known)));
         Self { host, sender, mailbox, number: 0 }
     }
 
@@ -88,7 +92,7 @@ impl Bench {
 
     fn spawn(&mut self, caller: AgentId) -> oneshot::Receiver<CallReply> {
         let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some("work".to_owned()));
-        let new = SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None };
+        let new = SpawnRequest { thread, origin, prompt, label: None, task: None, role: None };
         let request = Request::Spawn(new);
         let details =
             Details { settings: wide(), role: None, nickname: None, instructions: None, fork: None, isolation: None };
@@ -179,28 +183,29 @@ async fn a_child_that_is_widened_is_tightened_again() {
     assert_eq!(tightened(&*child).await, STRICT);
 }
 
-/// The next tokens that an agent is ordered to count.
-async fn charged(orders: impl AsyncFn() -> AgentOrder) -> i64 {
+/// The use that an agent is ordered to count next.
+async fn charged(orders: impl AsyncFn() -> AgentOrder) -> Used {
     loop {
-        if let AgentOrder::Charge(tokens) = orders().await {
-            return tokens;
+        if let AgentOrder::Charge(used) = orders().await {
+            return used;
         }
     }
 }
 
 #[tokio::test]
-async fn tokens_count_against_all_agents_above() {
+async fn what_is_used_counts_against_all_agents_above() {
     let mut bench = Bench::new();
     let child = bench.child(AgentId::ROOT).await;
     bench.child(AgentId(1)).await;
-    bench.send(Message::Used(AgentId(2), 70));
-    bench.send(Message::Used(AgentId(1), 5));
-    let mut sum = 0;
-    while sum < 75 {
+    let (seventy, five) = (Used { tokens: 70, commands: 2, ..Used::default() }, Used { tokens: 5, ..Used::default() });
+    bench.send(Message::Used(AgentId(2), seventy));
+    bench.send(Message::Used(AgentId(1), five));
+    let mut sum = Used::default();
+    while sum.tokens < 75 {
         sum += charged(async || bench.mailbox.next_order().await).await;
     }
-    assert_eq!(sum, 75);
-    assert_eq!(charged(async || child.next_order().await).await, 70);
+    assert_eq!(sum, seventy + five);
+    assert_eq!(charged(async || child.next_order().await).await, seventy);
 }
 
 #[tokio::test]

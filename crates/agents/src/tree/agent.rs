@@ -55,8 +55,8 @@ pub struct Agent {
     /// The number of levels below the root.
     pub depth: u32,
     pub phase: Phase,
-    /// The number of messages of its parent that it began with.
-    pub initial_messages: usize,
+    /// The number of items of its parent's conversation that it began with.
+    pub inherited: usize,
     /// Mail that it has not read, in the order of arrival.
     pub inbox: Vec<Mail>,
     /// The result of its last task, unless it has a new one.
@@ -103,7 +103,7 @@ impl Agent {
             path,
             depth,
             phase,
-            initial_messages: 0,
+            inherited: 0,
             inbox: Vec::new(),
             completion: None,
             reason: None,

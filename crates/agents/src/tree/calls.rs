@@ -1,5 +1,7 @@
 //! The calls of agents.
 
+use std::collections::BTreeSet;
+
 use codex_log::agents::{AgentEvent, Mail, Numbers, WatchdogChange};
 use codex_wire::agent::{
     AgentId, SubagentCreated, SubagentDeleted, SubagentLifecycleEvent, SubagentOrigin, SubagentStatus, SubagentSummary,
@@ -48,7 +50,7 @@ impl Tree {
     }
 
     fn spawn(&mut self, caller: AgentId, call: CallNumber, request: SpawnRequest) -> Result<(), AgentError> {
-        let SpawnRequest { thread, origin, prompt, label, history, task, role } = request;
+        let SpawnRequest { thread, origin, prompt, label, task, role } = request;
         if self.is_closing {
             return Err(AgentError::Closing);
         }
@@ -89,7 +91,6 @@ impl Tree {
         let created = SubagentCreated { subagent: summary.clone() };
         self.tell(caller, AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(created)));
         let mut agent = Agent::of(summary, path, depth, Phase::Launching);
-        agent.initial_messages = history;
         agent.launch_call = Some(call);
         self.agents.insert(id, agent);
         self.tell_inbox(id, Vec::new());
@@ -240,6 +241,7 @@ impl Tree {
         self.cancel(agent, Some(caller), None);
         let all = self.subtree(agent);
         self.keep_mail_of(&all);
+        let mut logs = BTreeSet::from([AgentId::ROOT]);
         for gone in all {
             let parent = self.parent_of(gone);
             let Some(removed) = self.agents.remove(&gone) else { continue };
@@ -249,11 +251,15 @@ impl Tree {
             let deleted = SubagentDeleted { agent_id: gone, session_id: removed.thread() };
             let log = self.log_of(parent);
             self.tell(log, AgentEvent::Lifecycle(SubagentLifecycleEvent::Deleted(deleted)));
+            logs.insert(log);
             if let Some(call) = removed.launch_call {
                 self.reply(call, Err(AgentError::Gone(gone)));
             }
         }
-        self.tell(AgentId::ROOT, AgentEvent::Numbers(self.numbers));
+        // A log that tells of a deletion is the reason why others are not read any more, with the numbers in them.
+        for log in logs {
+            self.tell(log, AgentEvent::Numbers(self.numbers));
+        }
     }
 
     /// Tells the recipients' logs about unread mail of agents whose logs are not read any more.

@@ -179,7 +179,14 @@ impl Tree {
             && let Some(next) = self.queue.pop_front()
         {
             let Some(agent) = self.get(next) else { continue };
-            if agent.phase != Phase::Resting || agent.inbox.is_empty() || agent.is_over() {
+            if agent.phase != Phase::Resting || agent.is_over() {
+                continue;
+            }
+            if agent.inbox.is_empty() {
+                // It has read its mail, or a call has returned it, while it waited for its turn.
+                if *agent.status() == SubagentStatus::Queued {
+                    self.set_status(next, SubagentStatus::Ready);
+                }
                 continue;
             }
             agent.phase = Phase::Waking;

@@ -1,6 +1,6 @@
 //! Beginnings and ends of turns, tasks and agents.
 
-use codex_log::agents::{AgentEvent, TaskResult};
+use codex_log::agents::{AgentEvent, Inherited, TaskResult};
 use codex_tools::agents::ChildStarted;
 use codex_wire::agent::{
     AgentId, SubagentCompletion, SubagentDeleted, SubagentLifecycleEvent, SubagentStatus, SubagentStatusChange,
@@ -22,18 +22,25 @@ impl Tree {
         let call = found.launch_call.take();
         let is_over = std::mem::take(&mut found.is_over_early);
         let result = if is_over { result.and(Err(THREAD_ENDED.to_owned())) } else { result };
-        let has_turn = match result {
-            Ok(started) => started == ChildStarted::InTurn,
+        let ChildStarted { has_turn, inherited } = match result {
+            Ok(started) => started,
             Err(message) => return self.not_launched(agent, call, message),
         };
         found.phase = Phase::Resting;
-        found.is_new = false;
+        let has_history = std::mem::take(&mut found.is_new) && inherited > 0;
+        if has_history {
+            found.inherited = inherited;
+        }
         let is_continued = found.cut_off == CutOff::Continued;
         if is_continued {
             found.cut_off = CutOff::None;
         }
         let is_lost = is_continued && !has_turn && !found.is_over();
-        let mail = found.inbox.clone();
+        let (mail, thread) = (found.inbox.clone(), found.thread());
+        if has_history {
+            let told = Inherited { agent_id: agent, session_id: thread, messages: inherited };
+            self.tell_parent(agent, AgentEvent::Inherited(told));
+        }
         for mail in mail {
             self.effect(Effect::Deliver { agent, mail });
         }
@@ -47,11 +54,14 @@ impl Tree {
         let Some(found) = self.agents.get(&agent) else { return };
         let is_waiting = found.phase == Phase::Resting && !found.is_over();
         let has_work = is_waiting && found.inbox.iter().any(|mail| !mail.is_quiet);
-        if is_waiting && found.inbox.is_empty() && *found.status() == SubagentStatus::Queued {
+        if is_waiting && !has_work && *found.status() == SubagentStatus::Queued {
             self.set_status(agent, SubagentStatus::Ready);
-        }
-        if has_work {
+        } else if has_work {
             self.enqueue(agent);
+            self.wake_next();
+        } else if *found.status() == SubagentStatus::Idle {
+            // An agent below it may have ended while it was not loaded.
+            self.go_on(agent);
             self.wake_next();
         }
         if let (Some(call), Some(found)) = (call, self.agents.get(&agent)) {
@@ -161,9 +171,12 @@ impl Tree {
     /// Sees to mail that has come in the meantime.
     fn go_on(&mut self, agent: AgentId) {
         let Some(found) = self.agents.get(&agent) else { return };
-        let has_mail =
-            found.inbox.iter().any(|mail| !mail.is_quiet) && agent != AgentId::ROOT && found.phase == Phase::Resting;
-        if has_mail && *found.status() != SubagentStatus::Canceled {
+        let is_resting = agent != AgentId::ROOT && found.phase == Phase::Resting;
+        let has_mail = found.inbox.iter().any(|mail| !mail.is_quiet);
+        if is_resting && !has_mail && *found.status() == SubagentStatus::Queued {
+            // The turn that was being stopped has read the mail of the next task.
+            self.set_status(agent, SubagentStatus::Ready);
+        } else if is_resting && has_mail && *found.status() != SubagentStatus::Canceled {
             if found.is_over() {
                 self.set_status(agent, SubagentStatus::Queued);
             }

@@ -289,14 +289,23 @@ impl Tree {
     }
 
     fn tell(&mut self, log: AgentId, event: AgentEvent) {
-        let known = self.effects.iter_mut().find_map(|effect| match effect {
-            Effect::Tell { log: known, events } if *known == log => Some(events),
-            _ => None,
-        });
-        match known {
-            Some(events) => events.push(event),
-            None => self.effect(Effect::Tell { log, events: vec![event] }),
+        let is_of_log = |effect: &Effect| matches!(effect, Effect::Tell { log: known, .. } if *known == log);
+        let last = self.effects.iter().rposition(is_of_log).filter(|at| !self.records_mail_after(*at, &event));
+        match last.and_then(|at| self.effects.get_mut(at)) {
+            Some(Effect::Tell { events, .. }) => events.push(event),
+            _ => self.effect(Effect::Tell { log, events: vec![event] }),
         }
+    }
+
+    /// Whether an event reads mail that its sender records only after an effect. Read mail is recorded after sent mail, or
+    /// a program that ends between the two writes has read what nobody has sent.
+    fn records_mail_after(&self, at: usize, event: &AgentEvent) -> bool {
+        let AgentEvent::Read(read) = event else { return false };
+        let is_read = |told: &AgentEvent| matches!(told, AgentEvent::Mail(mail) if read.mail.contains(&mail.id));
+        self.effects
+            .iter()
+            .skip(at + 1)
+            .any(|effect| matches!(effect, Effect::Tell { events, .. } if events.iter().any(is_read)))
     }
 
     fn reply(&mut self, call: CallNumber, reply: Result<Reply, AgentError>) {

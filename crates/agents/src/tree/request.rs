@@ -59,8 +59,6 @@ pub struct SpawnRequest {
     pub origin: SubagentOrigin,
     pub prompt: Option<String>,
     pub label: Option<String>,
-    /// The number of messages of its parent that it begins with.
-    pub history: usize,
     /// The last part of its path, with tools that address agents by paths.
     pub task: Option<String>,
     pub role: Option<String>,
@@ -157,7 +155,7 @@ pub struct AgentView {
     /// Its path in the tree.
     pub path: String,
     pub depth: u32,
-    pub initial_messages: usize,
+    pub inherited: usize,
     pub completion: Option<SubagentCompletion>,
     pub reason: Option<String>,
 }
@@ -168,7 +166,7 @@ impl From<&Agent> for AgentView {
             summary: agent.summary.clone(),
             path: agent.path.clone(),
             depth: agent.depth,
-            initial_messages: agent.initial_messages,
+            inherited: agent.inherited,
             completion: agent.completion.clone(),
             reason: agent.reason.clone(),
         }

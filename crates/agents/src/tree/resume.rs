@@ -135,14 +135,14 @@ impl Tree {
         let created = SubagentCreated { subagent: summary.clone() };
         let result =
             TaskResult { agent_id: id, session_id: child.thread, completion: completion.clone(), reason: None };
-        self.insert_known(owner, ChildState { summary, completion: Some(completion) }, false);
+        self.insert_known(owner, ChildState { summary, completion: Some(completion), inherited: 0 }, false);
         self.tell_parent(id, AgentEvent::Lifecycle(SubagentLifecycleEvent::Created(created)));
         self.tell_parent(id, AgentEvent::Result(result));
         id
     }
 
     fn insert_known(&mut self, owner: AgentId, child: ChildState, goes_on: bool) {
-        let ChildState { mut summary, completion } = child;
+        let ChildState { mut summary, completion, inherited } = child;
         let depth = self.agents.get(&owner).map_or(0, |owner| owner.depth) + 1;
         summary.parent_agent_id = Some(owner);
         (summary.pending_messages, summary.pending_interrupts) = (0, 0);
@@ -162,6 +162,7 @@ impl Tree {
         let path = summary.agent_path.clone().unwrap_or_else(|| self.numbered_path(owner, id));
         let mut agent = Agent::of(summary, path, depth, Phase::Unloaded);
         agent.cut_off = cut_off;
+        agent.inherited = inherited;
         let failed = || SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() };
         agent.completion = if cut_off == CutOff::Lost { Some(failed()) } else { completion };
         self.agents.insert(id, agent);

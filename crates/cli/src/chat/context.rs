@@ -14,6 +14,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::policy::{SandboxMode, SandboxPolicy};
 
 use super::trust;
+use crate::memory;
 
 /// The home and the configuration of a chat.
 pub(crate) struct HomeContext {
@@ -28,6 +29,11 @@ pub(crate) struct HomeContext {
 }
 
 impl ChatContext for HomeContext {
+    fn rest(&self) {
+        memory::give_back_free_memory();
+        memory::let_go_of_start();
+    }
+
     fn find_thread(&self, word: &str) -> Result<String, String> {
         if self.is_elsewhere {
             return Ok(word.to_owned());

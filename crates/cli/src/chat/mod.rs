@@ -19,7 +19,7 @@ use codex_dialogue::first_run::{Choice, FirstRun};
 use codex_dialogue::keys::{Keys, Raw};
 use codex_dialogue::screen::{Capabilities, Footer, Screen};
 use codex_dialogue::{ChatEnd, History, SavedPrompts, StopSignal, ask};
-use codex_server::app::AppServer;
+use codex_server::app::{AppServer, Start};
 use codex_store::{Drafts, PromptFile, locate};
 use codex_terminal::Span;
 use codex_terminal::keymap::{Binding, Keymap};
@@ -31,6 +31,7 @@ use self::context::{HomeContext, PromptHistory};
 use self::setup::{ChatEnvironment, Prepared};
 use crate::app_server::listen::{Purpose, token, with_path};
 use crate::args::Shared;
+use crate::cluster::Cluster;
 use crate::console;
 use crate::console::wants_colour;
 use crate::exec::check_picture;
@@ -174,7 +175,7 @@ async fn begin<W: Write>(
         Some(_) => (place, None),
     };
     let env = place.env.clone();
-    let Prepared { start, config, named } = place.prepare(level)?;
+    let Prepared { start, config, named, cluster } = place.prepare(level)?;
     let (home, cwd, store) = (start.config.home().clone(), start.cwd.clone(), Arc::clone(&start.store));
     let is_kept = config.chat.history.persistence == HistoryPersistence::SaveAll;
     let file = is_kept.then(|| PromptFile::new(home.history_file(), config.chat.history.max_bytes));
@@ -183,14 +184,9 @@ async fn begin<W: Write>(
     let connection = if let Some(address) = wish.options.connect {
         let (needs_token, file) = (address.needs_token(), wish.options.token_file.as_deref());
         let token = needs_token.then(|| token(&home, &env, file, Purpose::Connect)).transpose()?;
-        Connection::to(&with_path(address, &home), token.as_ref()).await?
+        Connection::to(with_path(address, &home), token).await?
     } else {
-        let app = AppServer::new(start);
-        let serve = |stream| async move {
-            let (input, output) = tokio::io::split(stream);
-            app.serve_alone(input, output).await
-        };
-        Connection::in_process(serve).await?
+        connect_in_process(start, cluster).await?
     };
     let made_of = ChatParts {
         history: History::new(file.map(|file| Box::new(PromptHistory::new(file)) as Box<dyn SavedPrompts>)),
@@ -217,6 +213,20 @@ async fn begin<W: Write>(
     let FullScreen { theme, is_in_tmux, keymap, has_vim, display, .. } = full;
     let parts = FullParts { parts: made_of, theme, out, is_in_tmux, keymap, has_vim, display };
     Ok(FullChat::new(connection, (keys, stop), parts)?.converse(wish.wanted).await?)
+}
+
+/// Connects to a server in this process, which passes requests about threads of other servers on to them.
+async fn connect_in_process(start: Start, cluster: Option<Cluster>) -> anyhow::Result<Connection> {
+    let app = AppServer::new(start.clone());
+    let relay = cluster.map(|cluster| cluster.join(&start, &app, None)).transpose()?;
+    let serve = |stream| async move {
+        let (input, output) = tokio::io::split(stream);
+        match relay {
+            Some(relay) => relay.serve(input, output, |input, output| app.serve_alone(input, output)).await,
+            None => app.serve_alone(input, output).await,
+        }
+    };
+    Ok(Connection::in_process(serve).await?)
 }
 
 /// The settings of a full screen.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::args::ChatOptions;
 use super::trust;
 use crate::args::Shared;
+use crate::cluster::Cluster;
 use crate::exec::args::LocalProvider;
 use crate::exec::setup::{is_from_here, use_local};
 use crate::host;
@@ -30,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) config: Config,
     /// The settings from the command line, which override those of a resumed thread.
     pub(crate) named: Map<String, Value>,
+    /// The servers that share its threads.
+    pub(crate) cluster: Option<Cluster>,
 }
 
 impl ChatEnvironment {
@@ -62,9 +65,9 @@ impl ChatEnvironment {
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
         let source = ConfigSource::new(home, env, overrides);
-        let start = host::start(source, cwd, SessionSource::Cli, 0)?;
+        let (start, cluster) = host::start_shared(source, cwd, SessionSource::Cli, 0)?;
         let start = Start { release: Some(ProtocolRelease::V077), ..start };
-        Ok(Prepared { start, config, named })
+        Ok(Prepared { start, config, named, cluster: cluster.map(Cluster::without_address) })
     }
 }
 

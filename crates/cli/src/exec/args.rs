@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use codex_config::BudgetConfig;
 use codex_wire::policy::SandboxMode;
 
 use crate::app_server::args::EmulatedRelease;
@@ -170,6 +171,14 @@ pub(crate) struct LimitOptions {
     /// Stop after spending this much, by the prices in config.toml
     #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
     pub(crate) max_cost: Option<f64>,
+}
+
+impl LimitOptions {
+    /// The budget of the run.
+    pub(crate) fn budget(&self) -> BudgetConfig {
+        let Self { max_tokens: tokens, max_requests: requests, max_commands: commands, max_cost: cost, .. } = *self;
+        BudgetConfig { tokens, cost, seconds: None, commands, requests }
+    }
 }
 
 /// Options of the stored thread.

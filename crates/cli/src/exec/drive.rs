@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_log::settings::SettingsChange;
-use codex_log::{Body, Event, Item, Outcome, Question, TurnId};
+use codex_log::{Body, Event, Outcome, Question, TurnId};
 use codex_model::{AnswerSchema, SchemaSupport};
 use codex_thread::{Children, Closed, Feed, Thread};
+use codex_wire::budget::{BudgetEvent, BudgetLimit, BudgetReached};
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::review::ReviewRequest;
@@ -37,12 +38,6 @@ pub(crate) struct Limits {
     pub(crate) timeout: Option<Duration>,
     /// The maximum time without activity.
     pub(crate) idle: Option<Duration>,
-    pub(crate) tokens: Option<i64>,
-    /// The maximum number of requests to the model.
-    pub(crate) requests: Option<u64>,
-    /// The maximum number of commands.
-    pub(crate) commands: Option<u64>,
-    pub(crate) cost: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +73,6 @@ pub(crate) struct Drive {
     pub(crate) limits: Limits,
     pub(crate) schema: Option<AnswerSchema>,
     pub(crate) last_message: Option<Text>,
-    requests: u64,
-    commands: u64,
     /// Whether the provider claims to enforce schemas.
     pledge: SchemaSupport,
     /// The last message before the model was asked to correct it, once it was.
@@ -114,7 +107,7 @@ impl Drive {
         limits: Limits,
         checked: Option<(AnswerSchema, SchemaSupport)>,
     ) -> Self {
-        let (last_message, requests, unmended, stopped) = (None, 0, None, None);
+        let (last_message, unmended, stopped) = (None, None, None);
         let (schema, pledge) = checked.unzip();
         let pledge = pledge.unwrap_or_default();
         Self {
@@ -125,8 +118,6 @@ impl Drive {
             limits,
             schema,
             last_message,
-            requests,
-            commands: 0,
             pledge,
             unmended,
             stopped,
@@ -240,24 +231,20 @@ impl Drive {
             }
             Body::Asked(question) => self.question(self.thread.id(), question).await?,
             Body::Agent(_) => self.children.follow(event).await,
-            Body::ModelAsked(_) => self.model_asked().await,
-            Body::ItemStarted(Item::Command(command)) if !command.is_users_own => self.command_started().await,
-            Body::TokensCounted { .. } => self.count().await,
+            Body::Budget(BudgetEvent::Reached { reached, .. }) => {
+                self.stopped.get_or_insert_with(|| (Ending::BudgetSpent, exhausted(reached)));
+            }
             _ => {}
         }
         Ok(None)
     }
 
-    /// Handles an event of a child agent: its questions are the client's, and its work counts against the limits.
+    /// Handles an event of a child agent: its questions are the client's, and its tokens are used by the run.
     async fn take_child(&mut self, thread: &Thread, event: &Event) -> anyhow::Result<()> {
-        if self.show.count_child(event) {
-            self.count().await;
-        }
+        self.show.count_child(event);
         match &event.body {
             Body::Asked(question) => self.question(thread.id(), question).await?,
             Body::Agent(_) => self.children.follow(event).await,
-            Body::ModelAsked(_) => self.model_asked().await,
-            Body::ItemStarted(Item::Command(command)) if !command.is_users_own => self.command_started().await,
             _ => {}
         }
         Ok(())
@@ -270,39 +257,6 @@ impl Drive {
         }
         let asked = self.answerer.ask(thread, is_child, question);
         Ok(self.asked(asked).await?)
-    }
-
-    async fn model_asked(&mut self) {
-        self.requests += 1;
-        if let Some(most) = self.limits.requests
-            && self.requests > most
-        {
-            self.stop(Ending::BudgetSpent, format!("budget of {most} requests exhausted")).await;
-        }
-    }
-
-    async fn command_started(&mut self) {
-        self.commands += 1;
-        if let Some(most) = self.limits.commands
-            && self.commands > most
-        {
-            self.stop(Ending::BudgetSpent, format!("budget of {most} commands exhausted")).await;
-        }
-    }
-
-    async fn count(&mut self) {
-        let used = self.show.used();
-        if let Some(most) = self.limits.tokens
-            && used.input_tokens + used.output_tokens > most
-        {
-            self.stop(Ending::BudgetSpent, format!("budget of {most} tokens exhausted")).await;
-        }
-        if let Some((most, cost)) = self.limits.cost.zip(used.cost)
-            && cost > most
-        {
-            let why = format!("budget of {most} exhausted: spent {}", codex_terminal::amount(cost));
-            self.stop(Ending::BudgetSpent, why).await;
-        }
     }
 
     async fn turn_ended(&mut self, event: &Event, outcome: &Outcome) -> anyhow::Result<Option<Ending>> {
@@ -362,6 +316,14 @@ fn mend(complaint: &str) -> UserInput {
          Give the same answer again as one JSON value that follows the schema, and nothing else."
     );
     UserInput::text(text)
+}
+
+/// The message about an exhausted budget.
+fn exhausted(reached: &BudgetReached) -> String {
+    match reached.limit {
+        BudgetLimit::Cost(_) => reached.to_string(),
+        limit => format!("{limit} exhausted"),
+    }
 }
 
 fn fresh_turn() -> TurnId {

@@ -179,6 +179,7 @@ impl Prepared {
         let newest = setup.config.model.catalogue.as_ref().map(|_| ProtocolRelease::V0166);
         let release = options.emulate.map(Into::into).or(newest);
         let reviewer = setup.config.model.review.clone().filter(|_| matches!(task, Task::Review(_)));
+        setup.run_budget = options.limits.budget();
         let children = Children::new(setup.offer_agents(&LocalTrees));
         let (thread, feed) = setup.start().await?;
         if options.limits.max_cost.is_some() {
@@ -193,10 +194,6 @@ impl Prepared {
             deadline: options.limits.timeout.map(|timeout| tokio::time::Instant::from_std(begun + timeout)),
             timeout: options.limits.timeout,
             idle: options.limits.idle_timeout,
-            tokens: options.limits.max_tokens,
-            requests: options.limits.max_requests,
-            commands: options.limits.max_commands,
-            cost: options.limits.max_cost,
         };
         let mut drive = Drive::new(thread, children, show, answerer, limits, schema);
         let ran = drive.run(task, feed, &mut stop).await;

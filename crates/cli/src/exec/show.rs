@@ -82,9 +82,9 @@ impl RunOutput {
         self.print()
     }
 
-    /// Counts the tokens of a child agent; returns whether there are more.
-    pub(crate) fn count_child(&mut self, event: &Event) -> bool {
-        self.children.entry(event.thread).or_default().count_child(event)
+    /// Counts the tokens of a child agent.
+    pub(crate) fn count_child(&mut self, event: &Event) {
+        self.children.entry(event.thread).or_default().count_child(event);
     }
 
     pub(crate) fn ask(&mut self, question: &Question, child: Option<ThreadId>) -> io::Result<()> {

@@ -12,7 +12,7 @@ use anyhow::Context;
 use codex_agents::outline;
 use codex_config::{Env, Home};
 use codex_files::{OutputFile, TimedWriter};
-use codex_log::store::{Entry, Imported, ListQuery, SortKey, ThreadStore, ThreadSummary};
+use codex_log::store::{Entry, Imported, ListQuery, SearchQuery, SortKey, ThreadStore, ThreadSummary};
 use codex_store::{RolloutFile, RolloutLines, ThreadIndex, locate};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
@@ -92,7 +92,8 @@ fn list(store: &dyn ThreadStore, shared: &Shared, args: &ListArgs, out: &mut imp
 }
 
 fn search(store: &dyn ThreadStore, args: &SearchArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let found = store.search(&args.words.join(" "), args.limit)?;
+    let query = SearchQuery { words: args.words.join(" "), limit: args.limit, ..SearchQuery::default() };
+    let found = store.search(&query)?;
     if args.json {
         let hit = |hit: &codex_log::store::SearchHit| json!({"thread": hit.thread.to_json(), "snippet": hit.snippet});
         let hits: Vec<_> = found.hits.iter().map(hit).collect();

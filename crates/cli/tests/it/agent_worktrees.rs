@@ -122,3 +122,34 @@ fn the_worktree_of_a_killed_program_goes_with_the_next_run_and_its_changes_stay(
     codex.finish();
     assert_eq!(git(&project, &["show", "codex/agent-1:b.txt"]), "new");
 }
+
+/// A role can demand a worktree, and the call that starts its agent cannot take that back.
+#[test]
+fn a_role_isolates_its_agents() {
+    let config = "model_provider = 'scripted'\napproval_policy = 'never'\nsandbox_mode = 'danger-full-access'\n\
+                  features.multi_agent = true\n[agents.editor]\ndescription = 'Edits'\nconfig_file = 'editor.toml'\n\
+                  [agents.writer]\nisolation = 'worktree'\n";
+    for role in ["editor", "writer"] {
+        let spawn = json!({"message": "Edit the file", "agent_type": role, "isolation": "none"});
+        let spawn = json!({"call": "spawn_agent", "namespace": "multi_agent_v1", "id": "id-spawn", "args": spawn});
+        let wait = json!({"targets": ["${child}"]});
+        let wait = json!({"call": "wait_agent", "namespace": "multi_agent_v1", "id": "id-wait", "args": wait});
+        let found = json!({"child": "agent_id[^0-9a-f]+([0-9a-f-]{36})"});
+        let script = json!([
+            {"when": "id-wait", "items": [{"text": "All done."}]},
+            {"when": "id-spawn", "find": found, "items": [wait]},
+            {"when": "id-edit", "items": [{"text": "Edited."}]},
+            {"when": "Edit the file", "items": [shell("id-edit", "echo new > b.txt; git branch --show-current")]},
+            {"items": [spawn]},
+        ]);
+        let place = place(config, &script).file("home/editor.toml", "isolation = 'worktree'\n");
+        let project = place.path("project");
+        let run = place.run(&["exec", "--json", "Have it edited."], "");
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        assert!(run.stdout.contains("All done."), "{}", run.stdout);
+        assert!(!project.join("b.txt").exists(), "{role}: it works elsewhere");
+        let branches = git(&project, &["branch", "--format=%(refname:short)"]);
+        let branch = branches.lines().find(|branch| branch.starts_with("codex/")).expect("its changes are kept");
+        assert_eq!(git(&project, &["show", &format!("{branch}:b.txt")]), "new");
+    }
+}

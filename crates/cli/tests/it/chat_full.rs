@@ -1,5 +1,7 @@
 //! The full-screen chat, driven through a terminal.
 
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -126,16 +128,7 @@ fn a_draft_outlives_a_crash_and_is_gone_when_it_is_sent() {
     chat.send("half a thought");
     chat.until("> half a thought");
     let drafts = place.path("home/drafts");
-    let has_draft = || {
-        std::fs::read_dir(&drafts).is_ok_and(|mut entries| {
-            entries.any(|entry| {
-                entry.is_ok_and(|entry| {
-                    std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("half a thought"))
-                })
-            })
-        })
-    };
-    until(has_draft);
+    until(|| has_draft(&drafts, "half a thought"));
     chat.signal(Signal::KILL);
     chat.wait();
     let mut chat = start(&place, &[]);
@@ -147,9 +140,15 @@ fn a_draft_outlives_a_crash_and_is_gone_when_it_is_sent() {
     assert_eq!(std::fs::read_dir(&drafts).expect("it is there").count(), 0);
 }
 
+/// Whether a draft in a folder has a text.
+fn has_draft(folder: &Path, wanted: &str) -> bool {
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(wanted)))
+}
+
 /// Waits until something is so.
 #[track_caller]
-fn until(is_so: impl Fn() -> bool) {
+fn until(mut is_so: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !is_so() {
         assert!(std::time::Instant::now() < deadline, "waited in vain");
@@ -256,4 +255,49 @@ fn every_frame_is_one_synchronized_update() {
     }
     outside.push_str(rest);
     assert!(!outside.contains("word"), "text is drawn in updates alone: {outside:?}");
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_gets_keys_read_and_does_not_hold_the_program() {
+    let place = place("", &json!([]));
+    let mut chat = start(&place, &[]);
+    chat.until("workspace-write/on-request");
+    chat.stop_reading();
+    // Each resize draws everything, until no more fits.
+    let (mut before, mut same) = (0, 0);
+    until(|| {
+        chat.signal(Signal::WINCH);
+        let unread = chat.unread();
+        (before, same) = (unread, if unread == before { same + 1 } else { 0 });
+        unread > 0 && same >= 10
+    });
+    chat.send("typed while it is held");
+    until(|| has_draft(&place.path("home/drafts"), "typed while it is held"));
+    chat.signal(Signal::TERM);
+    assert_eq!(chat.wait_unread(), Some(130));
+    assert!(chat.is_restored());
+}
+
+/// Whether a sequence of attributes has a colour.
+fn is_coloured(parameters: &str) -> bool {
+    let number = |word: &str| word.parse::<u32>().unwrap_or(0);
+    parameters.split(';').map(number).any(|code| matches!(code, 30..=38 | 40..=48 | 90..=97 | 100..=107))
+}
+
+#[test]
+fn no_color_leaves_none() {
+    let text = "# Title\n\n`code` https://x.y\n\n```rust\nfn main() {} // end\n```\n";
+    for (value, has_colours) in [(Some("1"), false), (None, true)] {
+        let place = place("", &json!([asked_about("seq 3"), said(text)]));
+        let place = if let Some(value) = value { place.variable("NO_COLOR", value) } else { place };
+        let mut chat = start(&place, &["go"]);
+        chat.until("[y] yes");
+        chat.send("y");
+        chat.until("fn main");
+        chat.send("\x04");
+        let raw = String::from_utf8_lossy(&chat.wait().raw).into_owned();
+        let sequences = raw.split("\u{1b}[").skip(1).filter_map(|rest| rest.split_once('m').map(|(codes, _)| codes));
+        let codes = |codes: &&str| codes.chars().all(|c| c.is_ascii_digit() || c == ';');
+        assert_eq!(sequences.filter(codes).any(is_coloured), has_colours, "{raw:?}");
+    }
 }

@@ -3,8 +3,11 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod agent_dialects;
 mod agent_forks;
 mod agent_resume;
+mod agent_settings;
+mod agent_tools;
 mod agent_worktrees;
 mod agents;
 mod apply_patch;
@@ -12,6 +15,7 @@ mod canaries;
 mod chat;
 mod chat_full;
 mod chat_keys;
+mod chat_reconnect;
 mod chat_trust;
 mod client_library;
 mod commands;

@@ -90,14 +90,30 @@ impl Pty {
         master.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Hangs up, like a window that is closed, and waits for the end of the program.
-    #[track_caller]
-    pub(crate) fn hang_up(&mut self) -> Option<i32> {
+    /// Takes no more output, like a terminal that is held.
+    pub(crate) fn stop_reading(&mut self) {
         if let Some((reading, is_over)) = self.reading.take() {
             is_over.store(true, Ordering::SeqCst);
             reading.join().expect("the reader ends");
         }
+    }
+
+    /// The number of bytes that wait to be read.
+    pub(crate) fn unread(&self) -> u64 {
+        rustix::io::ioctl_fionread(self.master.as_ref().expect("the terminal is there")).expect("it can be asked")
+    }
+
+    /// Hangs up, like a window that is closed, and waits for the end of the program.
+    #[track_caller]
+    pub(crate) fn hang_up(&mut self) -> Option<i32> {
+        self.stop_reading();
         self.master = None;
+        self.wait_unread()
+    }
+
+    /// Waits for the end of the program without reading its output.
+    #[track_caller]
+    pub(crate) fn wait_unread(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::program::Place;
+use crate::pty::Pty;
 
 /// The time to wait for a message before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -299,6 +300,52 @@ fn the_client_of_a_relay_continues_here_when_the_owner_dies() {
     at_b.next("thread/caughtUp");
     at_b.start_turn(&thread, "second");
     assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+}
+
+#[test]
+fn clients_hear_that_their_server_has_lost_a_thread_and_miss_nothing_of_it() {
+    let Some(shared) = Shared::new() else { return };
+    let (a, b) = (shared.server("a", TALK, &[]), shared.server("b", TALK, &[]));
+    let (mut at_a, mut at_b) = (a.client(), b.client());
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    at_a.rest_of_turn();
+    let here = at_a.ask("thread/subscribe", &json!({"threadId": thread}));
+    let there = at_b.ask("thread/subscribe", &json!({"threadId": thread}));
+    // The next renewal finds that the lease has expired. The thread is idle, and its clients wait.
+    shared.sql("UPDATE @.servers SET expires = now() WHERE name = 'a'");
+    for client in [&mut at_a, &mut at_b] {
+        assert_eq!(client.next("thread/closed")["params"]["threadId"], thread);
+    }
+    let again = |seen: &Value| json!({"threadId": thread, "after": seen["seq"], "logId": seen["logId"]});
+    assert_eq!(at_b.ask("thread/subscribe", &again(&there))["reset"], false);
+    at_b.start_turn(&thread, "second");
+    assert_eq!(at_b.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    assert_eq!(at_a.ask("thread/subscribe", &again(&here))["reset"], false);
+    assert_eq!(at_a.rest_of_turn().1, "completed", "what has happened meanwhile is told");
+    at_a.next("thread/caughtUp");
+}
+
+#[test]
+fn the_chat_uses_a_thread_that_a_server_has_open() {
+    let Some(shared) = Shared::new() else { return };
+    let a = shared.server("a", TALK, &[]);
+    let mut at_a = a.client();
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    at_a.rest_of_turn();
+    // The model of the chat has nothing to say, so the answer is that of the server.
+    let place = crate::chat::place("", &json!([])).variable("CODEX_STORE_URL", &shared.database.url());
+    let schema = format!("store.schema={}", shared.schema);
+    let mut chat = Pty::start(&place, &["resume", &thread, "-c", &schema]);
+    chat.until("> ");
+    chat.send("second\r");
+    assert_eq!(at_a.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    chat.until("> second");
+    chat.until("One two three.");
+    chat.send("/quit\r");
+    assert_eq!(chat.wait().code, Some(0));
+    assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "1", "nobody took the thread over");
 }
 
 #[test]

@@ -48,15 +48,17 @@ impl State {
                 }
             }
             Event::Note { .. } => self.notes += 1,
-            Event::Warning { .. } | Event::Other { .. } => {}
+            // They are asked again.
+            Event::Disconnected => self.threads.values_mut().for_each(|thread| thread.questions.clear()),
+            Event::Warning { .. } | Event::Other { .. } | Event::Reconnected { .. } => {}
         }
     }
 
     /// Puts earlier turns of a thread, oldest first, before those that are known; returns how many were new.
-    pub fn prepend(&mut self, thread: &str, turns: &[Value]) -> usize {
+    pub fn prepend(&mut self, thread: &str, turns: Vec<Value>) -> usize {
         let known = self.at(thread);
-        let is_new = |turn: &&Value| turn.get("id").and_then(Value::as_str).is_none_or(|id| known.place(id).is_none());
-        let earlier: Vec<Turn> = turns.iter().filter(is_new).map(stored_turn).collect();
+        let is_new = |turn: &Value| turn.get("id").and_then(Value::as_str).is_none_or(|id| known.place(id).is_none());
+        let earlier: Vec<Turn> = turns.into_iter().filter(is_new).map(stored_turn).collect();
         let count = earlier.len();
         known.turns.splice(0..0, earlier);
         count
@@ -76,7 +78,7 @@ impl Thread {
         }
         if is_whole {
             let turns = value.get("turns").and_then(Value::as_array).into_iter().flatten();
-            self.turns = turns.map(stored_turn).collect();
+            self.turns = turns.cloned().map(stored_turn).collect();
         }
     }
 
@@ -273,21 +275,26 @@ fn end_of(turn: &Value) -> &str {
     if is_cut && status == "completed" { "interrupted" } else { status }
 }
 
-fn stored_turn(turn: &Value) -> Turn {
+fn stored_turn(mut turn: Value) -> Turn {
+    let items = turn.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
     let text = |name: &str| turn.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let items = turn.get("items").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
-    let items = items.map(|members| Item {
-        id: members.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        is_complete: members.get("status").and_then(Value::as_str) != Some("inProgress"),
-        members: members.clone(),
-        teller: Teller::Items,
-        deltas: None,
-        began_ms: members.get("startedAtMs").and_then(Value::as_i64),
-    });
     Turn {
         id: text("id"),
-        status: end_of(turn).to_owned(),
+        status: end_of(&turn).to_owned(),
         error: turn.get("error").cloned().unwrap_or_default(),
-        items: items.collect(),
+        items: items.into_iter().filter_map(stored_item).collect(),
     }
+}
+
+/// An item of a stored turn; none if it is no object.
+fn stored_item(item: Value) -> Option<Item> {
+    let Value::Object(members) = item else { return None };
+    Some(Item {
+        id: members.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        is_complete: members.get("status").and_then(Value::as_str) != Some("inProgress"),
+        began_ms: members.get("startedAtMs").and_then(Value::as_i64),
+        members,
+        teller: Teller::Items,
+        deltas: None,
+    })
 }

@@ -365,6 +365,27 @@ fn a_project_may_be_stricter() {
 }
 
 #[test]
+fn a_project_may_lower_a_budget_only() {
+    let own = "budget.max_tokens = 1000\nbudget.max_cost = 2.5\n";
+    let project = "[budget]\nmax_tokens = 2000\nmax_cost = 2\nmax_commands = 7\n";
+    let checkout = Checkout::new(own, "trusted", &[("", project)]);
+    let layers = checkout.layers("", &[]);
+    let budget = layers.config(&checkout.home, &env()).unwrap().budget();
+    let expected = crate::BudgetConfig {
+        tokens: Some(1000),
+        cost: Some(2.0),
+        commands: Some(7),
+        ..crate::BudgetConfig::default()
+    };
+    assert_eq!(budget, expected);
+    let told = "@/.codex/config.toml:2: `budget.max_tokens` is ignored: a project cannot set it\n";
+    assert_eq!(checkout.told(&layers), told);
+    // The user may raise it for one run.
+    let raised = checkout.layers("", &["budget.max_tokens=5000"]);
+    assert_eq!(raised.config(&checkout.home, &env()).unwrap().budget().tokens, Some(5000));
+}
+
+#[test]
 fn files_of_a_project_that_are_none_are_reported() {
     let checkout = Checkout::new("model = 'user'", "trusted", &[("", "model = \n")]);
     let layers = checkout.layers("", &[]);

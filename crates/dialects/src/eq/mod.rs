@@ -8,12 +8,14 @@ mod items;
 use std::path::PathBuf;
 
 use codex_log::messages;
+use codex_wire::error_info::CodexErrorInfo;
 use codex_wire::event::{
     AgentMessageContentDeltaEvent, AgentMessageDeltaEvent, AgentMessageEvent, AgentReasoningDeltaEvent,
     AgentReasoningRawContentDeltaEvent, AgentReasoningSectionBreakEvent, ApplyPatchApprovalRequestEvent,
-    BackgroundEventEvent, ElicitationRequestEvent, EventMsg, ExecApprovalRequestEvent, ExecCommandOutputDeltaEvent,
-    RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent, SessionConfiguredEvent,
-    StreamErrorEvent, TerminalInteractionEvent, TurnDiffEvent, ViewImageToolCallEvent, WarningEvent,
+    BackgroundEventEvent, ElicitationRequestEvent, ErrorEvent, EventMsg, ExecApprovalRequestEvent,
+    ExecCommandOutputDeltaEvent, RawResponseItemEvent, ReasoningContentDeltaEvent, ReasoningRawContentDeltaEvent,
+    SessionConfiguredEvent, StreamErrorEvent, TerminalInteractionEvent, TurnDiffEvent, ViewImageToolCallEvent,
+    WarningEvent,
 };
 use codex_wire::ids::ThreadId;
 use codex_wire::mcp::McpInvocation;
@@ -42,6 +44,7 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
         | Body::WentBack { .. }
         | Body::RolledBack(_)
         | Body::CallProgressed { .. }
+        | Body::Budget(_)
         | Body::Unread(_)
         | Body::GoalChanged(_)
         | Body::GoalCleared
@@ -85,11 +88,24 @@ pub fn project(event: &Event, vocabulary: Vocabulary, out: &mut Vec<EventMsg>) {
             out.push(EventMsg::StreamError(StreamErrorEvent { message, codex_error_info }));
         }
         Body::Warning { message } => out.push(EventMsg::Warning(WarningEvent { message: message.clone() })),
-        Body::TurnStarted { .. }
-        | Body::TokensCounted { .. }
-        | Body::ReviewEntered(_)
-        | Body::ReviewExited(_)
-        | Body::TurnEnded(_) => messages::kept(&event.body, out),
+        Body::TurnStarted { .. } | Body::TokensCounted { .. } | Body::ReviewEntered(_) | Body::ReviewExited(_) => {
+            messages::kept(&event.body, out);
+        }
+        Body::TurnEnded(_) => turn_ended(&event.body, out),
+    }
+}
+
+fn turn_ended(body: &Body, out: &mut Vec<EventMsg>) {
+    messages::kept(body, out);
+    out.iter_mut().for_each(use_known_kind);
+}
+
+/// Replaces a kind of error that is newer than the event queue.
+fn use_known_kind(message: &mut EventMsg) {
+    if let EventMsg::Error(ErrorEvent { codex_error_info: Some(info), .. }) = message
+        && *info == CodexErrorInfo::SessionBudgetExceeded
+    {
+        *info = CodexErrorInfo::Other;
     }
 }
 
@@ -102,6 +118,7 @@ fn agent(told: &AgentEvent, out: &mut Vec<EventMsg>) {
         | AgentEvent::Read(_)
         | AgentEvent::Result(_)
         | AgentEvent::Watchdog(_)
+        | AgentEvent::Inherited(_)
         | AgentEvent::Numbers(_)
         | AgentEvent::All(_) => {}
     }

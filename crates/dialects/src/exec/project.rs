@@ -118,6 +118,7 @@ impl Projector {
             | Body::ServersStarted(_)
             | Body::CallProgressed { .. }
             | Body::Agent(_)
+            | Body::Budget(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -131,18 +132,12 @@ impl Projector {
         self.used
     }
 
-    /// Counts the tokens of a child agent, which has a projector of its own; returns whether there are more.
-    pub fn count_child(&mut self, event: &Event) -> bool {
+    /// Counts the tokens of a child agent, which has a projector of its own.
+    pub fn count_child(&mut self, event: &Event) {
         match &event.body {
-            Body::TokensCounted { info, .. } => {
-                self.count(info.as_ref());
-                true
-            }
-            Body::TurnEnded(_) => {
-                self.costs.end_turn();
-                false
-            }
-            _ => false,
+            Body::TokensCounted { info, .. } => self.count(info.as_ref()),
+            Body::TurnEnded(_) => self.costs.end_turn(),
+            _ => {}
         }
     }
 

@@ -64,14 +64,27 @@ pub fn read(thread: ThreadId, store: &dyn ThreadStore, (after, upto): (Seq, Seq)
         reader.finish(&mut decoded);
         events.extend(decoded.into_iter().filter(|event| event.turn.is_some()));
     }
+    let events = numbered(events, (after, upto)).into_iter().map(Arc::new).collect();
+    is_boundary.then(|| Missed { open_items: open_items.into_events(), events })
+}
+
+/// Gives events numbers that grow. A number means that everything up to it was told: of several events with the same
+/// number, such as the end of a turn that was cut and the line before it, only the last keeps it, and the others have none
+/// ([`Seq::default`]). The last event has the number up to which the lines were read.
+fn numbered(mut events: Vec<Event>, (after, upto): (Seq, Seq)) -> Vec<Event> {
     // Events that follow from reasoning that was already sent have its number, which the client has passed.
     let mut least = Seq::at(after.position());
-    let grown = |event: Event| {
+    for event in &mut events {
         least = least.max(event.seq);
-        Arc::new(Event { seq: least, ..event })
-    };
-    let events = events.into_iter().map(grown).collect();
-    is_boundary.then(|| Missed { open_items: open_items.into_events(), events })
+        event.seq = least;
+    }
+    let mut later = None;
+    for event in events.iter_mut().rev() {
+        let seq = if later.is_none() { event.seq.max(upto) } else { event.seq };
+        event.seq = if later == Some(seq) { Seq::default() } else { seq };
+        later = Some(seq);
+    }
+    events
 }
 
 /// Adds an event. Reasoning has a line for each part, and is one item.
@@ -105,5 +118,36 @@ fn break_off(events: &mut Vec<Event>, item: Item, event: Event) {
             if item.is_thought() { begun.think_on(&item) } else { *begun = item }
         }
         _ => events.push(Event { body: Body::ItemStarted(item), ..event }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_log::TurnId;
+
+    use super::*;
+
+    #[test]
+    fn numbers_grow_and_the_last_one_covers_everything() {
+        let event = |seq: u64| Event {
+            thread: ThreadId::fresh(),
+            seq: Seq::new(seq),
+            at_ms: 0,
+            turn: Some(TurnId::new("u")),
+            body: Body::Warning { message: "hot".into() },
+        };
+        let numbers = |seqs: &[u64], after: u64, upto: u64| -> Vec<u64> {
+            let events = seqs.iter().map(|seq| event(*seq)).collect();
+            let events = numbered(events, (Seq::new(after), Seq::new(upto)));
+            events.iter().map(|event| event.seq.number()).collect()
+        };
+        let line = |number: u64| Seq::at(number).number();
+        let [one, two, three] = [1, 2, 3].map(line);
+        assert_eq!(numbers(&[], one, three), [0; 0]);
+        assert_eq!(numbers(&[two, three], one, three), [two, three]);
+        // A turn that was cut ends with its last line.
+        assert_eq!(numbers(&[two, two, three, three], one, three), [0, two, 0, three]);
+        assert_eq!(numbers(&[two, two], one, two + 1), [two, two + 1], "an event without a line came after it");
+        assert_eq!(numbers(&[one, three], two, three), [two, three], "numbers do not go back");
     }
 }

@@ -4,7 +4,8 @@ use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::Line;
 use codex_log::{Body, Event, Failure, Item, ItemId, Outcome, ReviewEntered, RolledBack, TurnId, review};
 use codex_protocol::v2::item::{InputItem, ThreadItem, TimedItem};
-use codex_protocol::v2::turn::{ItemsView, Turn, TurnError, TurnStatus};
+use codex_protocol::v2::turn::{ErrorInfo, ItemsView, Turn, TurnError, TurnStatus};
+use codex_wire::error_info::CodexErrorInfo;
 
 use super::items::{is_known, stored_item, thread_item};
 use crate::ProtocolRelease;
@@ -91,10 +92,8 @@ impl TurnReader {
                 }
             }
             Outcome::Aborted(_) => self.end(TurnStatus::Interrupted, None, at_ms),
-            Outcome::Failed(Failure { message, info, .. }) => {
-                let (message, codex_error_info) = (message.clone(), Some(info.into()));
-                let failed = TurnError { message, codex_error_info, additional_details: None, misalignment: () };
-                self.end(TurnStatus::Failed, Some(failed), at_ms);
+            Outcome::Failed(failure) => {
+                self.end(TurnStatus::Failed, Some(turn_error(failure, self.release)), at_ms);
             }
         }
     }
@@ -201,12 +200,20 @@ impl TurnReader {
 }
 
 /// An error in the form for clients: the hint is a separate line of the message.
-pub(super) fn turn_error(failure: &Failure) -> TurnError {
+pub(super) fn turn_error(failure: &Failure, release: ProtocolRelease) -> TurnError {
     let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
     TurnError {
         message: format!("{}{hint}", failure.message),
-        codex_error_info: Some((&failure.info).into()),
+        codex_error_info: Some(error_info(&failure.info, release)),
         additional_details: None,
         misalignment: (),
+    }
+}
+
+/// The kind of an error, as far as a release knows it.
+fn error_info(info: &CodexErrorInfo, release: ProtocolRelease) -> ErrorInfo {
+    match (info.into(), release) {
+        (ErrorInfo::SessionBudgetExceeded, ProtocolRelease::V077) => ErrorInfo::Other,
+        (info, ProtocolRelease::V077 | ProtocolRelease::V0166) => info,
     }
 }

@@ -132,6 +132,7 @@ impl Projector {
             | Body::ServersStarted(_)
             | Body::CallProgressed { .. }
             | Body::Agent(_)
+            | Body::Budget(_)
             | Body::Unread(_)
             | Body::GoalChanged(_)
             | Body::GoalCleared
@@ -196,13 +197,12 @@ impl Projector {
             | Body::WentBack { .. }
             | Body::ServersStarted(_)
             | Body::Agent(_)
+            | Body::Budget(_)
             | Body::ItemInterrupted(_) => {}
             Body::ServerChanged(_) | Body::CallProgressed { .. } => {
                 out.extend(mcp::told(self.release, &self.thread, turn, &event.body));
             }
-            Body::RolledBack(_) => {
-                out.push(ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() }));
-            }
+            Body::RolledBack(_) => out.push(self.reverted()),
             Body::Unread(state) => out.push(read_state_changed(self.thread.clone(), state)),
             Body::GoalChanged(_) | Body::GoalCleared => {
                 out.extend(goal_and_queue::told(&self.thread, event).filter(|_| self.goals));
@@ -256,6 +256,10 @@ impl Projector {
             let updated = AccountRateLimitsUpdatedNotification { rate_limits: limits.clone().into() };
             out.push(ServerNotification::AccountRateLimitsUpdated(updated));
         }
+    }
+
+    fn reverted(&self) -> ServerNotification {
+        ServerNotification::ThreadReverted(ThreadNamed { thread_id: self.thread.clone() })
     }
 
     fn limit_reached(&self, turn: &str, failure: &Failure, until_ms: i64, out: Out<'_>) {
@@ -452,7 +456,7 @@ impl Projector {
 
     fn error(&self, turn: &str, failure: &Failure, will_retry: bool, out: Out<'_>) {
         let (thread_id, turn_id) = self.names(turn);
-        let error = turn_error(failure);
+        let error = turn_error(failure, self.release);
         out.push(ServerNotification::Error(ErrorNotification { error, will_retry, thread_id, turn_id }));
     }
 
@@ -466,7 +470,7 @@ impl Projector {
         if let Some(failure) = error {
             self.error(turn, failure, false, out);
         }
-        let error = error.map(turn_error);
+        let error = error.map(|failure| turn_error(failure, self.release));
         let (began_ms, last) = (self.turn_began_ms, self.last_message.clone());
         let ended = Turn {
             items_view: if last.is_some() { ItemsView::Summary } else { ItemsView::NotLoaded },

@@ -59,6 +59,8 @@ pub(super) struct Conversations {
     /// The ends of turns, in a session whose client may return to them.
     bookmarks: Option<Bookmarks>,
     reviewing: Option<Review>,
+    /// The number of items of another conversation that the thread's own began with, as that of an agent.
+    pub(super) inherited: usize,
 }
 
 impl Conversations {

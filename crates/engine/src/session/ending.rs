@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Whether the running turn waits only for answers of a person.
-    fn only_asks(&self) -> bool {
+    pub(super) fn only_asks(&self) -> bool {
         self.turn.as_ref().is_some_and(|running| running.machine.waits_for_calls()) && self.calls.lifecycle.only_asks()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A session consists of parts that do not know each other: the methods of a part take what they need as parameters and
 //! return events to publish. They meet only here, in [`perform`], [`ending`],
-//! [`requests`] and [`tree`].
+//! [`requests`], [`spending`] and [`tree`].
 
 mod calls;
 mod conversations;
@@ -13,6 +13,7 @@ mod profile;
 mod queue;
 mod requests;
 mod running;
+mod spending;
 mod tokens;
 mod tree;
 
@@ -25,12 +26,14 @@ use codex_tools::agents::AgentOrder;
 use codex_tools::lifecycle::CallEvent;
 use codex_wire::response::{Message, ResponseItem};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use self::calls::Calls;
 use self::conversations::Conversations;
 use self::goals::Goals;
 use self::profile::Profile;
 use self::running::RunningTurn;
+use crate::budget::Budget;
 use crate::environment::{Environment, shell_name};
 use crate::goal::GoalState;
 use crate::journal::{Alarm, Journal};
@@ -55,6 +58,7 @@ pub(crate) struct Session {
     turn: Option<RunningTurn>,
     calls: Calls,
     goals: Goals,
+    budget: Budget,
     /// The settings of requests to the model.
     profile: Profile,
     /// Whether the client has disconnected, so that questions can only be denied.
@@ -74,6 +78,8 @@ enum Wake {
     /// The wait for servers is over, or has failed.
     ToolsReady(Option<Outcome>),
     Alarm(Alarm),
+    /// The time of the turn has to be counted.
+    BudgetDue,
     /// No turn is running, no request is pending, and there is input in the queue or the goal is not reached.
     Idle,
 }
@@ -103,14 +109,14 @@ impl Session {
         let (settings, started) = (Arc::clone(&started.settings), Arc::new(started));
         let (thread, inbox) = Thread::new(Arc::clone(&started));
         let environment = Environment::new(&settings, shell_name(setup.shell.as_deref()));
-        let calls = Calls::new(rules, &setup, &started.meta);
         let mut session = Self {
+            budget: spending::budget_of(&setup, &state, is_copy),
+            calls: Calls::new(rules, &setup, &started.meta),
             profile: Profile { settings, environment, instructions, skills, models, cache_key },
             setup,
             started,
             state,
             conversations: Conversations::default(),
-            calls,
             goals: Goals::default(),
             is_finishing: false,
             journal,
@@ -128,9 +134,8 @@ impl Session {
         }
         let unenforced = codex_sandbox::unenforced_memory_limit(session.setup.config.sandbox.most_memory);
         let unenforced = unenforced.map(|why| format!("`limits.memory` is not enforced: {why}"));
-        for message in warnings.into_iter().chain(unenforced) {
-            session.emit(Body::Warning { message });
-        }
+        let warnings = warnings.into_iter().chain(unenforced);
+        warnings.for_each(|message| session.emit(Body::Warning { message }));
         if let Err(error) = session.journal.publish_durably().await {
             if !session.started.is_resumed || is_copy {
                 session.journal.delete();
@@ -143,6 +148,11 @@ impl Session {
     /// Whether a turn runs.
     pub(crate) fn has_turn(&self) -> bool {
         self.turn.is_some()
+    }
+
+    /// The number of items of another conversation that it began with, as an agent.
+    pub(crate) fn inherited(&self) -> usize {
+        self.conversations.inherited
     }
 
     fn begin_conversation(&mut self, preface: Vec<Message>, given: Vec<ResponseItem>) {
@@ -172,6 +182,9 @@ impl Session {
             self.emit(Body::Recorded(record));
         }
         self.settle_queue(is_copy, unfinished.is_some());
+        if is_copy {
+            self.forget_used();
+        }
         if let Some(turn) = unfinished {
             let (window, policy) = (self.window(), self.turn_policy(&self.profile.settings));
             let (machine, effects) = match limit_wait {
@@ -186,9 +199,8 @@ impl Session {
         }
     }
 
-    /// Serves the thread until it is closed or its last handle is dropped.
-    ///
-    /// Rare futures are boxed, so that an idle thread needs little memory.
+    /// Serves the thread until it is closed or its last handle is dropped. Rare futures are boxed, so that an idle thread
+    /// needs little memory.
     pub(crate) async fn run(mut self: Box<Self>) {
         let mut closing = Vec::new();
         let mut retired = None;
@@ -207,6 +219,7 @@ impl Session {
                 Wake::Agents(order) => Box::pin(self.obey_tree(order)).await,
                 Wake::ToolsReady(None) => Box::pin(self.perform(vec![Effect::AskModel])).await,
                 Wake::ToolsReady(Some(failed)) => Box::pin(self.stop_with(failed)).await,
+                Wake::BudgetDue => Box::pin(self.budget_due()).await,
                 Wake::Alarm(Alarm::DraftDue) => self.journal.write_draft(),
                 Wake::Alarm(Alarm::Revoked(reason)) => {
                     Box::pin(self.stop_with(running::revoked(reason))).await;
@@ -248,6 +261,8 @@ impl Session {
     }
 
     async fn wake(&mut self) -> Wake {
+        self.count_time();
+        let budget_due = self.budget.due_in();
         match &mut self.turn {
             // Requests first: an interrupt must not wait behind a flood of deltas.
             Some(turn) => tokio::select! {
@@ -259,6 +274,7 @@ impl Session {
                 failed = RunningTurn::tools_ready(&mut turn.wait) => Wake::ToolsReady(failed),
                 events = self.calls.lifecycle.next() => Wake::Called(events),
                 body = Calls::next_server_event(self.calls.servers.as_ref()) => Wake::Server(body),
+                () = sleep(budget_due.unwrap_or_default()), if budget_due.is_some() => Wake::BudgetDue,
             },
             // Requests that have arrived in the meantime go first.
             None if self.state.queue.is_due() || self.goals.goal.is_due() => match self.inbox.try_recv() {

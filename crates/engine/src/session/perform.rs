@@ -50,7 +50,12 @@ impl Session {
             match effect {
                 Effect::Emit(body) => self.emit(body),
                 Effect::Count { usage, rate_limits } => self.count(usage, rate_limits),
-                Effect::NoteSettings => self.emit(Body::ModelAsked(Arc::clone(self.turn_settings()))),
+                Effect::NoteSettings => {
+                    if let Some(outcome) = self.spend_request() {
+                        return Box::pin(self.stop_with(outcome)).await;
+                    }
+                    self.emit(Body::ModelAsked(Arc::clone(self.turn_settings())));
+                }
                 Effect::TakeMail(when) => self.take_mail(when),
                 Effect::AskModel => self.ask_model(),
                 Effect::AskForSummary { halvings } => self.ask_for_summary(halvings),
@@ -59,8 +64,9 @@ impl Session {
                 Effect::Wait(delay) => self.work(Work::wait(delay)),
                 Effect::WaitForLimit(limit) => self.wait_for_limit(limit),
                 Effect::Run(call) => {
-                    // Nothing is run that could not be recorded in the file.
-                    if let Some(outcome) = unsaved(self.journal.publish().await) {
+                    // Nothing is run that could not be recorded in the file, or that nothing is left for.
+                    let saved = unsaved(self.journal.publish().await);
+                    if let Some(outcome) = saved.or_else(|| self.refuse_call(&call)) {
                         return Box::pin(self.stop_with(outcome)).await;
                     }
                     for input in self.run_call(call) {
@@ -76,7 +82,10 @@ impl Session {
                     let broken_off = self.journal.broken_off();
                     self.emit_all(broken_off.into_iter().map(Body::ItemInterrupted));
                 }
-                Effect::End(outcome) => return Box::pin(self.end(outcome)).await,
+                Effect::End(outcome) => {
+                    let outcome = self.settle_turn(outcome);
+                    return Box::pin(self.end(outcome)).await;
+                }
             }
         }
         self.publish().await;
@@ -118,6 +127,9 @@ impl Session {
             Body::ItemStarted(item) => {
                 if let (Some(said), Some(turn)) = (item.said(), &mut self.turn) {
                     turn.hear(&said.content);
+                }
+                if item.command().is_some_and(|command| !command.is_users_own) {
+                    self.spend_command();
                 }
             }
             Body::ItemCompleted(item) if item.is_served_by_provider() => self.goals.goal.act(),
@@ -210,7 +222,7 @@ impl Session {
 
     fn ask(&mut self, prompt: Option<Prompt>) {
         if let Some(turn) = &mut self.turn {
-            turn.ask(&*self.setup.model, prompt);
+            turn.ask(&self.setup, prompt);
         }
     }
 
@@ -218,9 +230,10 @@ impl Session {
         if let Some(usage) = usage {
             self.conversations.window_used = usage.tokens_in_window();
         }
+        let price = self.setup.config.price_of(&self.turn_settings().model);
         let rules = tokens::CountRules {
             window: self.context_window(),
-            price: self.setup.config.price_of(&self.turn_settings().model),
+            price,
             begins_turn: self.turn.as_ref().is_some_and(|turn| !turn.is_counted),
         };
         let tokens = tokens::after_answer(self.state.tokens.clone(), usage, rate_limits, &rules);
@@ -228,6 +241,9 @@ impl Session {
             turn.is_counted |= tokens.info.is_some();
         }
         self.tell_tokens(tokens);
+        if let Some(usage) = usage {
+            self.spend_answer(usage.total_tokens, price.map_or(0.0, |price| price.of(&usage)));
+        }
         let charged = usage.and_then(|usage| self.goals.charge(usage.total_tokens));
         self.budget_charged(charged);
     }
@@ -250,6 +266,7 @@ impl Session {
             self.log_goal();
             self.log_agents();
             self.log_queue();
+            self.log_used();
         }
         if history == HistoryMode::Full {
             // Clients show the tokens in the window, which has been emptied.

@@ -142,6 +142,7 @@ impl Profile {
             verbosity: verbosity.clone(),
             output_schema: None,
             max_output_tokens: info.max_output_tokens,
+            pace: None,
         }
     }
 

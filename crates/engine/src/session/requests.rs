@@ -320,6 +320,7 @@ impl Session {
         self.log_goal();
         self.log_agents();
         self.log_queue();
+        self.log_used();
         self.publish().await;
         RewindOutcome::Gone
     }

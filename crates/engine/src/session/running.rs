@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codex_log::settings::Settings;
 use codex_log::store::StoreError;
 use codex_log::{Failure, Outcome, TurnId};
-use codex_model::{Model, Prompt};
+use codex_model::Prompt;
 use codex_tools::context::ToolContext;
 use codex_tools::full_message;
 use codex_wire::error_info::CodexErrorInfo;
@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::notify::{Notice, notify};
 use crate::setup::Setup;
+use crate::tree_requests::Place;
 use crate::turn::Turn;
 use crate::work::Work;
 
@@ -62,12 +63,16 @@ impl RunningTurn {
     }
 
     /// Asks the model, or repeats the last request.
-    pub(super) fn ask(&mut self, model: &dyn Model, prompt: Option<Prompt>) {
+    pub(super) fn ask(&mut self, setup: &Setup, prompt: Option<Prompt>) {
         if prompt.is_some() {
             self.prompt = prompt;
         }
         if let Some(prompt) = &self.prompt {
-            self.work = Work::Answer(model.ask(prompt.clone()));
+            // A repeated request takes its turn like any other.
+            self.work = Work::Nothing;
+            let place = setup.place(&prompt.model);
+            let request = Prompt { pace: place.as_ref().and_then(Place::pace), ..prompt.clone() };
+            self.work = Work::Answer(setup.model.ask(request), place);
         }
     }
 

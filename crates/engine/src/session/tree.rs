@@ -45,6 +45,8 @@ impl Session {
                 self.emit(Body::WentBack { response_id: String::new(), replacement });
             }
         }
+        // The call that made it and its output are new.
+        self.conversations.inherited = self.state.conversation.items().len().saturating_sub(2);
         if let Some(role) = role {
             self.tell_model(role);
         }
@@ -64,10 +66,11 @@ impl Session {
                 }
             }
             AgentOrder::Tighten(above) => self.tighten(&above),
-            AgentOrder::Charge(tokens) => {
-                let charged = self.goals.charge_below(tokens);
+            AgentOrder::Charge(used) => {
+                let charged = self.goals.charge_below(used.tokens);
                 self.budget_charged(charged);
                 self.publish().await;
+                self.spend_below(used).await;
             }
             AgentOrder::Share(reply) => {
                 self.publish().await;

@@ -37,6 +37,11 @@ impl Turn {
         self.phase == Phase::Limited && self.goes_on_later()
     }
 
+    /// Whether it waits for the account's allowance.
+    pub(crate) fn waits_for_allowance(&self) -> bool {
+        self.phase == Phase::Limited
+    }
+
     /// Retries after a wait, or ends the turn. Calls that were received before the break run first, and the answer to
     /// their outputs replaces the broken one, so that no work of the model is lost.
     pub(super) fn fail(&mut self, mut failure: Failure, retry: Retry, effects: &mut Vec<Effect>) {

@@ -6,6 +6,7 @@
 mod asking;
 mod bookmarks;
 mod broken_off;
+mod budgets;
 mod client_tools;
 mod commands;
 mod compaction;

@@ -14,6 +14,7 @@ use codex_thread::{ExplicitOverrides, InitialHistory};
 use codex_tools::agents::{AgentOrder, MailTime, ThreadAgents, Unread, UnreadForm};
 use codex_tools::registry::{Tool, ToolSource};
 use codex_wire::agent::MultiAgentVersion;
+use codex_wire::budget::Used;
 use codex_wire::goal::GoalStatus;
 use codex_wire::ids::ThreadId;
 use expect_test::expect;
@@ -309,6 +310,8 @@ impl ThreadAgents for OneMail {
             self.arrived.notify_one();
         }
     }
+
+    fn charge(&self, _: Used) {}
 
     fn settings_changed(&self, _: &Arc<Settings>) {}
 

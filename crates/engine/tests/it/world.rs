@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codex_config::{Config, Env, Home, Overrides};
+use codex_config::{BudgetConfig, Config, Env, Home, Overrides};
 use codex_engine::Setup;
 use codex_log::settings::SettingsChange;
 use codex_log::{Body, Event, Outcome, TurnId};
@@ -82,6 +82,8 @@ impl World {
             recent_bytes: 0,
             servers: None,
             agents: None,
+            run_budget: BudgetConfig::default(),
+            requests: None,
             child: None,
         };
         (setup, prompts)

@@ -16,6 +16,7 @@ use codex_wire::ids::ThreadId;
 use codex_wire::review::{EnteredReviewModeEvent, ReviewOutputEvent};
 use codex_wire::rollout::{SessionMeta, TurnContextItem};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::item::{AgentActivity, StoredActivity};
@@ -230,17 +231,14 @@ impl Decoder {
                 self.push(moment, Body::Answered { question, answer, item: None }, out);
             }
             "subagent_lifecycle" | "agent_inbox" | "agent_mail" | "agent_mail_read" | "agent_result"
-            | "agent_watchdog" | "agent_numbers" | "agent_tree" => {
-                if let Some(told) = line.payload_as() {
-                    self.push(moment, Body::Agent(Arc::new(told)), out);
-                }
+            | "agent_watchdog" | "agent_history" | "agent_numbers" | "agent_tree" => {
+                self.decoded(moment, line, |told| Body::Agent(Arc::new(told)), out);
             }
             "queue_added" | "queue_updated" | "queue_removed" | "queue_ordered" | "queue_paused" | "queue_resumed"
             | "queue_all" => {
-                if let Some(told) = line.payload_as() {
-                    self.push(moment, Body::Queue(Arc::new(told)), out);
-                }
+                self.decoded(moment, line, |told| Body::Queue(Arc::new(told)), out);
             }
+            "budget_used" | "budget_reached" => self.decoded(moment, line, Body::Budget, out),
             "sub_agent_activity" => {
                 if let Some(activity) = line.payload_as::<StoredActivity>() {
                     self.item(moment, AgentActivity::from(activity).into(), out);
@@ -251,6 +249,19 @@ impl Decoder {
                 self.reviewed_or_compacted(moment, &kind, line, out);
             }
             _ => self.turn(moment, &kind, payload, out),
+        }
+    }
+
+    /// A payload that is stored as it is. One that cannot be decoded is skipped.
+    fn decoded<T: DeserializeOwned>(
+        &self,
+        moment: Moment,
+        line: &Line<'_>,
+        body: impl FnOnce(T) -> Body,
+        out: Out<'_>,
+    ) {
+        if let Some(told) = line.payload_as() {
+            self.push(moment, body(told), out);
         }
     }
 

@@ -43,8 +43,10 @@ impl Wanted {
     pub const AGENTS: Self = Self(1 << 14);
     /// The queue of the thread.
     pub const QUEUE: Self = Self(1 << 15);
+    /// The use of the thread's budget.
+    pub const BUDGET: Self = Self(1 << 16);
     /// All events of lines.
-    pub const ALL: Self = Self((1 << 16) - 1);
+    pub const ALL: Self = Self((1 << 17) - 1);
     /// All events that determine the state of a thread, except its start.
     pub const STATE: Self = Self(
         Self::TURNS.0
@@ -57,7 +59,8 @@ impl Wanted {
             | Self::COMPACTIONS.0
             | Self::QUESTIONS.0
             | Self::AGENTS.0
-            | Self::QUEUE.0,
+            | Self::QUEUE.0
+            | Self::BUDGET.0,
     );
 
     /// Whether any of these is wanted.
@@ -104,9 +107,10 @@ impl Wanted {
             "goal_changed" | "goal_cleared" => Self::GOALS,
             "approval_asked" | "approval_answered" => Self::QUESTIONS,
             "subagent_lifecycle" | "agent_inbox" | "agent_mail" | "agent_mail_read" | "agent_result"
-            | "agent_watchdog" | "agent_numbers" | "agent_tree" => Self::AGENTS,
+            | "agent_watchdog" | "agent_history" | "agent_numbers" | "agent_tree" => Self::AGENTS,
             "queue_added" | "queue_updated" | "queue_removed" | "queue_ordered" | "queue_paused" | "queue_resumed"
             | "queue_all" => Self::QUEUE,
+            "budget_used" | "budget_reached" => Self::BUDGET,
             _ => return None,
         })
     }

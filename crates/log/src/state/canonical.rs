@@ -23,6 +23,7 @@ impl ThreadState {
             ("meta", format!("{:?}", self.meta)),
             ("settings", format!("{settings:?}")),
             ("tokens", format!("{:?}", self.tokens)),
+            ("used", format!("{:?}", self.used)),
             ("goal", format!("{:?}", self.goal)),
             ("queue", format!("{:?}", self.queue)),
             ("plan", format!("{:?}", self.plan)),

@@ -14,6 +14,7 @@ use crate::encode::{LineSink, encode};
 use crate::line::Line;
 use crate::queue::{QueueEvent, QueuedInput};
 use crate::{Abort, Answer, Compacted, Failure, ItemId, QuestionId, QuestionKind, RolledBack};
+use codex_wire::budget::{BudgetEvent, BudgetLimit, BudgetReached, Used};
 
 /// Lines, and the positions where they end.
 #[derive(Default)]
@@ -45,6 +46,7 @@ enum Step {
     Limited(i64, bool),
     Settings,
     Tokens(i64),
+    Budget(i64, bool),
     Goal(Option<String>),
     Queue(u8, String),
     Summary(bool),
@@ -67,6 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..100_i64, any::<bool>()).prop_map(|(until_ms, goes_on)| Step::Limited(until_ms, goes_on)),
         1 => Just(Step::Settings),
         1 => (0..100_i64).prop_map(Step::Tokens),
+        1 => (0..100_i64, any::<bool>()).prop_map(|(tokens, is_over)| Step::Budget(tokens, is_over)),
         1 => proptest::option::of(word()).prop_map(Step::Goal),
         2 => (0..6_u8, word()).prop_map(|(kind, id)| Step::Queue(kind, id)),
         1 => any::<bool>().prop_map(Step::Summary),
@@ -131,6 +134,12 @@ fn counted(total_tokens: i64) -> Body {
     Body::TokensCounted { info: Some(info), rate_limits: Some(Box::default()) }
 }
 
+fn budget(tokens: i64, is_over: bool) -> Body {
+    let used = Used { tokens, cost: 0.5, time_ms: 7, ..Used::default() };
+    let reached = BudgetReached { limit: BudgetLimit::Cost(0.25), spent: used };
+    Body::Budget(if is_over { BudgetEvent::Reached { reached, used } } else { BudgetEvent::Used { used } })
+}
+
 /// The events that an engine would emit for a step in a thread with this state.
 fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
     match step {
@@ -148,6 +157,7 @@ fn bodies(step: Step, state: &ThreadState) -> Vec<Body> {
         }
         Step::Settings => vec![Body::ModelAsked(Arc::new(Settings::of_folder("/w".into())))],
         Step::Tokens(tokens) => vec![counted(tokens)],
+        Step::Budget(tokens, is_over) => vec![budget(tokens, is_over)],
         Step::Goal(objective) => vec![objective.map_or(Body::GoalCleared, |objective| goal(&objective))],
         Step::Queue(kind, id) => vec![queued(kind, id)],
         Step::Summary(is_complete) => {

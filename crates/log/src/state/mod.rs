@@ -27,6 +27,7 @@ use crate::plans::Plans;
 use crate::queue::QueueState;
 use crate::settings::Settings;
 use crate::{Body, Event, Item, Outcome, Question, Record, TurnId, UserMessage};
+use codex_wire::budget::Used;
 
 pub use conversation::{Conversation, HistoryStart, OpenCall, TurnBegin};
 pub use state_reader::StateReader;
@@ -85,6 +86,8 @@ pub struct ThreadState {
     /// The settings of the latest request.
     pub settings: Option<Arc<Settings>>,
     pub tokens: Tokens,
+    /// The use of the thread and the agents below it, if it was told: threads without a budget do not tell it.
+    pub used: Option<Used>,
     pub goal: Option<Arc<Goal>>,
     /// The latest plan of the model.
     pub plan: Option<UpdatePlanArgs>,
@@ -113,6 +116,7 @@ impl ThreadState {
             meta,
             settings: None,
             tokens: Tokens::default(),
+            used: None,
             goal: None,
             plan: None,
             keys: IdempotencyKeys::default(),
@@ -173,6 +177,7 @@ impl ThreadState {
             Body::GoalCleared => self.goal = None,
             Body::TokensCounted { info, rate_limits } => self.counted(info.as_ref(), rate_limits.as_deref()),
             Body::Agent(told) => self.agents.apply(told),
+            Body::Budget(told) => self.used = Some(*told.used()),
             Body::Queue(told) => self.queue.apply(told),
             Body::TurnEnded(outcome) => self.turn_ended(outcome),
             Body::ItemStarted(_)

@@ -3,6 +3,9 @@
 //! Each law takes an empty store and panics if the store breaks it.
 #![expect(clippy::expect_used, reason = "a law that is broken ends the test where it stands")]
 
+mod long_lines;
+mod searching;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -12,7 +15,9 @@ use codex_wire::ids::ThreadId;
 use codex_wire::rollout::{SessionLineage, SessionMeta};
 use serde_json::{Value, json};
 
-use super::{Commit, Entry, ListQuery, LogWriter, Opened, Pending, ReadFrom, ReadMark, StoreErrorKind, ThreadStore};
+use super::{
+    Commit, Entry, ListQuery, LogWriter, Opened, Pending, ReadFrom, ReadMark, SearchQuery, StoreErrorKind, ThreadStore,
+};
 use crate::draft::Drafts;
 use crate::encode::LineSink;
 use crate::history::ForkPoint;
@@ -29,10 +34,12 @@ pub type Law = (&'static str, fn(&dyn ThreadStore));
 pub const LAWS: &[Law] = &[
     ("what was committed is read back, and nothing else is", committed_lines_are_read_back),
     ("the position is the length of what was written", the_position_is_the_length),
+    ("long lines are read back", long_lines::long_lines_are_read_back),
     ("a thread has one writer at a time", one_writer_at_a_time),
     ("what is left of an answer is told once, and only while nobody writes", leftovers_are_reported_once),
     ("a fork is a prefix with a first line of its own", a_fork_is_a_prefix),
     ("a thread is found by what was said and what it is called", a_thread_is_found),
+    ("searches are filtered and sorted", searching::searches_are_filtered_and_sorted),
     ("threads are put away, taken back and deleted", threads_are_archived),
     ("a thread takes along those that it has started", agents_go_with_their_root),
     ("a bundle has the threads that its thread has started", bundles_have_agents),
@@ -273,7 +280,8 @@ fn a_thread_is_found(store: &dyn ThreadStore) {
     let named = ListQuery { text: Some("lamp".to_owned()), ..query };
     let page = store.list(&named).expect("threads can be listed");
     assert_eq!(page.threads.iter().map(|summary| summary.name.as_deref()).collect::<Vec<_>>(), [Some("lamp")]);
-    let hits = store.search("button", 10).expect("threads can be searched").hits;
+    let query = SearchQuery { words: "button".to_owned(), limit: 10, ..SearchQuery::default() };
+    let hits = searching::search(store, &query).hits;
     assert_eq!(hits.iter().map(|hit| hit.thread.id).collect::<Vec<_>>(), [other]);
     let place = store.place(thread).expect("it is somewhere");
     assert_eq!(store.locate(&place).expect("a thread is there").thread, thread);

@@ -67,10 +67,36 @@ pub enum SectionFilter {
     In(String),
 }
 
+/// The words, filter and order of a search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// The words, all of which a thread has to contain; the last one may be the beginning of one.
+    pub words: String,
+    /// Only archived threads, or only active ones; `None` for both.
+    pub archived: Option<bool>,
+    /// Only those of these sources; all if empty.
+    pub sources: Vec<SourceKind>,
+    pub order: SearchOrder,
+    /// The maximum number of threads.
+    pub limit: usize,
+}
+
+/// The order of the threads that a search finds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SearchOrder {
+    /// The best matches first.
+    #[default]
+    Best,
+    /// By time of creation.
+    Created { ascending: bool },
+    /// By time of the last write.
+    Updated { ascending: bool },
+}
+
 /// The results of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchResults {
-    /// The threads, best matches first.
+    /// The threads, in the order of the query.
     pub hits: Vec<SearchHit>,
     /// Whether all threads were indexed. If not, a later search may find more.
     pub complete: bool,

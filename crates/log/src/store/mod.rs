@@ -12,7 +12,7 @@ mod summary;
 mod thread_store;
 
 pub use error::{StoreError, StoreErrorKind};
-pub use listing::{ListQuery, Page, SearchHit, SearchResults, SectionFilter, SortKey};
+pub use listing::{ListQuery, Page, SearchHit, SearchOrder, SearchQuery, SearchResults, SectionFilter, SortKey};
 pub use log_writer::{Commit, LineError, LogWriter, Payload, Pending, UnsavedWriter, write_line, write_numbered_line};
 pub use metadata::{Appearance, Attachment, InSection, ReadMark, RepositoryChange, Section};
 pub use summary::{SourceKind, ThreadSummary};

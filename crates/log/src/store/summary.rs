@@ -118,6 +118,14 @@ impl SourceKind {
         }
     }
 
+    /// The names of some kinds, where that of all agents includes each of theirs.
+    #[must_use]
+    pub fn words(kinds: &[Self]) -> Vec<String> {
+        let all = [Self::SubAgentReview, Self::SubAgentCompact, Self::SubAgentThreadSpawn, Self::SubAgentOther];
+        let agents = all.iter().filter(|_| kinds.contains(&Self::SubAgent));
+        kinds.iter().chain(agents).map(|kind| kind.word().to_owned()).collect()
+    }
+
     /// Its name in the index, which is also that of the protocol.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -10,7 +10,7 @@ use codex_wire::rollout::SessionMeta;
 use serde_json::Value;
 
 use super::error::StoreError;
-use super::listing::{ListQuery, Page, SearchResults};
+use super::listing::{ListQuery, Page, SearchQuery, SearchResults};
 use super::log_writer::{LogWriter, UnsavedWriter};
 use super::metadata::{Appearance, Attachment, ReadMark, RepositoryChange, Section};
 use super::summary::ThreadSummary;
@@ -36,6 +36,11 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// An unsaved thread, with the path where it would be.
     fn unsaved(&self, thread: ThreadId) -> Opened {
         Opened { writer: Box::new(UnsavedWriter::default()), place: store_place(thread), cut_bytes: 0 }
+    }
+
+    /// Whether several machines share it.
+    fn is_shared(&self) -> bool {
+        false
     }
 
     /// The name of the server that had a thread open last, in a store that several machines share. `None` in a store of
@@ -68,8 +73,8 @@ pub trait ThreadStore: ThreadMetadata + PromptHistory {
     /// A page of threads.
     fn list(&self, query: &ListQuery) -> Result<Page, StoreError>;
 
-    /// Threads with these words in a message or a command, best matches first.
-    fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError>;
+    /// Threads with some words in a message or a command.
+    fn search(&self, query: &SearchQuery) -> Result<SearchResults, StoreError>;
 
     /// The threads that a thread has started, and those that they have started, each after its parent.
     fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError>;

@@ -16,7 +16,7 @@ use reqwest::{
 use super::body::{ACCEPTED_ENCODINGS, ResponseBody};
 use super::clients::{http_client, is_loopback, upgradable_client};
 use crate::{
-    Authorization, ModelError, Provider, WireKind,
+    Authorization, ModelError, Prompt, Provider, WireKind,
     error_response::{READ_LIMIT, error_of_response},
     redact::Secrets,
     retry::with_retries,
@@ -92,12 +92,12 @@ impl RequestSender {
     pub(super) async fn open(
         &self,
         provider: &Provider,
-        thread: ThreadId,
+        prompt: &Prompt,
         body: impl Fn(Option<&str>) -> Vec<u8>,
     ) -> Result<(Response, Authorization), ModelError> {
-        let headers = thread_headers(&self.headers, thread)?;
+        let headers = thread_headers(&self.headers, prompt.thread)?;
         let mut attempt = 0;
-        with_retries(provider.request_max_retries, || {
+        with_retries(provider.request_max_retries, prompt.pace.as_deref(), || {
             attempt += 1;
             let attempt = attempt;
             let (headers, body) = (&headers, &body);

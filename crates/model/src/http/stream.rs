@@ -119,15 +119,15 @@ async fn open_http(shared: &Shared, sender: &RequestSender, prompt: &Prompt) -> 
             provider.wire.encode(prompt, &RequestFormat { schemas, follows, ..format })
         }
     };
-    let mut opened = sender.open(provider, prompt.thread, encoded(None)).await;
+    let mut opened = sender.open(provider, prompt, encoded(None)).await;
     if opened.as_ref().is_err_and(is_about_request) && shared.chains.forget(prompt.thread) {
         // Providers store answers only for a while. If the whole conversation is accepted, this was the reason.
-        opened = sender.open(provider, prompt.thread, encoded(None)).await;
+        opened = sender.open(provider, prompt, encoded(None)).await;
         shared.refuses_chains.fetch_or(opened.is_ok(), Ordering::Relaxed);
     }
     let ((response, used), notice) = match opened {
         Err(ModelError::BadRequest { message }) if shared.may_simplify() && is_about_schemas(&message) => {
-            let opened = sender.open(provider, prompt.thread, encoded(Some(SchemaForm::Simple))).await?;
+            let opened = sender.open(provider, prompt, encoded(Some(SchemaForm::Simple))).await?;
             shared.refuses_schemas.store(true, Ordering::Relaxed);
             (opened, Some(SIMPLIFIED))
         }

@@ -196,6 +196,7 @@ mod tests {
             verbosity: None,
             output_schema: None,
             max_output_tokens: None,
+            pace: None,
         }
     }
 

@@ -111,7 +111,7 @@ enum Stage {
 
 async fn advance(model: ScriptedModel, stage: Stage) -> Result<Option<(ModelEvent, Stage)>, ModelError> {
     let mut playing = match stage {
-        Stage::Asked(prompt) => match with_retries(model.request_max_retries, || model.open(&prompt)).await {
+        Stage::Asked(prompt) => match open(&model, &prompt).await {
             Ok(playing) => Box::new(playing),
             Err(error) => {
                 let Some(rate_limits) = error.rate_limits() else { return Err(error) };
@@ -128,6 +128,10 @@ async fn advance(model: ScriptedModel, stage: Stage) -> Result<Option<(ModelEven
     let event = playing.next().await?;
     let is_last = matches!(event, ModelEvent::Completed { .. });
     Ok(Some((event, if is_last { Stage::Ended } else { Stage::Playing(playing) })))
+}
+
+async fn open(model: &ScriptedModel, prompt: &Prompt) -> Result<Playing, ModelError> {
+    with_retries(model.request_max_retries, prompt.pace.as_deref(), || model.open(prompt)).await
 }
 
 /// An entry that is being played.

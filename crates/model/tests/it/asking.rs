@@ -29,6 +29,7 @@ pub(crate) fn prompt(text: &str) -> Prompt {
         verbosity: None,
         output_schema: None,
         max_output_tokens: None,
+        pace: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codex_config::{Config, Env, Home, Overrides};
+use codex_config::{BudgetConfig, Config, Env, Home, Overrides};
 use codex_dialects::eq::Vocabulary;
 use codex_engine::Setup;
 use codex_model::ScriptedModel;
@@ -102,6 +102,8 @@ impl Client {
         let overrides = Overrides { values: vec!["model_provider=scripted".to_owned()], ..Overrides::default() };
         let setup = Setup {
             agents: None,
+            run_budget: BudgetConfig::default(),
+            requests: None,
             child: None,
             config: Arc::new(Config::load(&home, &env, &overrides).expect("the test's configuration is right")),
             home: home.clone(),

@@ -31,6 +31,22 @@ impl Cluster {
         options
     }
 
+    /// The address of the same database with a clock that differs from that of this machine. As far as a store can tell,
+    /// its own clock is wrong.
+    pub(crate) fn with_shifted_clock(&self, hours: i32) -> String {
+        let schema = format!("clock_{}", hours + 24);
+        for name in ["now", "clock_timestamp"] {
+            // Tests run at the same time, and each may be the first.
+            let _ = self.sql(&format!(
+                "DO $do$ BEGIN CREATE SCHEMA IF NOT EXISTS {schema}; \
+                 CREATE OR REPLACE FUNCTION {schema}.{name}() RETURNS timestamptz STABLE \
+                 LANGUAGE sql AS $$SELECT pg_catalog.{name}() + interval '{hours} hours'$$; \
+                 EXCEPTION WHEN unique_violation OR internal_error THEN NULL; END $do$"
+            ));
+        }
+        format!("{}?options=-c%20search_path%3D{schema}%2Cpg_catalog", self.url())
+    }
+
     /// An empty store.
     pub(crate) fn store(&self) -> PostgresStore {
         open(&self.options())

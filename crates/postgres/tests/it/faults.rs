@@ -128,6 +128,12 @@ fn open(cluster: &Cluster, options: &StoreOptions, fault: &Arc<Fault>) -> Postgr
     PostgresStore::open_with(&options, "test".to_owned(), Box::new(connector)).expect("one fault is made up for")
 }
 
+/// A store without faults, and the number of times that it has sent something.
+pub(crate) fn counted(cluster: &Cluster, options: &StoreOptions) -> (PostgresStore, impl Fn() -> i64 + use<>) {
+    let none = Fault::at(i64::MAX, When::Before, false);
+    (open(cluster, options, &none), move || i64::MAX - none.writes.load(Ordering::Relaxed))
+}
+
 fn append(writer: &mut dyn LogWriter, number: usize) {
     writer
         .append(0, "event_msg", &mut |out| serde_json::to_writer(out, &json!({"number": number})))

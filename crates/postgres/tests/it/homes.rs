@@ -1,7 +1,9 @@
 //! Copies between homes and the store, checks, and restores.
 
 use codex_log::store::laws::wait_for;
-use codex_log::store::{Commit, ListQuery, LogWriter, SectionFilter, SortKey, ThreadMetadata, ThreadStore};
+use codex_log::store::{
+    Commit, ListQuery, LogWriter, SearchQuery, SectionFilter, SortKey, ThreadMetadata, ThreadStore,
+};
 use codex_store::{FileStore, StoredMetadata};
 use codex_wire::ids::ThreadId;
 use serde_json::json;
@@ -181,7 +183,8 @@ fn pages_and_filters_are_those_of_the_files() {
     assert_eq!(placed, pages(&local, sorted(section.id)));
     assert_eq!(placed.len(), 2);
     let words = |store: &dyn ThreadStore, words: &str| {
-        let found = store.search(words, 10).expect("threads can be searched");
+        let query = SearchQuery { words: words.to_owned(), limit: 10, ..SearchQuery::default() };
+        let found = store.search(&query).expect("threads can be searched");
         let mut ids: Vec<ThreadId> = found.hits.iter().map(|hit| hit.thread.id).collect();
         ids.sort_unstable();
         (ids, found.complete)

@@ -25,6 +25,19 @@ fn rows_keep_the_laws_without_advisory_locks_and_notifications() {
 }
 
 #[test]
+fn rows_keep_the_laws_when_clocks_are_an_hour_apart() {
+    let Some(cluster) = cluster() else { return };
+    for hours in [1, -1] {
+        for (name, holds) in LAWS {
+            eprintln!("{name}, {hours} h");
+            let mut options = cluster.options();
+            options.url = cluster.with_shifted_clock(hours);
+            holds(&open(&options));
+        }
+    }
+}
+
+#[test]
 fn many_servers_that_start_at_once_make_the_tables_once() {
     let Some(cluster) = cluster() else { return };
     for locks in [true, false] {

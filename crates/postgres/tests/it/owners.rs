@@ -1,7 +1,7 @@
 //! One writer at a time, over several servers.
 
 use codex_log::store::laws::wait_for;
-use codex_log::store::{Commit, LogWriter, Opened, ReadFrom, StoreErrorKind, ThreadStore};
+use codex_log::store::{Commit, LogWriter, Opened, PromptHistory as _, ReadFrom, StoreErrorKind, ThreadStore};
 use codex_postgres::PostgresStore;
 use codex_wire::ids::ThreadId;
 use serde_json::json;
@@ -67,6 +67,60 @@ fn the_thread_of_a_dead_server_is_taken_over_and_its_old_writer_is_fenced() {
     assert_eq!(run(&options, "SELECT string_agg(epoch::text, ' ' ORDER BY number) FROM @.lines"), ["1 2 2"]);
     drop(old);
     say(&mut *writer, "four").expect("the end of the old writer changes nothing");
+}
+
+#[test]
+fn leases_count_by_the_clock_of_the_database() {
+    let Some(cluster) = cluster() else { return };
+    for hours in [1, -1] {
+        let mut options = cluster.options();
+        options.url = cluster.with_shifted_clock(hours);
+        options.server_name = "first".to_owned();
+        let (first, second) = (open(&options), open(&options));
+        first.register(None).expect("it can register");
+        let thread = ThreadId::fresh();
+        let mut writer = first.create(thread).expect("a thread can begin").writer;
+        say(&mut *writer, "one").expect("it can be written");
+        let refused = second.open(thread).expect_err("the first server is alive, by the clock that counts");
+        assert_eq!(refused.kind(), StoreErrorKind::Locked, "{hours} h: {refused}");
+        let left = run(
+            &options,
+            "SELECT round(extract(epoch FROM expires - now()) / 3600)::int FROM @.servers WHERE name = 'first'",
+        );
+        assert!(left.contains(&hours.to_string()), "its lease is one of the other clock: {left:?}");
+        // Nothing of it is old, and nobody is dead.
+        assert_eq!(second.delete_older_than(1).expect("it works"), 0);
+        assert_eq!(run(&options, "SELECT count(*) FROM @.threads WHERE epoch > 1"), ["0"]);
+        first.add_prompt(thread, "before", None).expect("it can be added");
+        second.add_prompt(thread, "after", None).expect("it can be added");
+        let log = second.prompts().log_id;
+        assert_eq!(second.prompt(log, 1).map(|entry| entry.text).as_deref(), Some("after"));
+        say(&mut *writer, "two").expect("it can be written");
+    }
+}
+
+#[test]
+fn an_idle_server_sends_one_statement_for_each_renewal() {
+    let Some(cluster) = cluster() else { return };
+    let (store, sent) = crate::faults::counted(&cluster, &cluster.options());
+    store.register(None).expect("it can register");
+    let mut servers = store.servers();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let writers: Vec<_> = (0..100)
+        .map(|_| {
+            let mut writer = store.create(ThreadId::fresh()).expect("a thread can begin").writer;
+            say(&mut *writer, "one").expect("it can be written");
+            writer
+        })
+        .collect();
+    let mut renewed = || runtime.block_on(servers.changed()).expect("it is registered");
+    // The first renewal may bring news of before.
+    renewed();
+    renewed();
+    let before = sent();
+    renewed();
+    renewed();
+    assert_eq!(sent() - before, 2, "{} threads are open, and nothing happens", writers.len());
 }
 
 #[test]

@@ -19,6 +19,10 @@ pub struct ThreadSubscribeParams {
     /// The log that `after` belongs to, as in the last response.
     #[serde(default, alias = "log_id")]
     pub log_id: Option<String>,
+    /// Whether the client has seen everything so far, because it has opened the thread over this connection: events are
+    /// numbered from here on, and nothing is sent again.
+    #[serde(default, alias = "from_now")]
+    pub from_now: bool,
 }
 
 /// The response of `thread/subscribe`.

@@ -121,6 +121,7 @@ pub struct TurnError {
 #[expect(missing_docs, reason = "the same as in CodexErrorInfo")]
 pub enum ErrorInfo {
     ContextWindowExceeded,
+    SessionBudgetExceeded,
     UsageLimitExceeded,
     HttpConnectionFailed { http_status_code: Option<u16> },
     ResponseStreamConnectionFailed { http_status_code: Option<u16> },
@@ -137,6 +138,7 @@ impl From<&CodexErrorInfo> for ErrorInfo {
     fn from(info: &CodexErrorInfo) -> Self {
         match *info {
             CodexErrorInfo::ContextWindowExceeded => Self::ContextWindowExceeded,
+            CodexErrorInfo::SessionBudgetExceeded => Self::SessionBudgetExceeded,
             CodexErrorInfo::UsageLimitExceeded => Self::UsageLimitExceeded,
             CodexErrorInfo::HttpConnectionFailed { http_status_code } => {
                 Self::HttpConnectionFailed { http_status_code }

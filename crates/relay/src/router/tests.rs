@@ -80,8 +80,27 @@ fn requests_wait_for_the_link_and_then_follow_it() {
     let expected = [(1, thread), (2, thread), (3, other)].map(|(id, thread)| to_link(1, &read(id, thread), Some(id)));
     assert_eq!(sent, expected);
     assert_eq!(line(&mut router, &read(4, other), false), [to_link(1, &read(4, other), Some(4))]);
-    // Once a thread is loaded here, it is served here.
-    assert_eq!(line(&mut router, &read(5, other), true), [to_local(&read(5, other))]);
+}
+
+#[test]
+fn a_client_hears_that_a_thread_was_taken_over_before_it_is_served_here() {
+    let (thread, other) = (ThreadId::fresh(), ThreadId::fresh());
+    let mut router = linked(thread);
+    assert!(router.link_line(1, br#"{"id":1,"result":{}}"#));
+    line(&mut router, &read(2, other), false);
+    router.looked_up(other, Some(peer("x")));
+    // Its owner is halted, and this server has taken one of its threads over for another client.
+    let effects = line(&mut router, &read(3, thread), true);
+    let told = told(&effects);
+    assert_eq!(effects.first(), Some(&Effect::Close(1)));
+    assert!(!router.link_line(1, br#"{"method":"turn/completed","params":{}}"#), "the old owner is not heard any more");
+    assert_eq!(effects.last(), Some(&to_local(&read(3, thread))));
+    assert_eq!(told[0]["id"], 2, "{told:?}");
+    let mut closed = [thread, other];
+    closed.sort_unstable();
+    assert_eq!(told[1..], closed.map(|thread| json!({"method": "thread/closed", "params": {"threadId": thread}})));
+    // From then on the thread is here, without further words.
+    assert_eq!(line(&mut router, &read(4, thread), true), [to_local(&read(4, thread))]);
 }
 
 #[test]

@@ -258,11 +258,14 @@ impl ThreadSubscriber {
         UnsubscribeStatus::Unsubscribed
     }
 
-    /// Processes the events that have arrived.
-    pub(crate) fn take_waiting(&mut self) {
+    /// Processes the events that have arrived, and returns the number of the last one.
+    pub(crate) fn take_waiting(&mut self) -> Option<Seq> {
+        let mut last = None;
         while let Some(published) = self.next_waiting() {
             self.take(&published);
+            last = Some(published.event.seq);
         }
+        last
     }
 
     fn next_waiting(&mut self) -> Option<Published> {
@@ -290,7 +293,8 @@ impl ThreadSubscriber {
         let encodings = published.encodings.as_deref().filter(|_| self.weight < LARGE_BYTES);
         self.translate(event, encodings);
         self.weight = 0;
-        if self.numbering.is_some() {
+        // Missed events that share their number with the next one have none.
+        if self.numbering.is_some() && event.seq != Seq::default() {
             self.outgoing.number(event.seq);
         }
         if self.is_behind() {

@@ -150,6 +150,10 @@ async fn subscribe(
     let (id, store, is_running) = (thread.id(), Arc::clone(&connection.host.store), subscription.running.is_some());
     let read = tokio::task::spawn_blocking(move || missed::read(id, &*store, (after, upto), is_running)).await;
     let Ok(Some(Missed { open_items, events })) = read else { return thread.subscribe().await };
+    if !events.is_empty() {
+        // The last of them has this number.
+        subscription.begins.lines_upto = None;
+    }
     subscription.feed.put_before(events);
     subscription.open_items = open_items;
     subscription.begins.is_unbroken = true;
@@ -162,8 +166,8 @@ async fn begin(
     params: &ThreadSubscribeParams,
     begins: FeedStart,
 ) -> Result<(ThreadSubscribeResponse, Option<Seq>), ErrorObject> {
-    let FeedStart { log, last, is_unbroken, .. } = begins;
-    let told = if is_unbroken { params.after.map(Seq::new) } else { Some(last) };
+    let FeedStart { log, last, is_unbroken, lines_upto } = begins;
+    let told = if is_unbroken { params.after.map(Seq::new).max(lines_upto) } else { Some(last) };
     subscriber.numbering = Some(EventNumbers::new(log, told, last));
     let opened = open_thread::describe(&subscriber.connection, &subscriber.thread, Turns::wanted(!is_unbroken)).await?;
     let (log_id, seq) = (log.to_string(), Some(last.number()));
@@ -177,6 +181,9 @@ async fn subscribe_again(
     request: Request<call::ThreadSubscribe>,
     params: ThreadSubscribeParams,
 ) {
+    if params.from_now {
+        return number_from_now(subscriber, request, &params).await;
+    }
     // Earlier messages precede the response, because they are repeated after it.
     subscriber.flush().await;
     let begun = match subscribe(&request.connection, &subscriber.thread, &params).await {
@@ -193,6 +200,26 @@ async fn subscribe_again(
         }
         Err(error) => request.answer(Err(error)).await,
     }
+}
+
+/// Numbers the messages of a client that has seen everything so far.
+async fn number_from_now(
+    subscriber: &mut ThreadSubscriber,
+    request: Request<call::ThreadSubscribe>,
+    params: &ThreadSubscribeParams,
+) {
+    let Ok(Subscription { begins: FeedStart { log, last, .. }, .. }) = subscriber.thread.subscribe().await else {
+        return request.answer(Err(not_found(&params.thread_id))).await;
+    };
+    // Everything up to its number precedes the response.
+    let told = subscriber.take_waiting().unwrap_or(last).max(last);
+    subscriber.flush().await;
+    subscriber.numbering = Some(EventNumbers::new(log, Some(told), told));
+    let opened = open_thread::describe(&subscriber.connection, &subscriber.thread, Turns::wanted(false)).await;
+    let (log_id, seq) = (log.to_string(), Some(told.number()));
+    let answer = opened.map(|opened| ThreadSubscribeResponse { thread: opened.thread, log_id, seq, reset: false });
+    request.answer(answer).await;
+    subscriber.mark_if_caught_up(Some(told));
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codex_log::store::{SearchHit, SourceKind, ThreadStore};
+use codex_log::store::{SearchHit, SearchOrder, SearchQuery};
 use codex_methods::occurrences::occurrences;
 use codex_methods::pagination::page;
 use codex_protocol::rpc::ErrorObject;
@@ -21,8 +21,6 @@ use super::turn_list;
 /// The number of threads of a page when the client names none, and the maximum number.
 const PAGE: u32 = 25;
 const LARGEST_PAGE: u32 = 100;
-/// The number of threads that a search finds at first, before those that the client does not want are left out.
-const FIRST_HITS: usize = 500;
 
 serve! {
     waits { ThreadSearch => search, }
@@ -37,8 +35,11 @@ async fn search(connection: &Arc<Connection>, params: ThreadSearchParams) -> Res
     blocking(move || {
         let provider = host.config()?.provider.id.clone();
         let limit = params.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-        let mut hits = wanted_hits(&*host.store, &params, limit)?;
-        sort(&mut hits, &params);
+        let query = query(&params, limit);
+        // A filter that names only unknown sources chooses none, and not all.
+        let is_empty = query.sources.is_empty();
+        let hits =
+            if is_empty { Vec::new() } else { host.store.search(&query).map_err(ErrorObject::internal_from)?.hits };
         let (hits, next_cursor) = page(hits, params.cursor.as_deref(), Some(limit))
             .map_err(|error| ErrorObject::invalid(error.to_string()))?;
         let backwards_cursor = (!hits.is_empty()).then(|| params.cursor.clone().unwrap_or_else(|| "0".to_owned()));
@@ -51,47 +52,21 @@ async fn search(connection: &Arc<Connection>, params: ThreadSearchParams) -> Res
     .await
 }
 
-/// The threads that the client wants, best matches first: at least those up to the end of the page, and one more if there
-/// is one. A list by time needs all of them.
-fn wanted_hits(
-    store: &dyn ThreadStore,
-    params: &ThreadSearchParams,
-    limit: u32,
-) -> Result<Vec<SearchHit>, ErrorObject> {
+/// The query for the threads up to the end of the page, and one more, which shows that there is another page.
+fn query(params: &ThreadSearchParams, limit: u32) -> SearchQuery {
     let start: usize = params.cursor.as_deref().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-    let needed = start.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
-    let mut most = FIRST_HITS;
-    loop {
-        let found = store.search(&params.search_term, most).map_err(ErrorObject::internal_from)?;
-        let is_all = found.hits.len() < most;
-        let mut hits = found.hits;
-        hits.retain(|hit| is_wanted(hit, params));
-        if is_all || (params.sort_key.is_none() && hits.len() > needed) {
-            return Ok(hits);
-        }
-        most = most.saturating_mul(4);
-    }
-}
-
-fn is_wanted(hit: &SearchHit, params: &ThreadSearchParams) -> bool {
-    let kind = SourceKind::of(hit.thread.source.as_ref());
-    hit.thread.archived == params.archived.unwrap_or(false)
-        && sources(params.source_kinds.as_deref()).iter().any(|wanted| {
-            *wanted == kind || (*wanted == SourceKind::SubAgent && kind.word().starts_with(SourceKind::SubAgent.word()))
-        })
-}
-
-/// Sorts by time if the client wants that; otherwise the best matches stay first.
-fn sort(hits: &mut [SearchHit], params: &ThreadSearchParams) {
-    let Some(key) = params.sort_key else { return };
-    let time = |hit: &SearchHit| match key {
-        ThreadSearchSortKey::CreatedAt => hit.thread.created_at,
-        ThreadSearchSortKey::UpdatedAt | ThreadSearchSortKey::RecencyAt => hit.thread.updated_at,
-    };
-    if params.sort_direction == Some(SortDirection::Asc) {
-        hits.sort_by_key(time);
-    } else {
-        hits.sort_by_key(|hit| std::cmp::Reverse(time(hit)));
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let ascending = params.sort_direction == Some(SortDirection::Asc);
+    SearchQuery {
+        words: params.search_term.clone(),
+        archived: Some(params.archived.unwrap_or(false)),
+        sources: sources(params.source_kinds.as_deref()),
+        order: match params.sort_key {
+            None => SearchOrder::Best,
+            Some(ThreadSearchSortKey::CreatedAt) => SearchOrder::Created { ascending },
+            Some(ThreadSearchSortKey::UpdatedAt | ThreadSearchSortKey::RecencyAt) => SearchOrder::Updated { ascending },
+        },
+        limit: start.saturating_add(limit).saturating_add(1),
     }
 }
 

@@ -294,3 +294,64 @@ async fn the_tokens_of_a_child_count_against_the_goal_of_its_root() {
     assert!(wait["item"]["agentsStates"].to_string().contains("interrupted"), "{wait}");
     client.end_unread().await;
 }
+
+/// Each answer counts 110 tokens. The root alone would stay within its budget.
+#[tokio::test]
+async fn what_a_child_uses_counts_against_the_budget_of_its_root() {
+    let step = |id: &str| call(id, "shell", json!({"command": ["true"]}));
+    let script = json!([
+        {"when": "id-await", "items": [{"text": "Never said."}]},
+        {"when": "id-spawn", "items": [call("id-await", "subagent_await", json!({}))]},
+        {"when": "id-1", "items": [step("id-1")], "repeat": true},
+        {"when": "Look at it", "items": [step("id-1")]},
+        {"items": [call("id-spawn", "subagent_spawn", json!({"prompt": "Look at it"}))]},
+    ]);
+    for (limit, begin) in [
+        ("max_tokens = 450", "budget of 450 tokens exhausted: "),
+        ("max_commands = 2", "budget of 2 commands exhausted: "),
+        ("max_requests = 4", "budget of 4 requests exhausted: "),
+    ] {
+        let mut client = client(ProtocolRelease::V0166, &format!("budget.{limit}\n{NINE}"), &script).await;
+        let root = start(&mut client).await;
+        say(&mut client, &root, "Look.").await;
+        let messages = until_ends(&mut client, 2).await;
+        let ends = messages.iter().filter(|message| message["method"] == "turn/completed");
+        let (own, below): (Vec<_>, Vec<_>) =
+            ends.map(|end| &end["params"]).partition(|params| params["threadId"] == json!(root));
+        let error = &own[0]["turn"]["error"];
+        assert_eq!(error["codexErrorInfo"], "sessionBudgetExceeded", "{limit}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.starts_with(begin)), "{limit}: {error}");
+        assert_eq!(below[0]["turn"]["status"], "interrupted", "{limit}");
+        say(&mut client, &root, "Again.").await;
+        let refused = until_end(&mut client, &root).await;
+        let error = &refused.last().expect("an end")["params"]["turn"]["error"];
+        assert!(error["message"].as_str().is_some_and(|text| text.starts_with(begin)), "{limit}: {error}");
+        client.end_unread().await;
+    }
+}
+
+#[tokio::test]
+async fn agents_take_turns_with_one_request_at_a_time() {
+    let step = |id: &str| call(id, "shell", json!({"command": ["true"]}));
+    let script = json!([
+        {"when": "id-await-2", "items": [{"text": "All done."}]},
+        {"when": "id-await", "items": [call("id-await-2", "subagent_await", json!({"agent_ids": [2]}))]},
+        {"when": "id-spawn-2", "items": [call("id-await", "subagent_await", json!({"agent_ids": [1]}))]},
+        {"when": "id-spawn", "items": [call("id-spawn-2", "subagent_spawn", json!({"prompt": "Beta task"}))]},
+        {"when": "id-beta", "items": [{"text": "Beta done."}]},
+        {"when": "Beta task", "items": [step("id-beta")]},
+        {"when": "id-alpha", "items": [{"text": "Alpha done."}]},
+        {"when": "Alpha task", "items": [step("id-alpha")]},
+        {"items": [call("id-spawn", "subagent_spawn", json!({"prompt": "Alpha task"}))]},
+    ]);
+    let config = format!("agents.concurrent_requests = 1\n{NINE}");
+    let mut client = client(ProtocolRelease::V0166, &config, &script).await;
+    let root = start(&mut client).await;
+    say(&mut client, &root, "Have it done.").await;
+    let messages = until_end(&mut client, &root).await;
+    let said = items(&messages, "item/completed", "agentMessage");
+    for text in ["Alpha done.", "Beta done.", "All done."] {
+        assert!(said.iter().any(|item| item["item"]["text"] == text), "{text}");
+    }
+    client.end_unread().await;
+}

@@ -237,3 +237,69 @@ async fn notifications_for_all_clients_reach_all() {
     other.end().await;
     client.end_unread().await;
 }
+
+#[tokio::test]
+async fn a_client_that_has_seen_everything_is_numbered_from_now_on() {
+    let mut client = scripted("", &json!([text("one"), text("two"), text("three")])).await;
+    let thread = start(&mut client).await;
+    turn(&mut client, &thread, "go").await;
+    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "fromNow": true})).await;
+    assert_eq!((&answer["reset"], &answer["thread"]["turns"]), (&json!(false), &json!([])));
+    let caught_up = client.next_notification("thread/caughtUp").await;
+    assert_eq!((&caught_up["seq"], &caught_up["logId"]), (&answer["seq"], &answer["logId"]));
+    client.ok("turn/start", said(&thread, "b")).await;
+    let second = numbered(&mut client, "turn/completed").await;
+    assert!(is_rising(&second) && second[0].0 > answer["seq"].as_u64().expect("a number"), "{second:?}");
+    // Exactly the second turn is missed by a client that has seen the first one.
+    let mut other = client.another().await;
+    let params = json!({"threadId": thread, "after": answer["seq"], "logId": answer["logId"]});
+    assert_eq!(other.ok("thread/subscribe", params).await["reset"], false);
+    let missed = other.names_until("thread/caughtUp").await;
+    assert_eq!(missed.iter().filter(|name| *name == "turn/started").count(), 1, "{missed:?}");
+    // Somebody who has not opened the thread gets all of it.
+    let mut third = client.another().await;
+    let answer = third.ok("thread/subscribe", json!({"threadId": thread, "fromNow": true})).await;
+    assert_eq!((&answer["reset"], answer["thread"]["turns"].as_array().map(Vec::len)), (&json!(true), Some(2)));
+    third.end_unread().await;
+    other.end_unread().await;
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_client_catches_up_with_a_server_that_has_forgotten_its_beginning() {
+    let mut client = scripted("", &json!([text("one"), text(&"two ".repeat(40_000)), text("three")])).await;
+    let thread = start(&mut client).await;
+    turn(&mut client, &thread, "go").await;
+    let seen = client.ok("thread/subscribe", json!({"threadId": thread})).await;
+    let mut client = client.start_again().await;
+    client.ok("thread/resume", json!({"threadId": thread})).await;
+    let params = json!({"threadId": thread, "after": seen["seq"], "logId": seen["logId"]});
+    for missed in [0, 1] {
+        let mut other = client.another().await;
+        assert_eq!(other.ok("thread/subscribe", params.clone()).await["reset"], false);
+        let told = other.names_until("thread/caughtUp").await;
+        assert_eq!(told.iter().filter(|name| *name == "turn/completed").count(), missed, "{told:?}");
+        other.end_unread().await;
+        if missed == 0 {
+            // More than it keeps in memory.
+            turn(&mut client, &thread, "go on").await;
+        }
+    }
+    client.end_unread().await;
+}
+
+#[tokio::test]
+async fn a_thread_that_was_looked_at_before_its_first_turn_is_found_with_it() {
+    let mut client = scripted("", &json!([text("one")])).await;
+    let thread = start(&mut client).await;
+    let answer = client.ok("thread/subscribe", json!({"threadId": thread, "fromNow": true})).await;
+    assert_eq!(answer["thread"]["preview"], "");
+    turn(&mut client, &thread, "go").await;
+    let listed = client.ok("thread/list", json!({})).await;
+    assert_eq!(listed["data"][0]["preview"], "go", "{listed}");
+    let mut other = client.another().await;
+    let resumed = other.ok("thread/resume", json!({"threadId": thread, "excludeTurns": true})).await;
+    assert_eq!(resumed["thread"]["preview"], "go");
+    other.end_unread().await;
+    client.end_unread().await;
+}

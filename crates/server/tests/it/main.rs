@@ -33,6 +33,7 @@ mod app_queue;
 mod app_restarts;
 mod app_revived;
 mod app_search;
+mod app_session_grants;
 mod app_shapes;
 mod app_skills;
 mod app_subscribe;

@@ -11,8 +11,8 @@ use chrono::Local;
 use codex_log::history::{ForkPoint, History};
 use codex_log::state::Interrupted;
 use codex_log::store::{
-    Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchResults,
-    StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedWriter,
+    Imported, LineSource, ListQuery, Located, Opened, Page, PromptHistory, PromptHistoryState, ReadFrom, SearchQuery,
+    SearchResults, StoreError, StoreErrorKind, ThreadStore, ThreadSummary, UnsavedWriter,
 };
 use codex_wire::history::HistoryEntry;
 use codex_wire::ids::ThreadId;
@@ -73,12 +73,19 @@ impl FileStore {
         Ok(found.or(known).ok_or(StoredThreadError::Missing { thread })?)
     }
 
-    /// Adds a thread that was created here to the index.
+    /// Adds a thread that was created here to the index, and again until it has a preview: the first turn brings it.
     fn announce(&self, thread: ThreadId) -> Result<(), StoreError> {
-        if let Some(path) = self.known.take_unannounced(thread) {
+        if let Some(path) = self.known.unannounced(thread) {
             self.index.record(&path)?;
+            if self.index.find(thread)?.is_some_and(|found| !found.preview.is_empty()) {
+                self.known.announced(thread);
+            }
         }
         Ok(())
+    }
+
+    fn announce_all(&self) -> Result<(), StoreError> {
+        self.known.all_unannounced().into_iter().try_for_each(|thread| self.announce(thread))
     }
 
     /// Forgets the paths of a thread and of those that it has started, because their files are about to move.
@@ -173,11 +180,13 @@ impl ThreadStore for FileStore {
     }
 
     fn list(&self, query: &ListQuery) -> Result<Page, StoreError> {
+        self.announce_all()?;
         Ok(self.index.list(query)?)
     }
 
-    fn search(&self, words: &str, limit: usize) -> Result<SearchResults, StoreError> {
-        Ok(self.index.search(words, limit)?)
+    fn search(&self, query: &SearchQuery) -> Result<SearchResults, StoreError> {
+        self.announce_all()?;
+        Ok(self.index.search(query)?)
     }
 
     fn descendants(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StoreError> {

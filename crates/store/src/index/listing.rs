@@ -83,19 +83,11 @@ fn select_page(database: &Database, query: &ListQuery, members: &Members) -> Res
     select(database, &text, params_from_iter(condition.values))
 }
 
-/// The source names for some kinds, where the name for all agents includes each of theirs.
-fn source_words(kinds: &[SourceKind]) -> Vec<String> {
-    use SourceKind::{SubAgent, SubAgentCompact, SubAgentOther, SubAgentReview, SubAgentThreadSpawn};
-    let all = [SubAgentReview, SubAgentCompact, SubAgentThreadSpawn, SubAgentOther];
-    let agents = all.iter().filter(|_| kinds.contains(&SubAgent));
-    kinds.iter().chain(agents).map(|kind| kind.word().to_owned()).collect()
-}
-
 /// Conjunctive conditions, and the values of their placeholders.
 #[derive(Default)]
-struct Condition {
-    parts: Vec<String>,
-    values: Vec<Value>,
+pub(super) struct Condition {
+    pub(super) parts: Vec<String>,
+    pub(super) values: Vec<Value>,
 }
 
 impl Condition {
@@ -109,7 +101,7 @@ impl Condition {
         condition.one_of("coalesce(threads.provider, ?)", Some(default), &query.providers);
         let cwds: Vec<String> = query.cwds.iter().map(|cwd| cwd.to_string_lossy().into_owned()).collect();
         condition.one_of("threads.cwd", None, &cwds);
-        condition.one_of("threads.source_kind", None, &source_words(&query.sources));
+        condition.one_of("threads.source_kind", None, &SourceKind::words(&query.sources));
         if let Some(text) = &query.text {
             let like = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
             let like = Value::from(format!("%{like}%"));
@@ -131,13 +123,13 @@ impl Condition {
         self.add(format!("threads.id {word} (SELECT value FROM json_each(?))"), [Value::from(names.to_string())]);
     }
 
-    fn add(&mut self, part: String, values: impl IntoIterator<Item = Value>) {
+    pub(super) fn add(&mut self, part: String, values: impl IntoIterator<Item = Value>) {
         self.parts.push(part);
         self.values.extend(values);
     }
 
     /// The column, which may contain a placeholder, has one of these values; any if there are none.
-    fn one_of(&mut self, column: &str, value: Option<Value>, values: &[String]) {
+    pub(super) fn one_of(&mut self, column: &str, value: Option<Value>, values: &[String]) {
         if !values.is_empty() {
             let marks = vec!["?"; values.len()].join(", ");
             let values = values.iter().cloned().map(Value::from);

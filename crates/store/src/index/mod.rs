@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use codex_log::store::{ListQuery, Page, SearchResults, SectionFilter, ThreadSummary};
+use codex_log::store::{ListQuery, Page, SearchQuery, SearchResults, SectionFilter, ThreadSummary};
 use codex_wire::ids::ThreadId;
 
 pub use search::TextReader;
@@ -94,14 +94,14 @@ impl ThreadIndex {
         Ok(page)
     }
 
-    /// Threads that contain the words, best first. Additions of another release to a known thread may be found some
+    /// Threads that contain some words. Additions of another release to a known thread may be found some
     /// seconds later; recorded files are found at once.
-    pub fn search(&self, words: &str, limit: usize) -> Result<SearchResults, IndexError> {
+    pub fn search(&self, query: &SearchQuery) -> Result<SearchResults, IndexError> {
         self.with(|database| {
             refresh::folders(database)?;
             refresh::files_now_and_then(database)?;
             let complete = search::catch_up(database, SEARCH_CATCH_UP)?;
-            search::search(database, words, limit, complete)
+            search::search(database, query, complete)
         })
     }
 

@@ -15,6 +15,10 @@ use crate::threads::{ARCHIVED, FileState, RolloutName, read_summary};
 pub(crate) const COLUMNS: &str = "threads.path, threads.id, threads.archived, threads.mtime, threads.preview, threads.cwd, threads.provider, \
      threads.summary, names.name, threads.file_time, threads.size, threads.key";
 
+/// The index of the key among the [`COLUMNS`], and their number.
+pub(crate) const KEY_COLUMN: usize = 11;
+pub(crate) const COLUMN_COUNT: usize = 12;
+
 /// The parts of a summary that no query filters by, stored in one column.
 #[derive(Serialize, Deserialize)]
 struct Rest {
@@ -127,7 +131,7 @@ pub(crate) fn listed(home: &Path, row: &Row<'_>) -> rusqlite::Result<Option<List
         thread_source: rest.thread_source,
         section: None,
     };
-    Ok(Some(Listed { key: row.get(11)?, file_time: row.get(9)?, state, summary }))
+    Ok(Some(Listed { key: row.get(KEY_COLUMN)?, file_time: row.get(9)?, state, summary }))
 }
 
 /// Removes a thread and its texts.

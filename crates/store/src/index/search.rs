@@ -1,17 +1,19 @@
 //! Full-text search in the messages and commands of all threads.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use codex_log::decode::{Decoder, Wanted};
 use codex_log::line::{Fault, ItemHead, Line};
-use codex_log::store::{Entry, SearchHit, SearchResults};
+use codex_log::store::{Entry, SearchHit, SearchOrder, SearchQuery, SearchResults, SourceKind};
 use codex_log::{Body, Event};
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params, params_from_iter};
 
 use super::IndexError;
 use super::database::{Database, is_busy};
-use super::listing;
+use super::listing::Condition;
+use super::rows::{self, COLUMN_COUNT, COLUMNS, KEY_COLUMN, Listed};
 use crate::rollout::RolloutLines;
 use crate::threads::{beginning, call_text, is_generated, message_text};
 
@@ -25,24 +27,19 @@ const THREAD_BYTES: i64 = 4 << 20;
 const SNIPPET_WORDS: i64 = 16;
 
 /// Finds the threads with all of the words; the last one may be a prefix.
-pub(crate) fn search(
-    database: &Database,
-    words: &str,
-    limit: usize,
-    complete: bool,
-) -> Result<SearchResults, IndexError> {
-    let expression = expression(words);
-    if expression.is_empty() || limit == 0 {
+pub(crate) fn search(database: &Database, query: &SearchQuery, complete: bool) -> Result<SearchResults, IndexError> {
+    let expression = expression(&query.words);
+    if expression.is_empty() || query.limit == 0 {
         return Ok(SearchResults { hits: Vec::new(), complete });
     }
-    let best = best_passages(database, &expression, limit).map_err(database.error())?;
-    let mut hits = Vec::new();
-    for (passage, thread) in best {
-        let snippet = snippet(database, &expression, passage).map_err(database.error())?;
-        let found = listing::select(database, "threads.key = ?1", [thread])?.pop();
-        hits.extend(found.map(|listed| SearchHit { thread: listed.summary, snippet }));
-    }
-    Ok(SearchResults { hits, complete })
+    let best = best_passages(database, &expression, query).map_err(database.error())?;
+    let passages: Vec<i64> = best.iter().map(|(passage, _)| *passage).collect();
+    let mut snippets = snippets(database, &expression, &passages).map_err(database.error())?;
+    let hit = |(passage, listed): (i64, Listed)| SearchHit {
+        thread: listed.summary,
+        snippet: snippets.remove(&passage).unwrap_or_default(),
+    };
+    Ok(SearchResults { hits: best.into_iter().map(hit).collect(), complete })
 }
 
 /// The words as a query: each quoted, so that nothing in them is an operator.
@@ -55,31 +52,53 @@ fn expression(words: &str) -> String {
     if words.is_empty() { String::new() } else { words.join(" ") + " *" }
 }
 
-/// The best passage of each thread, with the thread.
-fn best_passages(database: &Database, expression: &str, limit: usize) -> rusqlite::Result<Vec<(i64, i64)>> {
-    let mut statement = database.connection.prepare_cached(
-        "SELECT texts.rowid, passages.thread FROM texts JOIN passages ON passages.key = texts.rowid \
-         WHERE texts MATCH ?1 ORDER BY texts.rank",
-    )?;
-    let mut rows = statement.query([expression])?;
-    let mut best: Vec<(i64, i64)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (passage, thread): (i64, i64) = (row.get(0)?, row.get(1)?);
-        if best.iter().all(|(_, known)| *known != thread) {
-            best.push((passage, thread));
-        }
-        if best.len() == limit {
-            break;
+/// The best passage of each thread, with the thread, in the order of the query.
+fn best_passages(database: &Database, expression: &str, query: &SearchQuery) -> rusqlite::Result<Vec<(i64, Listed)>> {
+    let mut condition = Condition::default();
+    condition.add("texts MATCH ?".to_owned(), [expression.to_owned().into()]);
+    if let Some(archived) = query.archived {
+        condition.add("threads.archived = ?".to_owned(), [archived.into()]);
+    }
+    condition.one_of("threads.source_kind", None, &SourceKind::words(&query.sources));
+    let order = match query.order {
+        SearchOrder::Best => "",
+        SearchOrder::Created { ascending: true } => "json_extract(threads.summary, '$.created'), ",
+        SearchOrder::Created { ascending: false } => "json_extract(threads.summary, '$.created') DESC, ",
+        SearchOrder::Updated { ascending: true } => "threads.mtime, ",
+        SearchOrder::Updated { ascending: false } => "threads.mtime DESC, ",
+    };
+    // Rows come one by one in the order of their rank, because the other tables are asked about each of them in turn.
+    let text = format!(
+        "SELECT {COLUMNS}, texts.rowid FROM texts CROSS JOIN passages ON passages.key = texts.rowid \
+         CROSS JOIN threads ON threads.key = passages.thread LEFT JOIN names ON names.id = threads.id \
+         WHERE {} ORDER BY {order}texts.rank",
+        condition.parts.join(" AND ")
+    );
+    let mut statement = database.connection.prepare_cached(&text)?;
+    let mut rows = statement.query(params_from_iter(condition.values))?;
+    let (mut best, mut known) = (Vec::new(), HashSet::new());
+    while best.len() < query.limit
+        && let Some(row) = rows.next()?
+    {
+        if known.insert(row.get::<_, i64>(KEY_COLUMN)?) {
+            let passage: i64 = row.get(COLUMN_COUNT)?;
+            best.extend(rows::listed(&database.home, row)?.map(|listed| (passage, listed)));
         }
     }
     Ok(best)
 }
 
-fn snippet(database: &Database, expression: &str, passage: i64) -> rusqlite::Result<String> {
-    let mut statement = database
-        .connection
-        .prepare_cached("SELECT snippet(texts, 0, '', '', '…', ?3) FROM texts WHERE texts MATCH ?1 AND rowid = ?2")?;
-    statement.query_row(params![expression, passage, SNIPPET_WORDS], |row| row.get(0))
+/// Excerpts of passages around the match. One scan of all matches is faster than a search for each passage: that of a
+/// prefix collects all its words first.
+fn snippets(database: &Database, expression: &str, passages: &[i64]) -> rusqlite::Result<HashMap<i64, String>> {
+    let mut statement = database.connection.prepare_cached(
+        "SELECT rowid, snippet(texts, 0, '', '', '…', ?3) FROM texts \
+         WHERE texts MATCH ?1 AND +rowid IN (SELECT value FROM json_each(?2))",
+    )?;
+    let passages = serde_json::Value::from(passages).to_string();
+    let rows =
+        statement.query_map(params![expression, passages, SNIPPET_WORDS], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// A file whose text is not fully indexed.

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use codex_log::decode::begins_after;
 use codex_log::line::{HEAD_BYTES, Head, Line};
 use codex_log::state::HistoryStart;
+use codex_wire::rollout::SessionMeta;
 use serde::Deserialize;
 
 use super::backward::BackwardLines;
@@ -18,13 +19,19 @@ const LOOK_BEHIND: u64 = 16 << 20;
 /// The maximum number of bytes of user messages that are carried over a compaction that does not record what remains.
 const CARRIED_BYTES: usize = 80_000;
 
+/// The numbers of bytes and of lines before a compaction that are searched for calls of agents, and the bytes of those
+/// lines that are kept. Only the heads of other lines are looked at.
+const AGENTS_LOOK_BEHIND: u64 = 256 << 20;
+const AGENT_CALLS: usize = 4096;
+const AGENT_CALL_BYTES: usize = 8 << 20;
+
 /// The start position, and the earlier lines that still count.
 #[derive(Debug, Default)]
 pub struct Base {
     /// The start of reading: a `compacted` line, or the start of the thread.
     pub start: u64,
-    /// The newest settings and token count of the whole thread, and the earlier user messages if a summary does not
-    /// record what remains.
+    /// The newest settings and token count of the whole thread, the earlier user messages if a summary does not record
+    /// what remains, and earlier calls of agents in a thread of another release.
     pub lines: Vec<String>,
 }
 
@@ -52,6 +59,8 @@ pub enum Mark {
     RateLimits,
     UserMessage,
     RolledBack,
+    /// A call that started another agent or was about one.
+    AgentCall,
     Other,
 }
 
@@ -60,7 +69,7 @@ impl Mark {
     #[must_use]
     pub fn of(line: &[u8]) -> Self {
         let head = &line[..line.len().min(HEAD_BYTES)];
-        if let Some(found) = Head::of(head) {
+        if let Some(found) = Head::of(head).filter(tells_its_kind) {
             return mark_of(found.kind, found.inner, head);
         }
         std::str::from_utf8(line).map_or(Self::Other, Self::of_text)
@@ -85,6 +94,11 @@ pub struct MarkedLine {
 /// The lines of a thread, the last first. Lines without a meaning may be left out.
 pub trait MarkedLines {
     type Error;
+
+    /// Whether there may be a compaction among the lines. If there is none, they are not read to their start.
+    fn may_be_compacted(&mut self) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
 
     /// Continues with the line that ends before a position.
     fn go_before(&mut self, place: u64) -> Result<(), Self::Error>;
@@ -118,7 +132,7 @@ impl MarkedLines for FileMarks<'_> {
 
     fn next_marked(&mut self) -> io::Result<Option<MarkedLine>> {
         let Some(span) = self.lines.next_span()? else { return Ok(None) };
-        let mark = match Head::of(span.head) {
+        let mark = match Head::of(span.head).filter(tells_its_kind) {
             Some(head) => mark_of(head.kind, head.inner, span.head),
             None => read_span(self.file, span.start, span.end)?.map_or(Mark::Other, |text| Mark::of_text(&text)),
         };
@@ -130,6 +144,11 @@ impl MarkedLines for FileMarks<'_> {
     }
 }
 
+/// Whether a head suffices to tell the meaning of its line. The payload of an event may begin with another member.
+fn tells_its_kind(head: &Head<'_>) -> bool {
+    head.kind != "event_msg" || !head.inner.is_empty()
+}
+
 fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
     let holds = |needle: &str| memchr::memmem::find(text, needle.as_bytes()).is_some();
     match (kind, inner) {
@@ -139,24 +158,27 @@ fn mark_of(kind: &str, inner: &str, text: &[u8]) -> Mark {
         ("event_msg", "token_count") => Mark::RateLimits,
         ("event_msg", "user_message") => Mark::UserMessage,
         ("event_msg", "item_completed") if holds("\"type\":\"UserMessage\"") => Mark::UserMessage,
+        ("event_msg", "item_completed") if holds("\"type\":\"CollabAgentToolCall\"") => Mark::AgentCall,
+        ("event_msg", "sub_agent_activity") => Mark::AgentCall,
         ("event_msg", "thread_rolled_back") => Mark::RolledBack,
         _ => Mark::Other,
     }
 }
 
 /// Finds the start position in a file with `whole` complete bytes.
-pub(crate) fn find(file: &File, whole: u64) -> io::Result<Base> {
-    find_base(&mut FileMarks::before(file, whole)?)
+pub(crate) fn find(file: &File, whole: u64, meta: &SessionMeta) -> io::Result<Base> {
+    find_base(&mut FileMarks::before(file, whole)?, meta)
 }
 
 /// Finds the start position of a thread. The lines start with the last one.
 ///
 /// # Errors
 /// When the lines cannot be read.
-pub fn find_base<L: MarkedLines>(lines: &mut L) -> Result<Base, L::Error> {
+pub fn find_base<L: MarkedLines>(lines: &mut L, meta: &SessionMeta) -> Result<Base, L::Error> {
     let mut newest = NewestLines::default();
     let mut found: Option<(u64, HistoryStart)> = None;
     let mut taken_back = 0;
+    let may_be_compacted = lines.may_be_compacted()?;
     while let Some(line) = lines.next_marked()? {
         if found.is_some_and(|(at, _)| at - line.start > LOOK_BEHIND) {
             break;
@@ -175,11 +197,16 @@ pub fn find_base<L: MarkedLines>(lines: &mut L) -> Result<Base, L::Error> {
             }
             _ => {}
         }
-        if found.is_some() && newest.turn_context.is_some() && newest.token_count.is_some() {
+        let is_found = found.is_some() || !may_be_compacted;
+        if is_found && newest.turn_context.is_some() && newest.token_count.is_some() {
             break;
         }
     }
     let mut kept: Vec<String> = newest.into_lines().collect();
+    // Other releases do not repeat after a compaction which agents there are.
+    if let Some((start, _)) = found.filter(|_| meta.cli_version != env!("CARGO_PKG_VERSION")) {
+        kept.extend(agent_calls_before(lines, start)?);
+    }
     if let Some((start, HistoryStart::Summary)) = found {
         kept.extend(said_before(lines, start)?);
     }
@@ -208,6 +235,28 @@ fn said_before<L: MarkedLines>(lines: &mut L, place: u64) -> Result<Vec<String>,
     }
     said.reverse();
     Ok(said)
+}
+
+/// The lines of calls of agents before a position, oldest first.
+fn agent_calls_before<L: MarkedLines>(lines: &mut L, place: u64) -> Result<Vec<String>, L::Error> {
+    lines.go_before(place)?;
+    let (mut calls, mut room) = (Vec::new(), AGENT_CALL_BYTES);
+    while let Some(line) = lines.next_marked()? {
+        if place - line.start > AGENTS_LOOK_BEHIND || calls.len() == AGENT_CALLS {
+            break;
+        }
+        if line.mark != Mark::AgentCall {
+            continue;
+        }
+        let Some(text) = valid_text(lines, &line)? else { continue };
+        if text.len() > room {
+            break;
+        }
+        room -= text.len();
+        calls.push(text);
+    }
+    calls.reverse();
+    Ok(calls)
 }
 
 /// The user message of an event.

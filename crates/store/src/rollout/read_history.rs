@@ -57,7 +57,7 @@ pub fn read_history(path: &Path, interrupted: Interrupted) -> Result<History, Re
     let meta = read_meta(path)?;
     let file = open(path)?;
     let failed = |source| ReadError::Read { path: path.to_owned(), source };
-    let base = file.metadata().and_then(|about| base::find(&file, about.len())).map_err(failed)?;
+    let base = file.metadata().and_then(|about| base::find(&file, about.len(), &meta)).map_err(failed)?;
     let mut reader = HistoryReader::new(meta, interrupted, &base);
     let lines = file.try_clone().map_err(failed)?;
     let mut lines = RolloutLines::from_offset(path, lines, base.start)?;

@@ -1,4 +1,4 @@
-//! A session consists of parts: they meet in five files, and there are few of them.
+//! A session consists of parts: they meet in six files, and there are few of them.
 
 use crate::{Source, no_complaints, sources};
 
@@ -8,6 +8,7 @@ const MEETING: &[&str] = &[
     "crates/engine/src/session/perform.rs",
     "crates/engine/src/session/ending.rs",
     "crates/engine/src/session/requests.rs",
+    "crates/engine/src/session/spending.rs",
     "crates/engine/src/session/tree.rs",
 ];
 

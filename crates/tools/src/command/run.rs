@@ -60,12 +60,11 @@ impl Tool for CommandTool {
 
     /// A patch in a command affects later calls.
     fn concurrency(&self, call: &ToolCall) -> Concurrency {
-        // Neither the folder nor the shell matters for whether a command is a patch.
-        let anywhere = ParseContext { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
-        match CommandRequest::read(call, anywhere) {
-            Some(Ok(command)) if PatchRequest::find(&command).is_some() => Concurrency::Alone,
-            Some(_) | None => Concurrency::Beside,
-        }
+        if is_patch(call) == Some(true) { Concurrency::Alone } else { Concurrency::Beside }
+    }
+
+    fn is_command(&self, call: &ToolCall) -> bool {
+        is_patch(call) == Some(false)
     }
 
     fn begin(&self, call: ToolCall, cx: &Arc<ToolContext>, grants: &Grants) -> Box<dyn Call> {
@@ -84,6 +83,14 @@ impl Tool for CommandTool {
             None => refused(format!("unsupported call: {}", call.tool)),
         }
     }
+}
+
+/// Whether a command is a patch; `None` if it cannot be read.
+fn is_patch(call: &ToolCall) -> Option<bool> {
+    // Neither the folder nor the shell matters for that.
+    let anywhere = ParseContext { cwd: Path::new("/"), shell: "sh", next_process: 0, is_verbatim: false };
+    let command = CommandRequest::read(call, anywhere)?.ok()?;
+    Some(PatchRequest::find(&command).is_some())
 }
 
 /// The user's own commands. They run outside the sandbox without an approval: the person who could approve has just

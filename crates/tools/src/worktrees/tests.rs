@@ -4,6 +4,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+mod crashes;
+
 struct Place {
     temp: TempDir,
     repository: PathBuf,
@@ -28,6 +30,11 @@ impl Place {
     /// The same folders as another process sees them.
     fn again(&self) -> Worktrees {
         Worktrees::new(&Home::at(self.temp.path().join("home")))
+    }
+
+    /// The process was killed, and another one begins.
+    fn kill(&mut self) {
+        self.worktrees = self.again();
     }
 
     fn branches(&self) -> String {
@@ -109,6 +116,29 @@ fn an_agent_that_starts_again_has_its_files() {
     assert!(!place.left());
 }
 
+/// They begin with the same commit, and share the folders of branches and worktrees with those that are removed.
+#[test]
+fn worktrees_are_made_and_removed_side_by_side() {
+    let place = Place::new();
+    fs::write(place.repository.join("new"), "new\n").unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let place = &place;
+            scope.spawn(move || {
+                for _ in 0..3 {
+                    let thread = ThreadId::fresh();
+                    let at = place.worktrees.create(thread, &place.repository, "x").unwrap();
+                    assert_eq!(fs::read_to_string(at.join("new")).unwrap(), "new\n");
+                    fs::write(at.join("mine"), number.to_string()).unwrap();
+                    place.worktrees.discard(thread).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!((place.branches().as_str(), place.left()), ("main", false));
+    assert_eq!(git(&place.repository, &["fsck", "--strict", "--no-dangling"]), "");
+}
+
 /// A program that was killed leaves its worktrees, and the next one removes them, but none whose owner lives.
 #[test]
 fn a_sweep_removes_what_has_no_owner_and_keeps_the_changes() {
@@ -132,30 +162,6 @@ fn a_sweep_removes_what_has_no_owner_and_keeps_the_changes() {
     place.again().sweep(&|_| false);
     assert!(!at.parent().unwrap().exists(), "the record goes with the thread, and the branch stays");
     assert_eq!(place.branches(), "codex/alive\ncodex/dead\nmain");
-}
-
-/// The program was killed while it made a worktree, or while it removed one.
-#[test]
-fn a_sweep_removes_what_was_made_or_removed_only_in_part() {
-    let place = Place::new();
-    let (half, gone) = (ThreadId::fresh(), ThreadId::fresh());
-    let at = place.worktrees.create(half, &place.repository, "half").unwrap();
-    let record = at.with_file_name("record.json");
-    let text = fs::read_to_string(&record).unwrap();
-    fs::write(&record, text.replace("\"is_whole\":true", "\"is_whole\":false")).unwrap();
-    fs::remove_file(at.join(".git")).unwrap();
-    let other = place.worktrees.create(gone, &place.repository, "gone").unwrap();
-    fs::write(other.join("new"), "mine\n").unwrap();
-    place.worktrees.remove(gone, RecordFate::Kept).unwrap();
-    let leftover = other.with_file_name(".removed");
-    fs::create_dir(&leftover).unwrap();
-    fs::create_dir(at.parent().unwrap().with_file_name(ThreadId::fresh().to_string())).unwrap();
-    let Place { temp, repository, worktrees } = place;
-    drop(worktrees);
-    Worktrees::new(&Home::at(temp.path().join("home"))).sweep(&|_| true);
-    assert!(!at.parent().unwrap().exists() && !leftover.exists() && !repository.join(".git/worktrees").exists());
-    assert_eq!(git(&repository, &["branch", "--format=%(refname:short)"]), "codex/gone\nmain");
-    assert_eq!(fs::read_dir(temp.path().join("home/worktrees")).unwrap().count(), 1, "the record of the other");
 }
 
 #[test]

@@ -6,8 +6,6 @@ use codex_protocol::v2::item::{CollabAgentToolCall, SubAgentActivity};
 use codex_wire::ids::RequestId;
 use serde_json::Value;
 
-use super::session::about;
-
 /// The number of agents that are remembered; older ones make way.
 const MOST: usize = 256;
 /// The greatest depth that is shown, should threads name each other in a circle.
@@ -62,7 +60,9 @@ impl Agents {
         if let Event::ItemCompleted { item, .. } = event {
             self.item(item);
         }
-        let Some(agent) = self.known.iter_mut().find(|agent| agent.thread == about(event)) else { return };
+        let Some(agent) = self.known.iter_mut().find(|agent| Some(agent.thread.as_str()) == event.thread()) else {
+            return;
+        };
         match event {
             Event::Resolved { id, .. } => self.asked.retain(|asked| asked != id),
             Event::TurnStarted { .. } => "running".clone_into(&mut agent.status),

@@ -4,16 +4,16 @@
 //! Invariant: the engine is reached only through the protocol. A question is answered by a person, or refused.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use codex_client::approvals::{Approvals, Decision};
-use codex_client::{CallError, Client, Event, Events, Options};
+use codex_client::answers::Answers;
+use codex_client::approvals::Decision;
+use codex_client::link::{Caller, Link};
+use codex_client::{CallError, Event, Options};
 use codex_transport::{Address, Token, owner};
 use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::error::{ChatError, Refused};
@@ -36,14 +36,19 @@ const LAST_WRITES: Duration = Duration::from_secs(30);
 /// The longest line of a server. The response with a long thread is one line.
 const MOST_BYTES: usize = 256 * 1024 * 1024;
 
+/// The reason why a request fails while the connection is being restored.
+const UNCONNECTED: &str = "the connection to the server is lost; try again when it is back";
+
 /// A server in this process.
 type Serving = JoinHandle<std::io::Result<()>>;
 
-/// A connection to a server.
+/// A connection to a server. One to a server elsewhere is restored when it breaks.
 pub struct Connection {
-    client: Client,
-    events: Events,
+    link: Link,
     answers: Answers,
+    /// The number of breaks that the chat knows of, and whether the last one is over.
+    breaks: u64,
+    is_whole: bool,
     /// The server, if it runs in this process.
     server: Option<Serving>,
     /// The connection to the first server while another one is in use.
@@ -60,31 +65,32 @@ impl Connection {
         let server = tokio::spawn(serve(theirs));
         let (reader, writer) = tokio::io::split(ours);
         let answers = Answers::default();
-        let connected = codex_client::connect(reader, writer, options(), answers.approvals()).await?;
-        Ok(Self::new(connected, answers, Some(server)))
+        let connected = codex_client::connect(reader, writer, options(), answers.approvals(0).within(PERSON)).await?;
+        Ok(Self::new(Link::once(connected), answers, Some(server)))
     }
 
     /// Connects to a server elsewhere.
-    pub async fn to(address: &Address, token: Option<&Token>) -> Result<Self, ChatError> {
-        let answers = Answers::default();
-        let connected = codex_client::dial(address, token, options(), answers.approvals()).await?;
-        Ok(Self::new(connected, answers, None))
+    pub async fn to(address: Address, token: Option<Token>) -> Result<Self, ChatError> {
+        let (answers, options) = (Answers::default(), options());
+        let of = answers.clone();
+        let link = Link::dial(address, token, options, move |number| of.approvals(number).within(PERSON)).await?;
+        Ok(Self::new(link, answers, None))
     }
 
     /// Connects to the background server if it has a thread open.
     pub(crate) async fn holding(socket: &Path, thread: &str) -> Option<Self> {
         owner(socket)?;
         let asking = async {
-            let connection = Self::to(&Address::Unix(Some(socket.to_owned())), None).await.ok()?;
-            let open = connection.client.raw("thread/loaded/list", json!({})).await.ok()?;
+            let connection = Self::to(Address::Unix(Some(socket.to_owned())), None).await.ok()?;
+            let open = connection.caller().raw("thread/loaded/list", json!({})).await.ok()?;
             open["data"].as_array()?.iter().any(|open| open == thread).then_some(connection)
         };
         // An unresponsive server is treated as absent.
         tokio::time::timeout(DAEMON, asking).await.ok()?
     }
 
-    fn new((client, events): (Client, Events), answers: Answers, server: Option<Serving>) -> Self {
-        Self { client, events, answers, server, first: None }
+    fn new(link: Link, answers: Answers, server: Option<Serving>) -> Self {
+        Self { link, answers, breaks: 0, is_whole: true, server, first: None }
     }
 
     /// The connection to the first server: the one in this process, or the one that the user has named.
@@ -106,49 +112,81 @@ impl Connection {
         }
     }
 
-    /// The client, for calls that run beside everything else.
+    /// Calls that run beside everything else.
     #[must_use]
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn caller(&self) -> &Caller {
+        self.link.caller()
+    }
+
+    /// Follows a thread across breaks, instead of another one.
+    pub(crate) fn follow(&self, thread: &str, instead_of: Option<&str>) {
+        self.link.follow(thread, instead_of);
     }
 
     /// Sends a request, and waits for the response. An error response is not a failure of the chat.
     pub(crate) async fn attempt(&self, method: &str, params: Value) -> Result<Result<Value, Refused>, ChatError> {
-        match self.client.raw(method, params).await {
+        self.read(self.caller().raw(method, params).await)
+    }
+
+    /// Sends a message under its name. `None` if the connection breaks first: then it is sent over the next one.
+    pub(crate) async fn say(&self, params: Value) -> Result<Option<Result<Value, Refused>>, ChatError> {
+        self.link.say(params).await.map(|answer| self.read(answer)).transpose()
+    }
+
+    /// The meaning of a response.
+    fn read(&self, answer: Result<Value, CallError>) -> Result<Result<Value, Refused>, ChatError> {
+        match answer {
             Ok(answer) => Ok(Ok(answer)),
             Err(CallError::Refused { message, .. }) => Ok(Err(Refused(message))),
+            Err(CallError::Closed { .. }) if self.link.lasts() => Ok(Err(Refused(UNCONNECTED.to_owned()))),
             Err(CallError::Closed { .. }) => Err(ChatError::Stopped),
             Err(error) => Err(ChatError::Call(error)),
         }
     }
 
     pub(crate) fn answer(&self, id: &RequestId, decision: Decision) {
-        self.answers.decide(id, decision);
+        self.answers.decide(self.breaks, id, decision);
     }
 
     /// Refuses a question that is not understood, or that needs no answer any more.
     pub(crate) fn refuse(&self, id: &RequestId) {
-        self.answers.decide(id, Decision::deny("this client has no answer to that"));
+        self.answers.decide(self.breaks, id, Decision::deny("this client has no answer to that"));
     }
 
     /// Waits for the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Event, ChatError> {
-        self.events.next().await.ok_or(ChatError::Stopped)
+        let event = self.link.events().next().await.ok_or(ChatError::Stopped)?;
+        Ok(self.noted(event))
     }
 
     /// The next event, if there is one.
     pub(crate) fn try_next(&mut self) -> Option<Event> {
-        self.events.try_next()
+        let event = self.link.events().try_next()?;
+        Some(self.noted(event))
+    }
+
+    fn noted(&mut self, event: Event) -> Event {
+        match event {
+            Event::Disconnected => (self.breaks, self.is_whole) = (self.breaks + 1, false),
+            Event::Reconnected { .. } => self.is_whole = true,
+            _ => {}
+        }
+        event
+    }
+
+    /// Whether the connection has broken, and is not back yet.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.is_whole
     }
 
     /// Closes the connection, and waits until everything is written. A server elsewhere keeps running.
     pub(crate) async fn close(mut self) -> Result<(), ChatError> {
         self.turn_to(None);
-        self.client.close();
+        self.link.close();
         let Some(mut server) = self.server.take() else { return Ok(()) };
         let rest = async {
             // Remaining messages are read, so that the server can finish.
-            while self.events.next().await.is_some() {}
+            while self.link.events().next().await.is_some() {}
             (&mut server).await
         };
         let ended = tokio::time::timeout(LAST_WRITES, rest).await.map_err(ChatError::Endless)?;
@@ -165,60 +203,10 @@ fn options() -> Options {
     }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // Questions that wait keep the client alive.
-        self.client.close();
-    }
-}
-
-/// The answers of a person, by question. The client asks for an answer beside everything else, so it may come before the
-/// client waits for it.
-#[derive(Clone, Default)]
-struct Answers(Arc<Mutex<Vec<(RequestId, Answer)>>>);
-
-enum Answer {
-    Awaited(oneshot::Sender<Decision>),
-    Given(Decision),
-}
-
-impl Answers {
-    fn approvals(&self) -> Approvals {
-        let answers = self.clone();
-        Approvals::handler(move |ask| answers.clone().wait(ask.id)).within(PERSON)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(RequestId, Answer)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, id: &RequestId) -> Option<Answer> {
-        let mut answers = self.lock();
-        let place = answers.iter().position(|(known, _)| known == id)?;
-        Some(answers.swap_remove(place).1)
-    }
-
-    async fn wait(self, id: RequestId) -> Decision {
-        if let Some(Answer::Given(decision)) = self.take(&id) {
-            return decision;
-        }
-        let (sender, answer) = oneshot::channel();
-        self.lock().push((id, Answer::Awaited(sender)));
-        answer.await.unwrap_or_else(|_| Decision::deny("the chat is over"))
-    }
-
-    fn decide(&self, id: &RequestId, decision: Decision) {
-        match self.take(id) {
-            // The client may have given up at this moment.
-            Some(Answer::Awaited(waiting)) => drop(waiting.send(decision)),
-            Some(Answer::Given(_)) | None => self.lock().push((id.clone(), Answer::Given(decision))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::sync::oneshot;
 
     use super::*;
 

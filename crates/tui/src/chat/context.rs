@@ -40,6 +40,10 @@ pub trait ChatContext: Send + Sync {
     fn write(&self, _text: &str) -> Result<String, String> {
         Err("there is no program to write in".to_owned())
     }
+
+    /// Nothing has happened for a moment: memory that is not needed to wait can be given back.
+    fn rest(&self) {}
+
     /// Writes a text to a new file in the folder of the chat, and returns its path. The error is for people. It writes a
     /// file, so it is called off the async threads.
     fn export(&self, name: Option<&str>, text: &str) -> Result<PathBuf, String>;

@@ -16,6 +16,8 @@ mod connection;
 mod context;
 mod error;
 mod open_thread;
+mod reconnecting;
+mod sending;
 mod session;
 mod tasks;
 mod view;

@@ -64,12 +64,15 @@ impl<W: Write> Chat<W> {
             Ok(answer) => answer,
             Err(refused) => return Ok(Err(refused)),
         };
-        if let Some(before) = self.thread.take() {
+        let before = self.thread.take().map(|before| before.id);
+        if let Some(before) = &before {
             // It is saved already; whether it can be unloaded now does not matter.
-            self.attempt("thread/unsubscribe", json!({"threadId": before.id})).await?.ok();
+            self.attempt("thread/unsubscribe", json!({"threadId": before})).await?.ok();
         }
         let is_joined = elsewhere.is_some();
         self.connection.turn_to(elsewhere);
+        let id = answer.pointer("/thread/id").and_then(Value::as_str).unwrap_or_default();
+        self.connection.follow(id, before.as_deref().filter(|before| *before != id));
         self.view.begin_thread();
         self.agents.clear();
         self.running = None;
@@ -101,6 +104,7 @@ impl<W: Write> Chat<W> {
     fn introduce(&mut self, answer: &Value) {
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let sandbox = sandbox_name(&text("/sandbox/type"));
+        let turns = answer.pointer("/thread/turns").and_then(Value::as_array);
         let thread = Opened {
             id: text("/thread/id"),
             model: text("/model"),
@@ -108,7 +112,8 @@ impl<W: Write> Chat<W> {
             effort: text("/reasoningEffort"),
             approvals: text("/approvalPolicy"),
             sandbox,
-            has_turns: answer.pointer("/thread/turns").and_then(Value::as_array).is_some_and(|turns| !turns.is_empty()),
+            has_turns: turns.is_some_and(|turns| !turns.is_empty()),
+            last_turn: turns.and_then(|turns| turns.last()?["id"].as_str()).unwrap_or_default().to_owned(),
         };
         self.view.line(&heading(&[
             ("thread", thread.id.clone()),

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codex_client::Event;
-use codex_wire::ids::ThreadId;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::agents::Agents;
@@ -86,13 +85,15 @@ pub(crate) struct Opened {
     pub(crate) sandbox: String,
     /// Whether it has turns, so that it can be resumed.
     pub(crate) has_turns: bool,
+    /// The last turn that was shown.
+    pub(crate) last_turn: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) turn: String,
     since: Instant,
-    waiting: usize,
+    pub(crate) waiting: usize,
 }
 
 #[derive(Debug)]
@@ -300,6 +301,9 @@ impl<W: Write> Chat<W> {
             return;
         }
         self.agents.event(&event);
+        if self.is_about_connection(&event) {
+            return;
+        }
         if !self.is_about_this(about(&event)) {
             if let Event::Resolved { id, .. } = event {
                 self.withdraw(|question| question.id == id);
@@ -326,11 +330,12 @@ impl<W: Write> Chat<W> {
     }
 
     pub(crate) fn begin_turn(&mut self, turn: String) {
-        if self.running.as_ref().is_none_or(|running| running.turn != turn) {
-            self.running = Some(Running { turn, since: Instant::now(), waiting: 0 });
-        }
         if let Some(thread) = &mut self.thread {
             thread.has_turns = true;
+            thread.last_turn.clone_from(&turn);
+        }
+        if self.running.as_ref().is_none_or(|running| running.turn != turn) {
+            self.running = Some(Running { turn, since: Instant::now(), waiting: 0 });
         }
     }
 
@@ -397,42 +402,6 @@ impl<W: Write> Chat<W> {
         }
     }
 
-    fn remember(&mut self, text: &str) {
-        let thread = self.thread.as_ref().and_then(|thread| thread.id.parse::<ThreadId>().ok());
-        if let Some(problem) = self.history.add(thread, text) {
-            self.view.note(Style::Yellow, "warning", &problem);
-        }
-    }
-
-    /// Sends a message: to the running turn, or in a new one.
-    pub(crate) async fn say(&mut self, text: String) -> Result<(), ChatError> {
-        let Some(thread) = self.thread.as_ref().map(|thread| thread.id.clone()) else { return Ok(()) };
-        self.remember(&text);
-        let mut input = vec![json!({"type": "text", "text": text})];
-        input.extend(self.pictures.drain(..).map(|path| json!({"type": "localImage", "path": path})));
-        if let Some(turn) = self.running.as_ref().map(|running| running.turn.clone()) {
-            let params = json!({"threadId": thread, "expectedTurnId": turn, "input": input});
-            if self.attempt("turn/steer", params).await?.is_ok() {
-                if let Some(running) = &mut self.running {
-                    running.waiting += 1;
-                }
-                return Ok(());
-            }
-            // The turn has ended while this was typed.
-        }
-        match self.attempt("turn/start", json!({"threadId": thread, "input": input})).await? {
-            Ok(answer) => {
-                let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
-                self.begin_turn(turn.to_owned());
-            }
-            Err(Refused(why)) => {
-                self.view.note(Style::Red, "error", &why);
-                self.editor.replace(&text);
-            }
-        }
-        Ok(())
-    }
-
     /// Sends a request. An error response is not a failure of the chat.
     pub(crate) async fn attempt(&mut self, method: &str, params: Value) -> Result<Result<Value, Refused>, ChatError> {
         self.connection.attempt(method, params).await
@@ -457,23 +426,10 @@ fn dim(text: &str) -> Row {
 /// The thread that an event is about; empty if it is about none.
 pub(crate) fn about(event: &Event) -> &str {
     match event {
-        Event::ThreadChanged { thread, .. }
-        | Event::TurnStarted { thread, .. }
-        | Event::TurnEnded { thread, .. }
-        | Event::ItemStarted { thread, .. }
-        | Event::ItemCompleted { thread, .. }
-        | Event::Plan { thread, .. }
-        | Event::Diff { thread, .. }
-        | Event::Usage { thread, .. }
-        | Event::Error { thread, .. }
-        | Event::Warning { thread, .. }
-        | Event::Asked { thread, .. }
-        | Event::Resolved { thread, .. } => thread,
-        Event::Delta(delta) => &delta.thread,
-        Event::Thread { id, .. } => id,
+        // A search for files has a session, which is no thread.
         Event::Other { params, .. } | Event::Unknown { params, .. } => {
             params.get("threadId").and_then(Value::as_str).unwrap_or_default()
         }
-        Event::RateLimits { .. } | Event::Note { .. } => "",
+        event => event.thread().unwrap_or_default(),
     }
 }

@@ -26,7 +26,7 @@ use super::page::Page;
 use super::queue::Queue;
 use super::status::{Display, Told};
 use super::transcript::Transcript;
-use super::views::{BoardKind, Ledger, List};
+use super::views::{BoardKind, Ledger};
 use crate::chat::{Agents, ChatContext, ThreadToOpen};
 use crate::input::Mouse;
 use crate::key::Key;
@@ -34,6 +34,8 @@ use crate::keymap::Keymap;
 use crate::theme::{Rgb, Theme};
 use crate::{Row, Span, Style, printable};
 use codex_views::board::Board;
+use codex_views::list::List;
+use codex_views::plan;
 use codex_views::threads::Threads;
 
 /// The interval at which the duration of a turn is updated.
@@ -76,6 +78,8 @@ pub(super) enum Effect {
         params: Value,
     },
     Open(ThreadToOpen),
+    /// Follow a thread across breaks of the connection, instead of another one.
+    Follow(String, Option<String>),
     Decide(RequestId, approvals::Decision),
     Refuse(RequestId),
     /// Discard keys typed before now.
@@ -106,6 +110,8 @@ pub(super) enum Effect {
     Title(String),
     /// Draw everything again.
     Redraw,
+    /// Give back memory once nothing happens.
+    Rest,
     Suspend,
     Leave,
 }
@@ -388,6 +394,7 @@ impl App {
                 if let Some(thread) = self.client.thread(id) {
                     self.transcript.reset(thread);
                 }
+                self.take_running();
             }
             Event::ItemStarted { item, .. } | Event::ItemCompleted { item, .. } => {
                 let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -396,7 +403,7 @@ impl App {
                     running.steered = running.steered.saturating_sub(1);
                 }
             }
-            Event::Delta(delta) => self.transcript.changed(&delta.item),
+            Event::Delta(delta) => self.transcript.grown(&delta.item),
             _ => {}
         }
         if let Some(id) = self.thread.as_ref().map(|thread| thread.id.clone())
@@ -419,8 +426,9 @@ impl App {
                 self.calls.agents = agents;
                 self.turn_ended(status, error);
             }
+            Event::Disconnected | Event::Reconnected { .. } => self.connection_changed(event),
             Event::Plan { turn, plan, .. } => {
-                let (key, lines) = (format!("plan {turn}"), super::views::plan(plan));
+                let (key, lines) = (format!("plan {turn}"), plan::lines(plan));
                 self.transcript.keyed(&key, lines);
             }
             Event::Error { turn, message, will_retry: true, .. } => {
@@ -470,6 +478,7 @@ impl App {
             self.effect(Effect::Notify("the turn has ended".to_owned()));
         }
         self.ask_branch();
+        self.effect(Effect::Rest);
         self.send_next(status == "completed");
     }
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
 use super::calls::Pending;
-use super::message::Message;
-use super::views::List;
 use crate::Style;
 use crate::chat::ThreadToOpen;
 use crate::picker::Entry;
+use codex_dialogue::message::Message;
+use codex_views::list::List;
 
 /// A thread that was left by going back.
 #[derive(Debug, Clone, PartialEq, Eq)]

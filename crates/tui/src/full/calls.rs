@@ -6,12 +6,13 @@ use super::app::{App, Effect, Opened, Overlay};
 use super::changes;
 use super::layout;
 use super::loading;
-use super::message::Message;
 use super::page::Page;
 use super::queue::QueueStep;
+use super::transcript::HEAD;
 use super::views::{self, Wanted};
 use crate::chat::sandbox_name;
 use crate::{Row, Span, Style, one_line, printable};
+use codex_dialogue::message::Message;
 
 /// The git command for listing changes: nothing that a repository configures is run.
 const GIT: &[&str] = &["git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
@@ -25,7 +26,8 @@ pub(super) enum Pending {
     /// A refusal is shown.
     Tell,
     Start(Message),
-    Steer(Message),
+    /// A message to the running turn, with its name.
+    Steer(Message, String),
     Turns,
     /// A call of a view.
     View(Wanted),
@@ -85,18 +87,18 @@ impl App {
         let (turns, cursor) = loading::turns_of(&mut answer);
         let text = |at: &str| answer.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let has_turns = !turns.is_empty() || !text("/thread/preview").is_empty();
-        let open = turns.last().filter(|turn| turn["status"] == "inProgress");
-        let open = open.and_then(|turn| turn["id"].as_str()).map(str::to_owned);
+        let open = turns.last().filter(|turn| turn["status"] == "inProgress").and_then(|turn| turn["id"].as_str());
+        let open = open.map(str::to_owned);
         self.transcript.clear();
+        self.follow(text("/thread/id"));
         if !std::mem::take(&mut self.calls.is_kin) {
             self.calls.agents.clear();
             self.calls.family.clear();
         }
         self.calls.ledger.clear();
-        self.calls.under = None;
         self.calls.left = self.calls.returning.take().unwrap_or_default();
         self.forget_names();
-        self.calls.drafted = None;
+        (self.calls.under, self.calls.drafted) = (None, None);
         self.transcript.cwd = text("/cwd").into();
         (self.running, self.branch, self.overlay, self.selection) = (None, None, None, None);
         self.thread = Some(Opened {
@@ -109,13 +111,7 @@ impl App {
             has_turns,
         });
         self.introduce();
-        if !turns.is_empty() {
-            self.take_latest(turns, cursor);
-        } else if has_turns {
-            let mut params = loading::latest();
-            params["threadId"] = text("/thread/id").into();
-            self.call("thread/turns/list", params, Pending::Turns);
-        }
+        self.load(turns, cursor);
         if let Some(turn) = open {
             self.begin_turn(&turn);
         }
@@ -144,7 +140,7 @@ impl App {
             views::field("sandbox", &format!("{}, approvals: {}", thread.sandbox, thread.approvals)),
             views::field("help", "/help"),
         ];
-        self.transcript.note(lines);
+        self.transcript.keyed(HEAD, lines);
         for warning in std::mem::take(&mut self.settings.display.warnings) {
             self.say(Style::Yellow, "warning", &warning);
         }
@@ -158,6 +154,8 @@ impl App {
         let Some(pending) = self.calls.pending.remove(&id) else { return };
         match (pending, answer) {
             (Pending::Nothing, _) | (Pending::Tell, Ok(_)) => {}
+            // It was sent again, and its turn is over.
+            (Pending::Start(_), Ok(answer)) if is_over(&answer) => {}
             (Pending::Start(_), Ok(answer)) => {
                 let turn = answer.pointer("/turn/id").and_then(Value::as_str).unwrap_or_default();
                 self.begin_turn(turn);
@@ -166,13 +164,13 @@ impl App {
                 self.say(Style::Red, "error", &why);
                 self.give_back(&message);
             }
-            (Pending::Steer(_), Ok(_)) => {
+            (Pending::Steer(..), Ok(_)) => {
                 if let Some(running) = &mut self.running {
                     running.steered += 1;
                 }
             }
             // The turn has ended while this was typed.
-            (Pending::Steer(message), Err(_)) => self.start(message),
+            (Pending::Steer(message, name), Err(_)) => self.start(message, name),
             (Pending::Turns, Ok(answer)) => self.take_turns(answer),
             (Pending::View(wanted), answer) => self.view_answer(wanted, answer),
             (Pending::Branch, answer) => {
@@ -221,18 +219,21 @@ impl App {
             self.say(Style::Yellow, "warning", &problem);
         }
         self.transcript.top = None;
+        // Under its name, the server takes a message once, however often it is sent.
+        let name = format!("{}-message-{}", self.settings.run, self.calls.next);
         match self.running.as_ref().map(|running| running.turn.clone()) {
             Some(turn) => {
-                let params = json!({"threadId": thread, "expectedTurnId": turn, "input": message.input()});
-                self.call("turn/steer", params, Pending::Steer(message));
+                let params = json!({"threadId": thread, "expectedTurnId": turn, "input": message.input(),
+                    "clientUserMessageId": name});
+                self.call("turn/steer", params, Pending::Steer(message, name));
             }
-            None => self.start(message),
+            None => self.start(message, name),
         }
     }
 
-    fn start(&mut self, message: Message) {
+    fn start(&mut self, message: Message, name: String) {
         let Some(thread) = self.thread_id() else { return };
-        let params = json!({"threadId": thread, "input": message.input()});
+        let params = json!({"threadId": thread, "input": message.input(), "clientUserMessageId": name});
         self.call("turn/start", params, Pending::Start(message));
     }
 
@@ -272,6 +273,11 @@ impl App {
         }
         self.transcript.note(lines);
     }
+}
+
+/// Whether the turn in an answer has ended.
+fn is_over(answer: &Value) -> bool {
+    answer.pointer("/turn/status").is_some_and(|status| status != "inProgress")
 }
 
 /// The output of a command that has succeeded.

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::app::{App, Effect, Overlay};
 use super::calls::{Pending, help};
-use super::message::Message;
 use super::views::{BoardKind, Only, Wanted};
 use crate::chat::{AGENTS, INIT, ThreadToOpen};
 use crate::key::Key;
@@ -15,6 +14,7 @@ use crate::slash::{HELP, Slash};
 use crate::theme;
 use crate::vim::Vim;
 use crate::{Row, Span, Style, printable, slash};
+use codex_dialogue::message::Message;
 
 /// The commands of the full screen besides those of the line chat.
 pub(super) const MORE: &[(&str, &str)] = &[
@@ -363,7 +363,7 @@ impl App {
             Some(Overlay::Search(mut text)) => match key {
                 Key::Enter => {
                     self.calls.sought = text;
-                    self.search_again(true);
+                    self.search_again();
                 }
                 Key::Esc | Key::Ctrl('c' | 'd') => {}
                 key => {

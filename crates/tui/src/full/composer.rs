@@ -5,14 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::message::Message;
 use crate::editor::{Edit, Editor, Part};
 use crate::key::Key;
 use crate::vim::{Mode, Vim};
-use crate::{Row, Span, Style};
+use crate::{Row, Span, Style, selection};
+use codex_dialogue::message::Message;
 
 /// The number of completions in view.
 const LIST_ROWS: usize = 8;
+/// The widest word of a list next to which other words are aligned.
+const MOST_WORD: usize = 40;
 /// The time after a change at which the draft is saved.
 const DRAFT: Duration = Duration::from_millis(500);
 
@@ -183,16 +185,23 @@ impl Composer {
     /// The rows of the list.
     pub(super) fn list_rows(&self) -> Vec<Row> {
         let Some(list) = &self.list else { return Vec::new() };
-        let first = list.at.saturating_sub(LIST_ROWS / 2).min(list.entries.len().saturating_sub(LIST_ROWS));
+        let count = list.entries.len();
+        let first = selection::first_in_view(list.at, count, LIST_ROWS);
+        let shown: Vec<_> = list.entries.iter().enumerate().skip(first).take(LIST_ROWS).collect();
+        let widest = shown.iter().map(|(_, (word, _))| word.chars().count()).max().unwrap_or(0).min(MOST_WORD);
         let row = |(at, (word, help)): (usize, &(String, String))| {
             let style = if at == list.at { Style::Selected } else { Style::Plain };
             let (word, help) = (crate::printable(word), crate::printable(help));
             vec![
-                Span::new(style, format!(" {} ", crate::one_line(&word))),
+                Span::new(style, format!(" {:<widest$} ", crate::one_line(&word))),
                 Span::new(Style::Dim, format!(" {}", crate::one_line(&help))),
             ]
         };
-        list.entries.iter().enumerate().skip(first).take(LIST_ROWS).map(row).collect()
+        let mut rows: Vec<Row> = shown.into_iter().map(row).collect();
+        if count > LIST_ROWS {
+            rows.push(vec![Span::new(Style::Dim, format!(" {} of {count} · arrows move, Tab completes", list.at + 1))]);
+        }
+        rows
     }
 }
 

@@ -3,10 +3,14 @@
 //! Invariant: pure. A frame has exactly the rows of the screen and no row is wider than it, whatever its size.
 
 use super::app::{App, Overlay};
-use crate::laid::fitted;
+use super::transcript::Place;
+use crate::laid::{LaidRow, fitted, with_found};
 use crate::wrap::typed_rows_with;
 use crate::{Row, Span, Style};
 use codex_dialogue::paint::Frame;
+
+/// The text in the prompt of a new thread.
+const INVITATION: &str = "Describe a task · / lists commands · @ names a file";
 
 /// The parts of the screen below the transcript.
 struct Below {
@@ -45,7 +49,11 @@ impl App {
 
     fn transcript_rows(&self, size: (usize, usize)) -> Vec<Row> {
         let view = self.transcript.view(self.open_thread(), size);
-        view.into_iter().map(|(place, laid)| self.with_selection(place, laid.row)).collect()
+        let row = |(place, laid): (Place, LaidRow)| match self.transcript.found {
+            Some(found) if found == place => with_found(laid.row, &self.calls.sought),
+            _ => self.with_selection(place, laid.row),
+        };
+        view.into_iter().map(row).collect()
     }
 
     fn below(&self) -> Below {
@@ -69,6 +77,10 @@ impl App {
             let (typed, (row, column)) = typed_rows_with(mark, &text, at, selected, (width.max(3), most));
             cursor = Some((rows.len() + row, column));
             rows.extend(typed);
+            let is_new = self.thread.as_ref().is_some_and(|thread| !thread.has_turns);
+            if is_new && text.is_empty() && !is_search {
+                rows.last_mut().into_iter().for_each(|row| row.push(Span::new(Style::Dim, INVITATION)));
+            }
         }
         rows.push(self.status_row());
         Below { rows, cursor }

@@ -9,12 +9,12 @@ use super::app::{App, Effect, Overlay};
 use super::approval::Answered;
 use super::calls::Pending;
 use super::composer::Composed;
-use super::views::List;
 use crate::Style;
 use crate::editor::Edit;
 use crate::key::Key;
 use crate::keymap::Context;
 use crate::picker::Entry;
+use codex_views::list::List;
 
 /// The most earlier prompts to pick from.
 const MOST_PROMPTS: usize = 500;
@@ -71,7 +71,7 @@ impl App {
         else {
             return;
         };
-        self.remark(Style::Dim, past);
+        self.say(Style::Dim, "answered", past);
         if let Some(address) = question.address().filter(|_| is_accepted) {
             self.effect(Effect::Copy(address.to_owned()));
             self.hint = Some("The address is on the clipboard of the terminal".to_owned());
@@ -120,7 +120,7 @@ impl App {
             }
             Key::Alt('r') => self.go_forward(),
             Key::Ctrl('s') => self.overlay = Some(Overlay::Search(String::new())),
-            Key::Alt('n') => self.search_again(true),
+            Key::Alt('n') => self.search_again(),
             Key::Alt('c') => self.copy_last(),
             Key::Ctrl('l') => self.effect(Effect::Redraw),
             Key::BackTab => return self.choose_queued(true),
@@ -157,10 +157,10 @@ impl App {
         }
     }
 
-    pub(super) fn search_again(&mut self, is_back: bool) {
+    pub(super) fn search_again(&mut self) {
         let (size, sought) = (self.transcript_size(), self.calls.sought.clone());
         let thread = self.thread.as_ref().and_then(|open| self.client.thread(&open.id));
-        if !self.transcript.find(thread, size, &sought, is_back) {
+        if !self.transcript.find(thread, size, &sought) {
             self.hint = Some(format!("Not found: {}", crate::one_line(&sought)));
         }
     }

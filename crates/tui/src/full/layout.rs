@@ -75,6 +75,12 @@ pub(super) fn lines(item: &Item, context: Context<'_>) -> Vec<Row> {
     }
 }
 
+/// The Markdown of an item that still grows at its end.
+pub(super) fn growing_text(item: &Item) -> Option<&str> {
+    let is_growing = !item.is_complete() && matches!(item.kind(), "agentMessage" | "plan");
+    item.members().get("text").and_then(Value::as_str).filter(|_| is_growing)
+}
+
 /// A line with a label.
 pub(super) fn note(style: Style, what: &str, text: &str) -> Row {
     vec![Span::new(style, format!("{what}: ")), Span::new(Style::Plain, printable(text).replace('\n', " "))]

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::app::App;
+use super::app::{App, Effect};
 use super::calls::Pending;
 use crate::Style;
 
@@ -32,6 +32,19 @@ pub(super) fn turns_of(answer: &mut Value) -> (Vec<Value>, Option<String>) {
 }
 
 impl App {
+    /// Shows the turns that came with a thread, or asks for them.
+    pub(super) fn load(&mut self, turns: Vec<Value>, cursor: Option<String>) {
+        if !turns.is_empty() {
+            self.take_latest(turns, cursor);
+        } else if let Some(thread) = self.thread.as_ref().filter(|thread| thread.has_turns) {
+            let mut params = latest();
+            params["threadId"] = thread.id.clone().into();
+            self.call("thread/turns/list", params, Pending::Turns);
+        } else {
+            self.effect(Effect::Rest);
+        }
+    }
+
     /// Shows the latest turns, and asks for earlier ones.
     pub(super) fn take_latest(&mut self, turns: Vec<Value>, cursor: Option<String>) {
         let Some(id) = self.thread_id().filter(|_| !turns.is_empty()) else { return };
@@ -44,8 +57,9 @@ impl App {
 
     /// Asks for the next page of turns.
     pub(super) fn ask_earlier(&mut self, cursor: Option<String>) {
-        let Some(cursor) = cursor else { return };
+        let Some(cursor) = cursor else { return self.effect(Effect::Rest) };
         if self.transcript.count() >= MOST_ITEMS {
+            self.effect(Effect::Rest);
             return self.remark(Style::Dim, "… earlier turns are left out; `codex threads show` has all of them");
         }
         let params = json!({"threadId": self.thread_id(), "itemsView": "full", "limit": PAGE_TURNS, "cursor": cursor,
@@ -62,7 +76,7 @@ impl App {
             return self.take_latest(turns, cursor);
         }
         let Some(id) = self.thread_id() else { return };
-        let count = self.client.prepend(&id, &turns);
+        let count = self.client.prepend(&id, turns);
         if let Some(thread) = self.client.thread(&id) {
             self.transcript.take_earlier(thread, count);
         }

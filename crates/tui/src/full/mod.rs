@@ -26,12 +26,13 @@ mod draw;
 mod keys;
 mod layout;
 mod loading;
-mod message;
 mod mouse;
 mod page;
 mod queue;
+mod reconnecting;
 mod run;
 mod status;
+mod status_program;
 mod transcript;
 mod views;
 

@@ -4,10 +4,9 @@
 
 use super::app::{App, Effect, Overlay};
 use super::transcript::{Entry, Place};
+use crate::Row;
 use crate::input::{Mouse, MouseKind};
-use crate::laid::{before, logical};
-use crate::wrap::row_columns;
-use crate::{Row, Span, Style};
+use crate::laid::{before, between, logical, selected};
 
 /// The rows that one step of the wheel scrolls.
 const WHEEL: isize = 3;
@@ -103,7 +102,7 @@ impl App {
                 }
                 let from = if place == start { first } else { 0 };
                 let to = if place == end { last + 1 } else { usize::MAX };
-                text.push_str(&columns(&laid.row, from, to));
+                text.push_str(&between(&laid.row, from, to));
             }
         }
         text.trim_end().to_owned()
@@ -118,19 +117,7 @@ impl App {
         }
         let from = (if place == start { first } else { 0 }).max(before(&row));
         let to = if place == end { last + 1 } else { usize::MAX };
-        let (mut column, mut marked) = (0, Row::new());
-        for span in row {
-            for c in span.text.chars() {
-                let style = if (from..to).contains(&column) { Style::Selected } else { span.style };
-                let is_next = style.is_before_lines() && marked.last().is_some_and(|last| last.style == style);
-                match marked.last_mut().filter(|last| last.style == style || is_next) {
-                    Some(last) => last.text.push(c),
-                    None => marked.push(Span::new(style, c)),
-                }
-                column += row_columns(&[Span::new(Style::Plain, c)]);
-            }
-        }
-        marked
+        selected(row, from, to)
     }
 
     /// Copies the last block of code of the last answer that has one.
@@ -164,17 +151,4 @@ impl App {
             None => self.hint = Some("There is no answer yet".to_owned()),
         }
     }
-}
-
-/// The text of a row between two columns, without the marks before it.
-fn columns(row: &Row, from: usize, to: usize) -> String {
-    let from = from.max(before(row));
-    let (mut column, mut text) = (0, String::new());
-    for c in row.iter().flat_map(|span| span.text.chars()) {
-        if (from..to).contains(&column) {
-            text.push(c);
-        }
-        column += row_columns(&[Span::new(Style::Plain, c)]);
-    }
-    text
 }

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::calls::Pending;
-use super::message::Message;
 use crate::key::Key;
 use crate::keymap::Context;
 use crate::{Row, Span, Style};
+use codex_dialogue::message::Message;
 
 /// A message that waits.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,8 +4,6 @@
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +12,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use codex_dialogue::keys::{self, Keys};
 use codex_dialogue::{ChatEnd, StopSignal};
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::app::{App, Effect, Input, Settings};
 use super::status::{Display, DisplaySettings};
+use super::status_program;
 use crate::Row;
 use crate::chat::{ChatError, ChatParts, Connection, Ended, ThreadToOpen};
 use crate::keymap::Keymap;
@@ -31,9 +29,11 @@ use codex_dialogue::paint::{self, FrameNumber, Painter};
 const FRAME: Duration = Duration::from_millis(16);
 /// The same while only the server tells something: nobody reads faster.
 const STREAMED_FRAME: Duration = Duration::from_millis(40);
-/// The time and the output of the program of the status line.
-const STATUS_TIME: Duration = Duration::from_secs(1);
-const STATUS_BYTES: u64 = 4096;
+const SLOWEST_FRAME: Duration = Duration::from_secs(1);
+/// The part of the time that frames of a stream may take to draw: one of so many.
+const DRAWING_SHARE: u32 = 10;
+/// The time after which a chat that waits gives back memory.
+const REST: Duration = Duration::from_millis(300);
 /// The most inputs that are taken before a frame is drawn.
 const AT_ONCE: usize = 1024;
 /// The longest text that is put on the clipboard: terminals take little more.
@@ -68,6 +68,8 @@ pub struct FullChat {
     is_back: bool,
     /// The first failure to keep a draft, which is told.
     draft_failure: Option<String>,
+    /// The time at which memory is given back.
+    rest_at: Option<Instant>,
 }
 
 /// The answer to a call, by its number.
@@ -111,6 +113,7 @@ impl FullChat {
             is_lost: false,
             is_back: false,
             draft_failure: None,
+            rest_at: None,
         })
     }
 
@@ -140,11 +143,16 @@ impl FullChat {
             return Ok(end);
         }
         let (mut is_changed, mut is_urgent, mut drawn_at) = (true, true, None::<Instant>);
+        let mut drawing_time = Duration::ZERO;
         loop {
-            let pace = if is_urgent { FRAME } else { STREAMED_FRAME };
+            // A frame that takes long to draw, such as one with a table of a megabyte, is drawn less often.
+            let streamed = (drawing_time * DRAWING_SHARE).clamp(STREAMED_FRAME, SLOWEST_FRAME);
+            let pace = if is_urgent { FRAME } else { streamed };
             let due = drawn_at.map_or_else(Instant::now, |at| at + pace);
             if is_changed && due <= Instant::now() && !self.painter.is_busy() {
+                let begin = Instant::now();
                 self.draw();
+                drawing_time = begin.elapsed();
                 (is_changed, is_urgent, drawn_at) = (false, false, Some(Instant::now()));
             }
             let effects = match self.next(is_changed.then_some(due)).await {
@@ -212,6 +220,11 @@ impl FullChat {
                 }
             },
             () = until(deadline) => Input::Time(std::time::Instant::now()),
+            () = until(self.rest_at) => {
+                self.rest_at = None;
+                self.app.settings.context.rest();
+                return Next::Frame;
+            }
             () = until(due) => return Next::Frame,
         };
         let mut inputs = vec![first];
@@ -256,7 +269,7 @@ impl FullChat {
     /// Leaves the screen and prints what was not printed yet.
     fn print(&mut self, is_all: bool) {
         if !self.painter.finish() {
-            return;
+            return self.keys.drop_output();
         }
         self.keys.restore();
         let thread = self.app.thread.as_ref().and_then(|open| self.app.client.thread(&open.id));
@@ -277,6 +290,7 @@ impl FullChat {
             match effect {
                 Effect::Leave => return Ok(Some(ChatEnd::ByChoice)),
                 Effect::Call { id, method, params } => self.call(id, method, params),
+                Effect::Follow(thread, before) => self.connection.follow(&thread, before.as_deref()),
                 Effect::Decide(id, decision) => self.connection.answer(&id, decision),
                 Effect::Refuse(id) => self.connection.refuse(&id),
                 Effect::Discard => {
@@ -302,6 +316,7 @@ impl FullChat {
                 Effect::Export { id, name, text } => self.export(id, name, text),
                 Effect::Program { id, words, about } => self.run_program(id, words, about),
                 Effect::Redraw => self.redraw(),
+                Effect::Rest => self.rest_at = Some(Instant::now() + REST),
                 Effect::Suspend => self.suspend(),
                 Effect::Open(wanted) => {
                     if let Some(input) = self.open(wanted).await? {
@@ -343,9 +358,9 @@ impl FullChat {
 
     /// Calls a method beside everything else.
     fn call(&self, id: u64, method: &'static str, params: Value) {
-        let (client, answers) = (self.connection.client().clone(), self.answers.0.clone());
+        let (caller, answers) = (self.connection.caller().clone(), self.answers.0.clone());
         tokio::spawn(async move {
-            let answer = client.raw(method, params).await.map_err(|error| match error {
+            let answer = caller.raw(method, params).await.map_err(|error| match error {
                 codex_client::CallError::Refused { message, .. } => message,
                 error => error.to_string(),
             });
@@ -368,7 +383,7 @@ impl FullChat {
     fn run_program(&self, id: u64, words: Vec<String>, about: Value) {
         let (answers, cwd) = (self.answers.0.clone(), self.app.settings.cwd.clone());
         tokio::spawn(async move {
-            let output = program_output(&words, &about, &cwd).await.map(Value::String);
+            let output = status_program::output(&words, &about, &cwd).await.map(Value::String);
             // The chat may be over.
             let _: Result<(), _> = answers.send((id, output)).await;
         });
@@ -455,33 +470,9 @@ impl FullChat {
     /// Sends a sequence to the terminal around tmux, if there is one.
     fn sequence(&mut self, sequence: &str) {
         if self.is_in_tmux {
-            let wrapped = format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"));
-            self.painter.send(wrapped.as_bytes());
+            self.painter.send(codex_dialogue::paint::through_tmux(sequence).as_bytes());
         }
         self.painter.send(sequence.as_bytes());
-    }
-}
-
-/// The first bytes that a program prints within a second.
-async fn program_output(words: &[String], about: &Value, cwd: &Path) -> Result<String, String> {
-    let (name, arguments) = words.split_first().ok_or("it is empty")?;
-    let mut command = tokio::process::Command::new(name);
-    command.args(arguments).current_dir(cwd).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    for (name, value) in about.as_object().into_iter().flatten() {
-        command.env(name, value.as_str().unwrap_or_default());
-    }
-    let mut child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
-    let Some(output) = child.stdout.take() else { return Err("it has no output".to_owned()) };
-    let mut bytes = Vec::new();
-    let reading = async {
-        output.take(STATUS_BYTES).read_to_end(&mut bytes).await?;
-        child.wait().await
-    };
-    match tokio::time::timeout(STATUS_TIME, reading).await {
-        Ok(Ok(_)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Ok(Err(error)) => Err(format!("{name}: {error}")),
-        Err(_) => Err(format!("{name} takes longer than a second")),
     }
 }
 

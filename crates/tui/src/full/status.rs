@@ -3,6 +3,7 @@
 //! Invariant: pure. A program that writes the status line is asked only when something has changed, so an idle chat does
 //! nothing.
 
+use codex_views::status_parts::{ALWAYS_NEEDED, PARTS, Part, USUAL};
 use serde_json::json;
 
 use super::app::{App, Effect};
@@ -12,43 +13,6 @@ use super::views::Wanted;
 use crate::theme::OwnTheme;
 use crate::wrap::row_columns;
 use crate::{Row, Span, Style, amount, one_line, printable};
-
-/// A part of the status line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Model,
-    Effort,
-    Mode,
-    Context,
-    Folder,
-    Branch,
-    Cost,
-    Waiting,
-    Thread,
-}
-
-/// The names of the parts, also those of other releases.
-const PARTS: &[(&str, Part)] = &[
-    ("model", Part::Model),
-    ("effort", Part::Effort),
-    ("mode", Part::Mode),
-    ("context", Part::Context),
-    ("folder", Part::Folder),
-    ("branch", Part::Branch),
-    ("cost", Part::Cost),
-    ("waiting", Part::Waiting),
-    ("thread", Part::Thread),
-    ("model-name", Part::Model),
-    ("permissions", Part::Mode),
-    ("context-used", Part::Context),
-    ("context-remaining", Part::Context),
-    ("current-dir", Part::Folder),
-    ("project-root", Part::Folder),
-    ("git-branch", Part::Branch),
-    ("session-id", Part::Thread),
-];
-
-const USUAL: &[Part] = &[Part::Model, Part::Mode, Part::Context, Part::Folder, Part::Branch, Part::Cost, Part::Waiting];
 
 /// The settings of the display, as the configuration has them.
 #[derive(Debug, Clone, Default)]
@@ -151,18 +115,27 @@ impl App {
 
     /// The last row.
     pub(super) fn status_row(&self) -> Row {
-        let mut parts: Vec<String> = self.lost.iter().map(|lost| format!("disconnected: {lost}")).collect();
+        let mut parts: Vec<(usize, String)> = Vec::new();
+        parts.extend(self.lost.iter().map(|lost| (ALWAYS_NEEDED, format!("disconnected: {lost}"))));
+        let named = |part: &Part| Some((part.need(), self.part(*part)?));
         match &self.calls.told.output {
             Some(output) if self.settings.display.program.is_some() => {
-                parts.push(output.clone());
-                parts.extend(self.part(Part::Waiting));
+                parts.push((0, output.clone()));
+                parts.extend(named(&Part::Waiting));
             }
-            _ => parts.extend(self.settings.display.parts.iter().filter_map(|part| self.part(*part))),
+            _ => parts.extend(self.settings.display.parts.iter().filter_map(named)),
         }
-        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let text = format!(" {}", printable(&parts.join(" · ")).replace('\n', " "));
-        let room = self.size.0.saturating_sub(row_columns(&[Span::new(Style::Bar, text.clone())]));
-        vec![Span::new(Style::Bar, text + &" ".repeat(room))]
+        parts.retain(|(_, part)| !part.is_empty());
+        loop {
+            let texts: Vec<&str> = parts.iter().map(|(_, text)| text.as_str()).collect();
+            let text = format!(" {}", printable(&texts.join(" · ")).replace('\n', " "));
+            let columns = row_columns(&[Span::new(Style::Bar, text.clone())]);
+            if columns <= self.size.0 || parts.len() < 2 {
+                return vec![Span::new(Style::Bar, text + &" ".repeat(self.size.0.saturating_sub(columns)))];
+            }
+            let least = (0..parts.len()).min_by_key(|at| parts[*at].0).unwrap_or(0);
+            parts.remove(least);
+        }
     }
 
     fn part(&self, part: Part) -> Option<String> {

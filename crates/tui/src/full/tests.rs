@@ -5,8 +5,10 @@ mod composer;
 mod display;
 mod keys;
 mod queue;
+mod reconnecting;
 mod requests;
 mod resizes;
+mod states;
 mod views;
 
 use std::path::PathBuf;

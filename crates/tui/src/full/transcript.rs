@@ -12,7 +12,10 @@ use codex_client::state::Thread;
 
 use super::layout::{self, Context, Fold};
 use crate::Row;
-use crate::laid::{LaidRow, logical, wrapped};
+use crate::laid::{LaidRow, LaidText, logical};
+
+/// The key of the note before all items.
+pub(super) const HEAD: &str = "head";
 
 /// The most entries whose layout is kept.
 const MOST_LAID: usize = 2000;
@@ -37,7 +40,9 @@ pub(super) struct Place {
 struct Laid {
     width: usize,
     fold: Fold,
-    rows: Rc<[LaidRow]>,
+    /// Whether the item has grown since.
+    is_behind: bool,
+    rows: Rc<LaidText>,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +55,8 @@ pub(super) struct Transcript {
     laid: RefCell<HashMap<usize, Laid>>,
     /// The first row in view; `None` follows the end.
     pub(super) top: Option<Place>,
+    /// The row that a search has found last.
+    pub(super) found: Option<Place>,
     pub(super) cwd: PathBuf,
     /// The number of entries that were printed to the shell's screen.
     printed: usize,
@@ -70,13 +77,19 @@ impl Transcript {
     /// The thread was read again: its items have other positions.
     pub(super) fn reset(&mut self, thread: &Thread) {
         self.entries.retain(|entry| matches!(entry, Entry::Note { .. }));
-        let notes = std::mem::take(&mut self.entries);
+        let notes = self.entries.split_off(self.head());
         self.counted.clear();
         self.printed = 0;
         self.laid.borrow_mut().clear();
-        self.top = None;
+        (self.top, self.found) = (None, None);
         self.take_new(thread);
         self.entries.extend(notes);
+    }
+
+    /// The number of entries before all items.
+    fn head(&self) -> usize {
+        let is_head = |entry: &Entry| matches!(entry, Entry::Note { key: Some(key), .. } if key == HEAD);
+        usize::from(self.entries.first().is_some_and(is_head))
     }
 
     /// Adds entries for new items.
@@ -108,13 +121,13 @@ impl Transcript {
             earlier.extend(told.items().iter().enumerate().map(entry));
         }
         self.counted.splice(0..0, thread.turns().iter().take(turns).map(|turn| turn.items().len()));
-        let count = earlier.len();
-        if let Some(top) = &mut self.top {
-            top.entry += count;
+        let (head, count) = (self.head(), earlier.len());
+        for place in self.top.iter_mut().chain(&mut self.found).filter(|place| place.entry >= head) {
+            place.entry += count;
         }
         // Items that are printed already are not printed again behind earlier ones.
         self.printed = if self.printed > 0 { self.printed + count } else { 0 };
-        self.entries.splice(0..0, earlier);
+        self.entries.splice(head..head, earlier);
         self.laid.borrow_mut().clear();
     }
 
@@ -148,39 +161,42 @@ impl Transcript {
         }
     }
 
+    /// The text of an item has grown at its end.
+    pub(super) fn grown(&mut self, id: &str) {
+        if let Some(at) = self.position(id)
+            && let Some(laid) = self.laid.borrow_mut().get_mut(&at)
+        {
+            laid.is_behind = true;
+        }
+    }
+
+    /// The entry of an item; the last one without a name.
     fn position(&self, id: &str) -> Option<usize> {
-        self.entries.iter().rposition(|entry| matches!(entry, Entry::Item { id: known, .. } if known == id))
+        let is_it = |entry: &Entry| matches!(entry, Entry::Item { id: known, .. } if known == id || id.is_empty());
+        self.entries.iter().rposition(is_it)
     }
 
     /// The rows of an entry, with an empty one behind them.
-    pub(super) fn rows(&self, at: usize, thread: Option<&Thread>, width: usize) -> Rc<[LaidRow]> {
-        let Some(entry) = self.entries.get(at) else { return Rc::from([]) };
+    pub(super) fn rows(&self, at: usize, thread: Option<&Thread>, width: usize) -> Rc<LaidText> {
+        let Some(entry) = self.entries.get(at) else { return Rc::default() };
         let fold = match entry {
             Entry::Item { id, .. } => self.folds.get(id).copied().unwrap_or(self.fold),
             Entry::Note { .. } => Fold::All,
         };
         let mut laid = self.laid.borrow_mut();
-        if let Some(known) = laid.get(&at).filter(|known| known.width == width && known.fold == fold) {
-            return Rc::clone(&known.rows);
-        }
-        let lines = match entry {
-            Entry::Note { lines, .. } => lines.clone(),
-            Entry::Item { turn, item, .. } => {
-                let known =
-                    thread.and_then(|thread| thread.turns().get(*turn)).and_then(|turn| turn.items().get(*item));
-                let context = Context { cwd: &self.cwd, width, fold };
-                known.map(|item| layout::lines(item, context)).unwrap_or_default()
+        let before = match laid.remove(&at).filter(|known| known.width == width && known.fold == fold) {
+            Some(known) if !known.is_behind => {
+                let rows = Rc::clone(&known.rows);
+                laid.insert(at, known);
+                return rows;
             }
+            known => known.map(|known| known.rows),
         };
-        let mut rows = wrapped(&lines, width);
-        if !rows.is_empty() {
-            rows.push(LaidRow { row: Row::new(), glue: None });
-        }
-        let rows: Rc<[LaidRow]> = rows.into();
+        let rows = lay_out(entry, thread, Context { cwd: &self.cwd, width, fold }, before);
         if laid.len() >= MOST_LAID {
             laid.clear();
         }
-        laid.insert(at, Laid { width, fold, rows: Rc::clone(&rows) });
+        laid.insert(at, Laid { width, fold, is_behind: false, rows: Rc::clone(&rows) });
         rows
     }
 
@@ -214,8 +230,8 @@ impl Transcript {
         let mut view = Vec::with_capacity(height);
         while view.len() < height && entry < self.entries.len() {
             let rows = self.rows(entry, thread, width);
-            while view.len() < height && row < rows.len() {
-                view.push((Place { entry, row }, rows[row].clone()));
+            for laid in rows.iter().skip(row).take(height - view.len()) {
+                view.push((Place { entry, row }, laid.clone()));
                 row += 1;
             }
             (entry, row) = (entry + 1, 0);
@@ -284,39 +300,51 @@ impl Transcript {
         }
     }
 
-    /// Goes to the next row with a text, towards the start or the end, and unfolds an item that hides it. Returns whether
-    /// there is one.
-    pub(super) fn find(&mut self, thread: Option<&Thread>, size: (usize, usize), text: &str, is_back: bool) -> bool {
+    /// Goes to the next row with a text: first those in view, then towards the start, and from there on again from the
+    /// end. An item that hides it is unfolded. Returns whether there is one.
+    pub(super) fn find(&mut self, thread: Option<&Thread>, size: (usize, usize), text: &str) -> bool {
         let needle = text.trim().to_lowercase();
-        if needle.is_empty() || self.entries.is_empty() {
+        let view = self.view(thread, size);
+        let (Some((first, _)), Some((last, _))) = (view.first().cloned(), view.last().cloned()) else { return false };
+        if needle.is_empty() {
             return false;
         }
-        let first = self.first(thread, size);
-        let last = self.entries.len() - 1;
-        let entries: Vec<usize> =
-            if is_back { (0..=first.entry.min(last)).rev().collect() } else { (first.entry..=last).collect() };
-        // Whether a row is beyond the place in view.
-        let is_beyond = |place: &Place| if is_back { *place < first } else { *place > first };
-        for entry in entries {
-            if !self.may_have(entry, thread, &needle) {
+        let in_view = first..=last;
+        let before = self.found.take().filter(|found| in_view.contains(found));
+        let from = before.unwrap_or(Place { entry: last.entry, row: usize::MAX });
+        let upwards = (0..=from.entry).rev().map(|entry| (entry, false));
+        let around = (from.entry..self.entries.len()).rev().map(|entry| (entry, true));
+        for (entry, is_again) in upwards.chain(around) {
+            let Some(place) = self.last_with(entry, thread, size.0, &needle, |place| is_again || *place < from) else {
                 continue;
-            }
-            let mut found = self.places_with(entry, thread, size.0, &needle);
-            if found.is_empty() && entry != first.entry && self.is_folded(entry) {
-                self.set_fold(entry, Fold::All);
-                found = self.places_with(entry, thread, size.0, &needle);
-            }
-            let found = if is_back {
-                found.iter().rev().find(|place| is_beyond(place))
-            } else {
-                found.iter().find(|place| is_beyond(place))
             };
-            if let Some(place) = found {
-                self.top = Some(*place);
-                return true;
+            self.found = Some(place);
+            if !in_view.contains(&place) {
+                self.go_to(thread, size, place);
             }
+            return true;
         }
         false
+    }
+
+    /// The last row of an entry with a text that counts. An item that hides it is unfolded.
+    fn last_with(
+        &mut self,
+        entry: usize,
+        thread: Option<&Thread>,
+        width: usize,
+        needle: &str,
+        counts: impl Fn(&Place) -> bool,
+    ) -> Option<Place> {
+        if !self.may_have(entry, thread, needle) {
+            return None;
+        }
+        let found = self.places_with(entry, thread, width, needle);
+        if found.is_empty() && self.is_folded(entry) {
+            self.set_fold(entry, Fold::All);
+            return self.places_with(entry, thread, width, needle).pop();
+        }
+        found.into_iter().rev().find(counts)
     }
 
     /// Whether the text of an entry has all words of a text, so that it is worth a layout.
@@ -331,8 +359,8 @@ impl Transcript {
     /// The places of an entry with a text.
     fn places_with(&self, entry: usize, thread: Option<&Thread>, width: usize, needle: &str) -> Vec<Place> {
         let rows = self.rows(entry, thread, width);
-        let has = |row: &usize| logical(&rows[*row].row).to_lowercase().contains(needle);
-        (0..rows.len()).filter(has).map(|row| Place { entry, row }).collect()
+        let has = |laid: &LaidRow| logical(&laid.row).to_lowercase().contains(needle);
+        rows.iter().enumerate().filter(|(_, laid)| has(laid)).map(|(row, _)| Place { entry, row }).collect()
     }
 
     fn is_folded(&self, at: usize) -> bool {
@@ -386,5 +414,22 @@ impl Transcript {
             self.printed += 1;
         }
         out
+    }
+}
+
+/// Lays out an entry. Of an answer that streams in, only what is new since `before`.
+fn lay_out(entry: &Entry, thread: Option<&Thread>, context: Context<'_>, before: Option<Rc<LaidText>>) -> Rc<LaidText> {
+    match entry {
+        Entry::Note { lines, .. } => Rc::new(LaidText::of(lines, context.width)),
+        Entry::Item { turn, item, .. } => {
+            let known = thread.and_then(|thread| thread.turns().get(*turn)).and_then(|turn| turn.items().get(*item));
+            let Some(item) = known else { return Rc::default() };
+            if let Some(text) = layout::growing_text(item) {
+                let mut rows = before.unwrap_or_default();
+                Rc::make_mut(&mut rows).grow(text, context.width);
+                return rows;
+            }
+            Rc::new(LaidText::of(&layout::lines(item, context), context.width))
+        }
     }
 }

@@ -13,32 +13,45 @@ use super::{
 
 /// The folder of our branches.
 const PREFIX: &str = "codex";
+const HEADS: &str = "refs/heads/codex";
 /// The number of branches of one name.
 const MAX_SAME: usize = 1000;
 /// The longest name after the prefix.
 const MAX_NAME: usize = 40;
 
-/// Creates a branch at a commit and returns its name. If the name is taken, it gets a number.
-pub(crate) fn create(repository: &Repository, wish: &str, commit: &str) -> Result<String, WorktreeError> {
+/// A name for a new branch that no other has. If the wish is taken, it gets a number.
+pub(crate) fn free_name(repository: &Repository, wish: &str) -> Result<String, WorktreeError> {
     let name = slug(wish);
-    let failed = |source| WorktreeError::Write { path: repository.common.join("refs/heads"), source };
     if refs::resolve(repository, &format!("refs/heads/{PREFIX}")).is_some() {
         return Err(WorktreeError::BranchInTheWay(PREFIX));
     }
-    let heads = open(repository).map_err(failed)?;
-    for number in 1..=MAX_SAME {
-        let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-        let branch = format!("{PREFIX}/{name}");
-        if heads.has(&name) || refs::resolve(repository, &format!("refs/heads/{branch}")).is_some() {
-            continue;
-        }
-        match heads.write_new(&name, format!("{commit}\n").as_bytes()) {
-            // Another process has just taken this name.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            written => return written.map(|()| branch).map_err(failed),
-        }
+    let numbered = (2..=MAX_SAME).map(|number| format!("{PREFIX}/{name}-{number}"));
+    let is_free = |branch: &String| tip(repository, branch).is_none() && !is_listed(repository, branch);
+    let found = std::iter::once(format!("{PREFIX}/{name}")).chain(numbered).find(is_free);
+    found.ok_or(WorktreeError::NoBranch(name))
+}
+
+/// The wish that a name was chosen for.
+pub(crate) fn wish(branch: &str) -> &str {
+    let name = own_name(branch).unwrap_or(branch);
+    let (wish, number) = name.rsplit_once('-').unwrap_or((name, ""));
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) { wish } else { name }
+}
+
+/// Whether there is a file or a folder for a branch, whatever is in it.
+fn is_listed(repository: &Repository, branch: &str) -> bool {
+    let folder = Folder::open(&repository.common).and_then(|common| common.below(HEADS, Missing::Refused));
+    own_name(branch).is_ok_and(|name| folder.is_ok_and(|folder| folder.has(name)))
+}
+
+/// Creates a branch at a commit; false if there is one of that name.
+pub(crate) fn create(repository: &Repository, branch: &str, commit: &str) -> io::Result<bool> {
+    let name = own_name(branch)?;
+    let (heads, lock) = locked(repository, name, commit)?;
+    if heads.has(name) || tip(repository, branch).is_some() {
+        return heads.remove(lock).map(|()| false);
     }
-    Err(WorktreeError::NoBranch(name))
+    heads.rename(&lock, name).map(|()| true)
 }
 
 /// The commit of a branch.
@@ -49,7 +62,8 @@ pub(crate) fn tip(repository: &Repository, branch: &str) -> Option<String> {
 /// Moves a branch of ours to a commit.
 pub(crate) fn set(repository: &Repository, branch: &str, commit: &str) -> io::Result<()> {
     let name = own_name(branch)?;
-    open(repository)?.replace(name, format!("{commit}\n").as_bytes())
+    let (heads, lock) = locked(repository, name, commit)?;
+    heads.rename(&lock, name)
 }
 
 /// Deletes a branch of ours.
@@ -60,8 +74,18 @@ pub(crate) fn delete(repository: &Repository, branch: &str) -> io::Result<()> {
     if let Some(rest) = packed.and_then(|text| without(&text, &format!("refs/heads/{branch}"))) {
         common.replace("packed-refs", rest.as_bytes())?;
     }
-    open(repository)?.remove(name)?;
-    if let Ok(logs) = common.below(&format!("logs/refs/heads/{PREFIX}"), Missing::Refused) {
+    if let Ok(heads) = common.below(HEADS, Missing::Refused) {
+        match heads.lock(name, b"") {
+            Ok(lock) => {
+                let removed = heads.remove(name);
+                heads.remove(lock).and(removed)?;
+            }
+            // Another process has just removed the folder, because it was empty.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Ok(logs) = common.below(&format!("logs/{HEADS}"), Missing::Refused) {
         logs.remove(name)?;
     }
     for folder in ["refs/heads", "logs/refs/heads"] {
@@ -72,8 +96,13 @@ pub(crate) fn delete(repository: &Repository, branch: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn open(repository: &Repository) -> io::Result<Folder> {
-    Folder::open(&repository.common)?.below(&format!("refs/heads/{PREFIX}"), Missing::Created)
+/// The folder of our branches, and the lock of one of them with its new commit.
+fn locked(repository: &Repository, name: &str, commit: &str) -> io::Result<(Folder, String)> {
+    let bytes = format!("{commit}\n");
+    Folder::open(&repository.common)?.create_below(HEADS, |heads| {
+        let lock = heads.lock(name, bytes.as_bytes())?;
+        Ok((heads.again()?, lock))
+    })
 }
 
 /// The name of one of our branches after the prefix.

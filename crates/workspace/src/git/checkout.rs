@@ -10,6 +10,11 @@ use super::{GitError, repository::Repository, run::Runner, stage::Stage, without
 /// The maximum number of bytes of git's output about a commit.
 const MAX_SAID: usize = 1024;
 
+/// The maximum number of root commits that are listed, each with the longest kind of hash. Merges of other repositories
+/// add theirs.
+const MAX_ROOTS: usize = 8;
+const MAX_ROOT_BYTES: usize = MAX_ROOTS * 65;
+
 /// The checkout around a folder.
 #[derive(Debug, Clone)]
 pub struct Checkout(Repository);
@@ -44,15 +49,48 @@ impl Checkout {
         self.0.common == other.0.common
     }
 
+    /// Whether it is a clone without the beginning of its history.
+    #[must_use]
+    pub fn is_shallow(&self) -> bool {
+        self.0.common.join("shallow").symlink_metadata().is_ok_and(|file| file.len() > 0)
+    }
+
+    /// The commits without a parent that a commit descends from. A shallow clone does not know them.
+    pub(crate) fn root_commits(
+        &self,
+        commit: &str,
+        runner: &Runner,
+        within: Duration,
+    ) -> Result<Vec<String>, GitError> {
+        if !is_hash(commit) || self.is_shallow() {
+            return Ok(Vec::new());
+        }
+        let stage = self.stage(runner)?;
+        let git = stage.git(&self.0.root, Instant::now() + within);
+        let most = format!("--max-count={MAX_ROOTS}");
+        let listed = git.run(&["rev-list", "--max-parents=0", &most, commit], None, MAX_ROOT_BYTES);
+        let listed = listed.map_err(|source| GitError::Git { root: self.0.root.clone(), source: source.into() })?;
+        let listed = String::from_utf8_lossy(&listed);
+        Ok(listed.lines().filter(|line| is_hash(line)).map(str::to_owned).collect())
+    }
+
+    fn stage<'a>(&self, runner: &'a Runner) -> Result<Stage<'a>, GitError> {
+        Stage::new(runner, Some(&self.0)).map_err(|source| GitError::Read { root: self.0.root.clone(), source })
+    }
+
     pub(crate) fn has_commit(&self, commit: &str, runner: &Runner, within: Duration) -> Result<bool, GitError> {
-        if commit.len() < 40 || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !is_hash(commit) {
             return Ok(false);
         }
-        let read = |source| GitError::Read { root: self.0.root.clone(), source };
-        let stage = Stage::new(runner, Some(&self.0)).map_err(read)?;
+        let stage = self.stage(runner)?;
         let git = stage.git(&self.0.root, Instant::now() + within);
         Ok(git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")], None, MAX_SAID).is_ok())
     }
+}
+
+/// Whether a text is the whole hash of a commit, and nothing that git could take for an option or a name.
+fn is_hash(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The host and path of an address, whatever the protocol.

@@ -40,6 +40,8 @@ pub use worktree::{Left, Merge, MergedFile, NewWorktree, Worktree, WorktreeChang
 
 /// The time limit for all runs of `git` that one query needs.
 pub const DEADLINE: Duration = Duration::from_secs(5);
+/// The time limit for walking a history. A thread waits for it when it starts.
+const WALK_DEADLINE: Duration = Duration::from_secs(1);
 /// The time limit for applying a diff. The user is waiting and can stop it.
 const APPLY_DEADLINE: Duration = Duration::from_secs(60);
 
@@ -61,7 +63,7 @@ pub fn git_info(cwd: &Path) -> Option<GitInfo> {
     let head = refs::head(&repository);
     let settings = repository.settings();
     let url = settings.get("remote", "origin", "url").map(without_credentials);
-    Some(GitInfo { commit_hash: head.commit, branch: head.branch, repository_url: url })
+    Some(GitInfo { commit_hash: head.commit, branch: head.branch, repository_url: url, root_commits: Vec::new() })
 }
 
 /// The newest pushed commit of the checked-out branch, and all changes since, including untracked files.
@@ -79,6 +81,14 @@ pub fn apply(folder: &Path, diff: &str, runner: &Runner) -> Result<Applied, GitE
 /// Whether the repository of a checkout has a commit.
 pub fn has_commit(checkout: &Checkout, commit: &str, runner: &Runner) -> Result<bool, GitError> {
     checkout.has_commit(commit, runner, DEADLINE)
+}
+
+/// The commits without a parent that a commit of a checkout descends from; none in a shallow clone.
+///
+/// # Errors
+/// When git fails, or the history is too long to be walked in a second.
+pub fn root_commits(checkout: &Checkout, commit: &str, runner: &Runner) -> Result<Vec<String>, GitError> {
+    checkout.root_commits(commit, runner, WALK_DEADLINE)
 }
 
 /// Removes the user part of a web address, because it may contain a token.

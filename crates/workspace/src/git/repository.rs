@@ -28,6 +28,12 @@ impl Repository {
         cwd.ancestors().find_map(|root| Self::at(root, &root.join(".git")))
     }
 
+    /// The repository with this git folder, apart from all checkouts.
+    pub(crate) fn without_checkout(common: &Path) -> Option<Self> {
+        let common = common.canonicalize().ok()?;
+        is_git_folder(&common, &common).then(|| Self { root: common.clone(), own: common.clone(), common })
+    }
+
     fn at(root: &Path, dot_git: &Path) -> Option<Self> {
         let kind = fs::symlink_metadata(dot_git).ok()?;
         let root = root.to_owned();

@@ -95,10 +95,10 @@ fn copy_pack(repository: &Repository, stage: &Stage<'_>, hash: &str) -> io::Resu
             Err(error) if error.kind() == io::ErrorKind::NotFound && kind == "rev" => continue,
             opened => opened?,
         };
-        match packs.copy_new(&format!("pack-{hash}.{kind}"), &mut file.take(MAX_PACK)) {
-            // The same objects have the same name.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            copied => copied?,
+        // The same objects have the same name.
+        let name = format!("pack-{hash}.{kind}");
+        if !packs.has(&name) {
+            packs.copy_whole(&name, &mut file.take(MAX_PACK))?;
         }
         fs::remove_file(&from)?;
     }

@@ -225,7 +225,12 @@ fn facts_are_read_without_running_git() {
     let fixture = Fixture::new();
     let commit = fixture.git("rev-parse HEAD");
     let url = fixture.temp.path().join("origin.git").display().to_string();
-    let expected = GitInfo { commit_hash: Some(commit), branch: Some("main".into()), repository_url: Some(url) };
+    let expected = GitInfo {
+        commit_hash: Some(commit),
+        branch: Some("main".into()),
+        repository_url: Some(url),
+        ..GitInfo::default()
+    };
     assert_eq!(git_info(&fixture.root), Some(expected.clone()));
     fixture.write("sub/folder/x", "");
     assert_eq!(git_info(&fixture.root.join("sub/folder")), Some(expected.clone()));
@@ -358,6 +363,10 @@ fn a_hostile_repository_runs_nothing() {
     assert!(git_info(&fixture.root).unwrap().commit_hash.is_some());
     let diff = fixture.diff().diff;
     assert!(diff.contains("+two") && diff.contains("+new"), "{diff}");
+    let ((_folder, runner), here) = (runner(), Checkout::find(&fixture.root).unwrap());
+    let commit = git_info(&fixture.root).unwrap().commit_hash.unwrap();
+    assert_eq!(root_commits(&here, &commit, &runner).unwrap(), [commit.as_str()]);
+    assert_eq!(root_commits(&here, "--all", &runner).unwrap(), [""; 0], "only a hash is passed on");
     assert_eq!(fs::read_to_string(&canary).unwrap_or_default(), "");
 }
 

@@ -10,10 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use codex_files::crash_point;
+
 use super::{
     GitError, branch,
     changes::{MAX_DIFF, MAX_LIST},
-    folder::{Folder, Missing},
+    folder::Folder,
     refs,
     repository::Repository,
     run::{Git, RunError, Runner},
@@ -31,8 +33,10 @@ const END: &str = "Changes of the agent";
 /// A worktree of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// The checkout that it was made from.
+    /// The checkout that it was made from. It may be gone, if it was a worktree too.
     pub origin: PathBuf,
+    /// The git folder of the repository.
+    pub repository: PathBuf,
     /// Its own folder.
     pub folder: PathBuf,
     /// Its branch.
@@ -99,6 +103,8 @@ pub enum WorktreeError {
     Branches(PathBuf),
     #[error("could not write {}", .path.display())]
     Write { path: PathBuf, source: io::Error },
+    #[error("could not remove {}", .path.display())]
+    Remove { path: PathBuf, source: io::Error },
     #[error("{} is not the worktree that it was", .0.display())]
     Broken(PathBuf),
     #[error("{} belongs to another repository", .0.display())]
@@ -106,9 +112,9 @@ pub enum WorktreeError {
 }
 
 impl Worktree {
-    /// Begins a worktree with the files of a checkout as they are, uncommitted and new ones included: its branch is there,
-    /// and its folder is not yet. A program that is killed later knows what to remove.
-    pub fn begin(new: NewWorktree<'_>, runner: &Runner) -> Result<Self, WorktreeError> {
+    /// Plans a worktree with the files of a checkout as they are, uncommitted and new ones included. Only objects are
+    /// written, so whoever makes a note of the plan knows everything that there may be to remove.
+    pub fn plan(new: NewWorktree<'_>, runner: &Runner) -> Result<Self, WorktreeError> {
         let repository = find(new.from)?;
         let session = Session::new(&repository, runner)?;
         let head = refs::head(&repository).commit.ok_or_else(|| GitError::NoCommits(repository.root.clone()))?;
@@ -121,19 +127,33 @@ impl Worktree {
             snapshot::keep(&repository, &session.stage, &git, &commit, &[&head])?;
             commit
         };
-        let branch = branch::create(&repository, new.branch, &base)?;
-        Ok(Self { origin: repository.root.clone(), folder: new.folder.to_owned(), branch, base })
+        let branch = branch::free_name(&repository, new.branch)?;
+        let (origin, common) = (repository.root.clone(), repository.common.clone());
+        Ok(Self { origin, repository: common, folder: new.folder.to_owned(), branch, base })
+    }
+
+    /// Creates the branch. If another process has taken its name since it was chosen, the plan gets another name and this
+    /// returns false.
+    pub fn create_branch(&mut self) -> Result<bool, WorktreeError> {
+        let repository = self.shared()?;
+        let path = repository.common.join("refs/heads").join(&self.branch);
+        let created = branch::create(&repository, &self.branch, &self.base);
+        let is_created = created.map_err(|source| WorktreeError::Write { path, source })?;
+        if !is_created {
+            self.branch = branch::free_name(&repository, branch::wish(&self.branch))?;
+        }
+        Ok(is_created)
     }
 
     /// Makes the folder from the branch; false if the branch is gone.
     pub fn restore(&self, name: &str, runner: &Runner) -> Result<bool, WorktreeError> {
-        let repository = find(&self.origin)?;
+        let repository = self.shared()?;
         let Some(tip) = branch::tip(&repository, &self.branch) else { return Ok(false) };
         let session = Session::new(&repository, runner)?;
-        self.withdraw(&repository, name);
+        self.withdraw(name)?;
         let checked_out = self.check_out(&repository, name, &tip, &session);
         if checked_out.is_err() {
-            self.withdraw(&repository, name);
+            self.withdraw(name)?;
         }
         checked_out.map(|()| true)
     }
@@ -148,14 +168,16 @@ impl Worktree {
     ) -> Result<(), WorktreeError> {
         let write = |source| WorktreeError::Write { path: self.folder.clone(), source };
         fs::create_dir(&self.folder).map_err(write)?;
+        crash_point();
         session.stage.forget_index().map_err(write)?;
         let git = session.stage.git(&self.folder, session.deadline);
         git.run(&["read-tree", "--reset", "-u", commit], None, MAX_LIST).map_err(|error| session.failed(error))?;
+        crash_point();
         let folder = self.folder.canonicalize().map_err(write)?;
         let write = |source| WorktreeError::Write { path: repository.common.join("worktrees").join(name), source };
         let link = || -> io::Result<()> {
-            let worktrees = Folder::open(&repository.common)?.below("worktrees", Missing::Created)?;
-            let own = worktrees.create(name)?;
+            let own =
+                Folder::open(&repository.common)?.create_below("worktrees", |worktrees| worktrees.create(name))?;
             own.write_new("HEAD", format!("ref: refs/heads/{}\n", self.branch).as_bytes())?;
             own.write_new("commondir", b"../..\n")?;
             own.write_new("gitdir", format!("{}\n", folder.join(".git").display()).as_bytes())?;
@@ -168,24 +190,35 @@ impl Worktree {
         linked.map_err(|source| WorktreeError::Write { path: dot_git, source })
     }
 
-    /// Takes back what is there of the folder and its entry in the list of worktrees. The branch stays.
-    fn withdraw(&self, repository: &Repository, name: &str) {
-        // A folder that is removed only in part must not look like one in which an agent has removed files.
+    /// Removes what is there of the folder and its entry in the list of worktrees. The branch stays.
+    pub fn withdraw(&self, name: &str) -> Result<(), WorktreeError> {
+        let repository = self.shared()?;
         let leftover = self.leftover();
-        let _ = fs::remove_dir_all(&leftover);
-        let _ = fs::rename(&self.folder, &leftover).and_then(|()| fs::remove_dir_all(&leftover));
+        let removed = |result: io::Result<()>, path: &Path| match result {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(WorktreeError::Remove { path: path.to_owned(), source })
+            }
+            _ => Ok(()),
+        };
+        removed(fs::remove_dir_all(&leftover), &leftover)?;
+        // A folder that is removed only in part must not look like one in which an agent has removed files.
+        removed(fs::rename(&self.folder, &leftover), &self.folder)?;
+        crash_point();
+        removed(fs::remove_dir_all(&leftover), &leftover)?;
+        crash_point();
         let own = repository.common.join("worktrees").join(name);
         if own.canonicalize().is_ok_and(|real| real == own) {
-            let _ = fs::remove_dir_all(&own);
+            removed(fs::remove_dir_all(&own), &own)?;
+            crash_point();
         }
         if let Ok(common) = Folder::open(&repository.common) {
             common.remove_empty("worktrees");
         }
+        Ok(())
     }
 
     /// The name of the folder while it is being removed.
-    #[must_use]
-    pub fn leftover(&self) -> PathBuf {
+    fn leftover(&self) -> PathBuf {
         self.folder.with_file_name(".removed")
     }
 
@@ -193,8 +226,13 @@ impl Worktree {
     fn repository(&self) -> Result<Repository, WorktreeError> {
         let found = Repository::find(&self.folder).filter(|found| is_same(&found.root, &self.folder));
         let found = found.ok_or_else(|| WorktreeError::Broken(self.folder.clone()))?;
-        let origin = find(&self.origin)?;
-        if found.common == origin.common { Ok(found) } else { Err(WorktreeError::Broken(self.folder.clone())) }
+        if found.common == self.shared()?.common { Ok(found) } else { Err(WorktreeError::Broken(self.folder.clone())) }
+    }
+
+    /// The repository that the worktree was made in, apart from all checkouts.
+    fn shared(&self) -> Result<Repository, WorktreeError> {
+        let found = Repository::without_checkout(&self.repository);
+        supported(found.ok_or_else(|| GitError::NoRepository(self.repository.clone()))?)
     }
 
     /// All changes since the base, committed or not.
@@ -279,29 +317,43 @@ impl Worktree {
     /// Removes the folder. Changes that were not applied are committed to the branch first, which is kept for them; a
     /// branch without any goes too.
     pub fn remove(&self, name: &str, runner: &Runner) -> Result<Left, WorktreeError> {
-        let origin = find(&self.origin)?;
-        let left = if self.folder.symlink_metadata().is_err() {
+        let shared = self.shared()?;
+        let is_changed = if self.folder.symlink_metadata().is_err() {
             // It was removed before, perhaps only in part.
-            let tip = branch::tip(&origin, &self.branch);
-            tip.filter(|tip| *tip != self.base).map_or(Left::Nothing, |_| Left::Branch(self.branch.clone()))
+            let session = Session::new(&shared, runner)?;
+            let tree = |commit: &str| snapshot::tree_of(&session.git(), commit).map_err(|error| session.failed(error));
+            match branch::tip(&shared, &self.branch) {
+                Some(tip) => tip != self.base && tree(&tip)? != tree(&self.base)?,
+                None => false,
+            }
         } else {
             let repository = self.repository()?;
             let session = Session::new(&repository, runner)?;
-            let (_, is_changed) = self.save(&repository, &session)?;
-            if is_changed { Left::Branch(self.branch.clone()) } else { Left::Nothing }
+            self.save(&repository, &session)?.1
         };
-        self.withdraw(&origin, name);
-        if left == Left::Nothing {
-            self.delete_branch(&origin)?;
+        self.withdraw(name)?;
+        if is_changed {
+            return Ok(Left::Branch(self.branch.clone()));
         }
-        Ok(left)
+        self.delete_branch(&shared)?;
+        Ok(Left::Nothing)
+    }
+
+    /// Takes back a worktree in which nobody has worked yet. A branch that is not where it began is not its own.
+    pub fn undo(&self, name: &str) -> Result<(), WorktreeError> {
+        let shared = self.shared()?;
+        self.withdraw(name)?;
+        if branch::tip(&shared, &self.branch).is_none_or(|tip| tip == self.base) {
+            self.delete_branch(&shared)?;
+        }
+        Ok(())
     }
 
     /// Removes the folder and the branch with all changes.
     pub fn discard(&self, name: &str) -> Result<(), WorktreeError> {
-        let origin = find(&self.origin)?;
-        self.withdraw(&origin, name);
-        self.delete_branch(&origin)
+        let shared = self.shared()?;
+        self.withdraw(name)?;
+        self.delete_branch(&shared)
     }
 
     fn delete_branch(&self, repository: &Repository) -> Result<(), WorktreeError> {
@@ -374,7 +426,10 @@ fn merged_files(session: &Session<'_>, before: &str, after: &str) -> Result<Merg
 
 /// The repository around a folder, if worktrees can be made in it.
 fn find(folder: &Path) -> Result<Repository, WorktreeError> {
-    let found = Repository::find(folder).ok_or_else(|| GitError::NoRepository(folder.to_owned()))?;
+    supported(Repository::find(folder).ok_or_else(|| GitError::NoRepository(folder.to_owned()))?)
+}
+
+fn supported(found: Repository) -> Result<Repository, WorktreeError> {
     if found.settings().get("extensions", "", "refStorage").is_some_and(|format| format != "files") {
         return Err(WorktreeError::Branches(found.root));
     }

@@ -21,7 +21,7 @@ fn spawn(prompt: &str) -> Request {
 
 fn new_agent(prompt: &str) -> SpawnRequest {
     let (thread, origin, prompt) = (ThreadId::fresh(), SubagentOrigin::Spawn, Some(prompt.to_owned()));
-    SpawnRequest { thread, origin, prompt, label: None, history: 0, task: None, role: None }
+    SpawnRequest { thread, origin, prompt, label: None, task: None, role: None }
 }
 
 /// A new agent with a name.
@@ -333,7 +333,7 @@ fn mail_of_a_deleted_agent_outlives_a_crash() {
 fn a_launch_that_fails_is_told_once_and_with_its_reason() {
     let mut world = world(Limits::default());
     for (result, reason) in
-        [(Err("no folder".to_owned()), "no folder"), (Ok(ChildStarted::Resting), "its thread has ended")]
+        [(Err("no folder".to_owned()), "no folder"), (Ok(ChildStarted::default()), "its thread has ended")]
     {
         let call = world.call(ROOT, spawn("task"));
         let agent = *world.launching.last().expect("it is launching");
@@ -426,6 +426,18 @@ fn a_quiet_message_waits_for_the_next_task() {
     world.launch(ONE, None);
     let texts: Vec<_> = world.sessions[&ONE].inbox.iter().filter_map(|mail| mail.message.prompt.as_deref()).collect();
     assert_eq!(texts, ["by the way", "once more"]);
+}
+
+/// A message for later is no work, so an agent that was started without any is ready all the same.
+#[test]
+fn an_agent_that_gets_a_quiet_message_while_it_starts_is_ready() {
+    let mut world = world(Limits::default());
+    world.call(ROOT, Request::Spawn(SpawnRequest { origin: SubagentOrigin::Fork, prompt: None, ..new_agent("p") }));
+    let prompt = Some("by the way".to_owned());
+    let quiet = SendRequest { agent: ONE, prompt, label: None, interrupt: false, is_quiet: true };
+    world.call(ROOT, Request::Send(quiet));
+    world.launch(ONE, None);
+    assert_eq!(status(&world, ONE), SubagentStatus::Ready);
 }
 
 #[test]

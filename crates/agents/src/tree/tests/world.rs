@@ -226,7 +226,7 @@ impl World {
         let has_turn = self.asking.contains(&agent);
         let result = error.map_or(Ok(()), |error| Err(error.to_owned())).map(|()| {
             self.sessions.insert(agent, Session { has_turn, ..Session::default() });
-            if has_turn { ChildStarted::InTurn } else { ChildStarted::Resting }
+            ChildStarted { has_turn, inherited: 0 }
         });
         self.input(Input::Launched { agent, result });
     }

@@ -3,7 +3,7 @@
 use codex_log::{Abort, Outcome};
 use codex_protocol::methods::call;
 use codex_protocol::v1::turn::InterruptConversationResponse;
-use codex_protocol::v2::notification::{ServerNotification, ThreadStatusChanged};
+use codex_protocol::v2::notification::{ServerNotification, ThreadNamed, ThreadStatusChanged};
 use codex_protocol::v2::thread::ThreadStatus;
 use codex_protocol::v2::warning::Warning;
 use codex_wire::event::{BackgroundEventEvent, EventMsg, TurnAbortReason};
@@ -83,7 +83,8 @@ impl ThreadSubscriber {
         }
     }
 
-    /// Notifies the listeners that the conversation has ended.
+    /// Notifies the client that the thread has ended. One that was taken over by another server goes on there, so the
+    /// client has to know that it will not hear of that here.
     pub(crate) fn tell_of_end(&mut self) {
         if self.listeners() > 0 {
             self.send_event(None, &EventMsg::ShutdownComplete, now_ms());
@@ -92,6 +93,10 @@ impl ThreadSubscriber {
             let (thread_id, status) = (self.thread.id().to_string(), ThreadStatus::NotLoaded);
             let unloaded = ThreadStatusChanged { thread_id, status };
             self.notify(&ServerNotification::ThreadStatusChanged(unloaded), now_ms());
+        }
+        if !self.thread.was_closed() {
+            let closed = ThreadNamed { thread_id: self.thread.id().to_string() };
+            self.notify(&ServerNotification::ThreadClosed(closed), now_ms());
         }
     }
 

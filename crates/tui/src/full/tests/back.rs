@@ -7,7 +7,7 @@ use crate::chat::ThreadToOpen;
 use crate::full::app::{Effect, Input};
 use crate::key::Key;
 
-fn turn(id: &str, text: &str) -> Value {
+pub(super) fn turn(id: &str, text: &str) -> Value {
     json!({"id": id, "status": "completed", "items": [
         {"type": "userMessage", "id": id, "content": [{"type": "text", "text": text}]}]})
 }

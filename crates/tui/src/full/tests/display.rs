@@ -291,6 +291,11 @@ fn earlier_turns_are_put_before_the_latest() {
         .chain(["new text".to_owned()])
         .collect();
     assert_eq!(all, wanted);
+    let first = &screen.app.transcript.entries[0];
+    assert!(
+        matches!(first, crate::full::transcript::Entry::Note { .. }),
+        "what the chat says at the start is above all"
+    );
 }
 
 #[test]
@@ -302,4 +307,97 @@ fn an_idle_chat_waits_for_nothing_and_writes_nothing() {
     screen.rows();
     assert_eq!(screen.app.deadline(), None);
     assert_eq!(screen.shown.update(screen.app.draw()), b"");
+}
+
+#[test]
+fn a_line_of_a_megabyte_is_shown_and_searched() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    let line = "x".repeat(1 << 20);
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "m", "text": format!("{line} the end")}));
+    screen.item(
+        "item/completed",
+        json!({"type": "commandExecution", "id": "c", "command": "cat", "cwd": "/w", "status": "completed",
+            "exitCode": 0, "durationMs": 1, "aggregatedOutput": format!("{line}needle{line}")}),
+    );
+    screen.end_turn("completed");
+    assert_eq!(screen.rows().len(), 24);
+    screen.press(&[Key::Ctrl('s')]);
+    screen.type_text("needle");
+    screen.press(&[Key::Enter]);
+    assert!(screen.text().contains("needle"), "{}", screen.text());
+    assert!(!screen.text().contains("Not found"), "{}", screen.text());
+}
+
+#[test]
+fn marks_that_turn_or_hide_text_are_seen() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    let evil = "user\u{202e}\u{2066}txt.exe\u{2069} zero\u{200b}width \u{1b}[2Jgone";
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "m", "text": evil}));
+    screen
+        .item("item/completed", json!({"type": "userMessage", "id": "q", "content": [{"type": "text", "text": evil}]}));
+    let text = screen.text();
+    for hidden in ['\u{202e}', '\u{2066}', '\u{2069}', '\u{1b}'] {
+        assert!(!text.contains(hidden), "{text:?}");
+    }
+    assert_eq!(text.matches("txt.exe").count(), 2, "{text}");
+}
+
+#[test]
+fn a_search_begins_in_view_and_goes_around() {
+    let mut screen = Screen::new(80, 12);
+    screen.start_turn();
+    for number in 0..30 {
+        let text = if number % 10 == 0 { format!("needle {number}") } else { format!("hay {number}") };
+        screen.item("item/completed", json!({"type": "agentMessage", "id": format!("a{number}"), "text": text}));
+    }
+    screen.end_turn("completed");
+    screen.press(&[Key::Ctrl('s')]);
+    screen.type_text("needle");
+    screen.press(&[Key::Enter]);
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        let place = screen.app.transcript.found.expect("it is found");
+        let thread = screen.app.open_thread();
+        let rows = screen.app.transcript.rows(place.entry, thread, 80);
+        found.push(rows.get(place.row).map(|laid| crate::laid::logical(&laid.row)).unwrap_or_default());
+        assert!(screen.text().contains(&found[found.len() - 1]), "{}", screen.text());
+        screen.press(&[Key::Alt('n')]);
+    }
+    assert_eq!(found, ["needle 20", "needle 10", "needle 0", "needle 20"]);
+}
+
+#[test]
+fn a_short_status_line_keeps_what_waits() {
+    let mut screen = Screen::new(120, 24);
+    screen.app.branch = Some("a-branch-with-a-long-name".to_owned());
+    screen.start_turn();
+    super::requests::ask(&mut screen, 1, "make");
+    for width in [120, 100, 80, 60, 40, 20] {
+        screen.resize(width, 24);
+        let rows = screen.rows();
+        let last = rows.last().expect("there are rows");
+        assert!(last.contains("1 waiting for you"), "{width}: {last}");
+        assert_eq!(last.contains("a-branch-with-a-long-name"), width >= 100, "{width}: {last}");
+    }
+}
+
+/// An answer that streams in is shown as if it had come at once, at every step.
+#[test]
+fn a_stream_is_shown_like_the_whole_answer() {
+    let text = "# Title\n\nSome *words* and `code`.\n\n- one\n- two\n\n```rust\nlet x = 1;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe [end].\n\n[end]: https://x.y\n";
+    let mut screen = Screen::new(60, 40);
+    screen.start_turn();
+    screen.item("item/started", json!({"type": "agentMessage", "id": "m", "text": ""}));
+    for at in 0..text.len() {
+        screen.delta("m", &text[at..=at]);
+        let mut whole = Screen::new(60, 40);
+        whole.start_turn();
+        whole.item("item/completed", json!({"type": "agentMessage", "id": "m", "text": text[..=at].to_owned()}));
+        assert_eq!(screen.text(), whole.text(), "{:?}", &text[..=at]);
+    }
+    screen.item("item/completed", json!({"type": "agentMessage", "id": "m", "text": "Another text."}));
+    let shown = screen.text();
+    assert!(shown.contains("Another text.") && !shown.contains("Title"), "the last word counts: {shown}");
 }

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::Screen;
 use crate::full::calls::Pending;
-use crate::full::message::Message;
 use crate::full::queue::QueueStep;
 use crate::key::Key;
+use codex_dialogue::message::Message;
 
 fn queued(screen: &Screen) -> Vec<String> {
     screen.app.queue.entries.iter().map(|entry| entry.message.text.clone()).collect()
@@ -15,6 +15,12 @@ fn queued(screen: &Screen) -> Vec<String> {
 /// A screen with a running turn and a server that keeps a queue.
 fn with_server() -> Screen {
     let mut screen = Screen::new(80, 24);
+    serve(&mut screen);
+    screen
+}
+
+/// Lets the server keep a queue, and a turn run.
+pub(super) fn serve(screen: &mut Screen) {
     let id = screen
         .app
         .calls
@@ -24,15 +30,14 @@ fn with_server() -> Screen {
     let answer = json!({"data": [], "isPaused": false});
     screen.input(crate::full::app::Input::Answer(id.expect("it was asked for"), Ok(answer)));
     screen.start_turn();
-    screen
 }
 
-fn entry(id: &str, text: &str) -> Value {
+pub(super) fn entry(id: &str, text: &str) -> Value {
     json!({"id": id, "clientUserMessageId": id, "input": [{"type": "text", "text": text}]})
 }
 
 /// Another queue, as the server tells it.
-fn changed(screen: &mut Screen, entries: &[Value]) {
+pub(super) fn changed(screen: &mut Screen, entries: &[Value]) {
     screen.tell("thread/queue/changed", json!({"threadId": "t"}));
     screen.answer("thread/queue/list", Ok(json!({"data": entries, "isPaused": false})));
 }

@@ -21,7 +21,7 @@ pub(super) fn ask(screen: &mut Screen, id: i64, command: &str) {
 }
 
 /// Lets the choices be drawn.
-fn arm(screen: &mut Screen, number: u64) {
+pub(super) fn arm(screen: &mut Screen, number: u64) {
     screen.pass(QUIET);
     assert!(screen.effects.contains(&Effect::Discard), "keys typed before are discarded");
     screen.effects.clear();
@@ -40,7 +40,7 @@ fn decisions(screen: &Screen) -> Vec<Decision> {
     screen.effects.iter().filter_map(decided).collect()
 }
 
-fn asked(screen: &mut Screen, thread: &str, id: i64, method: &str, params: Value) {
+pub(super) fn asked(screen: &mut Screen, thread: &str, id: i64, method: &str, params: Value) {
     let (thread, method) = (thread.to_owned(), method.to_owned());
     screen.input(Input::Event(Event::Asked { thread, id: RequestId::Integer(id), method, params }));
 }
@@ -157,7 +157,7 @@ fn nothing_hides_in_a_request() {
     assert!(screen.effects.contains(&Effect::Discard));
 }
 
-fn form() -> Value {
+pub(super) fn form() -> Value {
     json!({"threadId": "t", "serverName": "docs", "message": "Who\u{202e} are you?", "mode": "form", "requestedSchema": {
         "type": "object", "required": ["name"], "properties": {
             "name": {"type": "string"},

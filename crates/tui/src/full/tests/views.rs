@@ -9,7 +9,7 @@ use crate::full::app::{Effect, Input};
 use crate::key::Key;
 
 /// A thread with everything in it.
-fn filled(width: u16) -> Screen {
+pub(super) fn filled(width: u16) -> Screen {
     let mut screen = Screen::new(width, 40);
     screen.start_turn();
     screen.item(
@@ -54,34 +54,29 @@ impl Screen {
     }
 }
 
+/// Compares the screen with the file of a name and its width.
 #[track_caller]
-fn check(screen: &mut Screen, expected: &Golden) {
+pub(super) fn check(screen: &mut Screen, name: &str) {
     // The time zone and the version are those of the machine and of the release.
     let shown = screen.attributes().replace(&crate::chat::written(0), "2026-01-01 00:00");
-    expected.0.assert_eq(&shown.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
-}
-
-struct Golden(expect_test::ExpectFile);
-
-macro_rules! golden {
-    ($name:literal) => {
-        Golden(expect_file![concat!("goldens/", $name, ".txt")])
-    };
+    let path = format!("goldens/{name}-{}.txt", screen.app.size.0);
+    expect_file![path].assert_eq(&shown.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }
 
 #[test]
 fn transcript() {
-    check(&mut filled(80), &golden!("transcript-80"));
-    check(&mut filled(160), &golden!("transcript-160"));
+    for width in [80, 160] {
+        check(&mut filled(width), "transcript");
+    }
 }
 
 #[test]
 fn help_page() {
-    for (width, golden) in [(80, golden!("help-80")), (160, golden!("help-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 24);
         screen.type_text("/help");
         screen.press(&[Key::Enter, Key::Enter]);
-        check(&mut screen, &golden);
+        check(&mut screen, "help");
     }
 }
 
@@ -94,7 +89,7 @@ fn open(screen: &mut Screen, command: &str, method: &str, answer: Value) {
 
 #[test]
 fn threads() {
-    for (width, golden) in [(80, golden!("threads-80")), (160, golden!("threads-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 14);
         let data = json!([
             {"id": "a", "preview": "fix the parser", "updatedAt": 0, "cwd": "/w"},
@@ -106,7 +101,7 @@ fn threads() {
             .answer("thread/list", Ok(json!({"data": [{"id": "d", "cwd": "/w", "updatedAt": 0}], "nextCursor": null})));
         assert!(screen.text().contains("hidden: 1 in other folders, 1 archived, 1 agents"), "{}", screen.text());
         screen.press(&[Key::Char('\t'), Key::Ctrl('t'), Key::Down]);
-        check(&mut screen, &golden);
+        check(&mut screen, "threads");
         screen.press(&[Key::Enter]);
         assert_eq!(screen.effects.last(), Some(&Effect::Open(ThreadToOpen::Resume("c".to_owned()))));
     }
@@ -114,7 +109,7 @@ fn threads() {
 
 #[test]
 fn usage() {
-    for (width, golden) in [(80, golden!("usage-80")), (160, golden!("usage-160"))] {
+    for width in [80, 160] {
         let mut screen = filled(width);
         screen.end_turn("completed");
         let window = |percent: u32, minutes: u32| json!({"usedPercent": percent, "windowDurationMins": minutes});
@@ -122,18 +117,18 @@ fn usage() {
         screen.tell("account/rateLimits/updated", json!({"rateLimits": limits}));
         screen.type_text("/usage");
         screen.press(&[Key::Esc, Key::Enter]);
-        check(&mut screen, &golden);
+        check(&mut screen, "usage");
     }
 }
 
 #[test]
 fn timeline() {
-    for (width, golden) in [(80, golden!("timeline-80")), (160, golden!("timeline-160"))] {
+    for width in [80, 160] {
         let mut screen = filled(width);
         screen.end_turn("completed");
         screen.type_text("/timeline");
         screen.press(&[Key::Esc, Key::Enter]);
-        check(&mut screen, &golden);
+        check(&mut screen, "timeline");
         // Only failures, and then by a text.
         screen.press(&[const { Key::Char('f') }; 5]);
         let text = screen.text();
@@ -150,7 +145,7 @@ fn timeline() {
 
 #[test]
 fn servers() {
-    for (width, golden) in [(80, golden!("mcp-80")), (160, golden!("mcp-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 16);
         let tools = json!({"search": {"description": "searches\nall of it"}, "read": {}});
         let data = json!([
@@ -161,7 +156,7 @@ fn servers() {
         ]);
         open(&mut screen, "/mcp", "mcpServerStatus/list", json!({"data": data}));
         screen.press(&[Key::Down]);
-        check(&mut screen, &golden);
+        check(&mut screen, "mcp");
     }
 }
 
@@ -216,7 +211,7 @@ fn permissions() -> Value {
 
 #[test]
 fn approval_policy() {
-    for (width, golden) in [(80, golden!("policy-80")), (160, golden!("policy-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 24);
         open(&mut screen, "/approvals", "thread/permissions/read", permissions());
         screen.press(&[Key::Char('c')]);
@@ -227,7 +222,7 @@ fn approval_policy() {
             json!({"outcome": "refuse", "sandboxed": true, "reason": "it is forbidden by a rule", "rules": [rule]});
         screen.answer("thread/permissions/check", Ok(told));
         screen.press(&[Key::Down, Key::Down]);
-        check(&mut screen, &golden);
+        check(&mut screen, "policy");
         screen.press(&[Key::Char('d'), Key::Char('d')]);
         let deleted = screen.calls().last().map(|(method, params)| (*method, params["line"].clone()));
         assert_eq!(deleted, Some(("thread/permissions/rule/delete", json!(2))));
@@ -239,7 +234,7 @@ fn approval_policy() {
 
 #[test]
 fn agents() {
-    for (width, golden) in [(80, golden!("agents-80")), (160, golden!("agents-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 16);
         let mail =
             json!({"sender_agent_id": 0, "recipient_agent_id": 1, "interrupt": false, "prompt": "Hurry, please"});
@@ -253,7 +248,7 @@ fn agents() {
             agent(3, 1, "", "failed", json!([])),
         ]);
         open(&mut screen, "/agents", "thread/agents/read", json!({"data": data, "inbox": []}));
-        check(&mut screen, &golden);
+        check(&mut screen, "agents");
         screen.press(&[Key::Char('i')]);
         assert!(screen.text().contains("Hurry, please"), "{}", screen.text());
         screen.press(&[Key::Esc]);
@@ -276,14 +271,14 @@ fn agents() {
 
 #[test]
 fn terminals() {
-    for (width, golden) in [(80, golden!("terminals-80")), (160, golden!("terminals-160"))] {
+    for width in [80, 160] {
         let mut screen = Screen::new(width, 12);
         let data = json!([
             {"itemId": "c", "processId": "1", "command": "/bin/bash -lc 'npm run dev'", "cwd": "/home/me/w"},
             {"itemId": "d", "processId": "2", "command": "sleep 600", "cwd": "/tmp"},
         ]);
         open(&mut screen, "/ps", "thread/backgroundTerminals/list", json!({"data": data, "nextCursor": null}));
-        check(&mut screen, &golden);
+        check(&mut screen, "terminals");
         screen.press(&[Key::Down, Key::Char('s'), Key::Char('s')]);
         let ended = screen.calls().last().map(|(method, params)| (*method, params["processId"].clone()));
         assert_eq!(ended, Some(("thread/backgroundTerminals/terminate", json!("2"))));
@@ -294,12 +289,12 @@ fn terminals() {
 
 #[test]
 fn changes() {
-    for (width, golden) in [(80, golden!("changes-80")), (160, golden!("changes-160"))] {
+    for width in [80, 160] {
         let mut screen = filled(width);
         screen.end_turn("completed");
         screen.type_text("/diff thread");
         screen.press(&[Key::Enter]);
-        check(&mut screen, &golden);
+        check(&mut screen, "changes");
         let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old words here\n+new words here\n";
         screen.tell("turn/diff/updated", json!({"threadId": "t", "turnId": "u", "diff": diff}));
         screen.press(&[Key::Esc]);

@@ -3,7 +3,7 @@
 use codex_client::Event;
 use serde_json::{Value, json};
 
-use codex_views::board::{Action, Board, Pressed};
+use codex_views::board::{Board, Pressed};
 use codex_views::{agents, policy, servers, terminals, threads};
 
 use super::timeline;
@@ -26,14 +26,20 @@ pub(in crate::full) enum BoardKind {
 }
 
 impl BoardKind {
-    /// The title, what Enter does, and the other keys.
-    fn about(self) -> (&'static str, &'static str, &'static [Action]) {
+    /// A board of this kind, whose entries are still to come.
+    fn board(self) -> Board {
         match self {
-            Self::Agents => ("Agents", "attach", agents::ACTIONS),
-            Self::Servers => ("MCP servers", "tools", servers::ACTIONS),
-            Self::Policy => ("Approval policy", "show", policy::ACTIONS),
-            Self::Terminals => ("Background terminals", "go to it", terminals::ACTIONS),
-            Self::Timeline(only) => (only.title(), "go to it", timeline::ACTIONS),
+            Self::Agents => Board::new("Agents", "attach", agents::ACTIONS)
+                .or_say("No agents yet. The model starts them if you ask it to."),
+            Self::Servers => {
+                Board::new("MCP servers", "tools", servers::ACTIONS).or_say("No MCP servers yet. Press a to add one.")
+            }
+            Self::Policy => Board::new("Approval policy", "show", policy::ACTIONS),
+            Self::Terminals => Board::new("Background terminals", "go to it", terminals::ACTIONS)
+                .or_say("No command runs in the background."),
+            Self::Timeline(only) => {
+                Board::new(only.title(), "go to it", timeline::ACTIONS).cut().or_say("Nothing has happened yet.")
+            }
         }
     }
 }
@@ -70,10 +76,7 @@ impl App {
 
     /// Opens a board, and asks for its contents.
     pub(in crate::full) fn open_board(&mut self, kind: BoardKind) {
-        let (title, enter, actions) = kind.about();
-        let board = Board::new(title, enter, actions);
-        let board = if matches!(kind, BoardKind::Timeline(_)) { board.cut() } else { board };
-        self.overlay = Some(Overlay::Board(kind, board));
+        self.overlay = Some(Overlay::Board(kind, kind.board()));
         self.refresh(kind);
     }
 
@@ -85,7 +88,10 @@ impl App {
             BoardKind::Policy => self.want("thread/permissions/read", named, Wanted::Board(kind)),
             BoardKind::Terminals => self.want("thread/backgroundTerminals/list", named, Wanted::Board(kind)),
             BoardKind::Timeline(only) => {
-                let entries = self.open_thread().map(|thread| timeline::entries(thread, only)).unwrap_or_default();
+                let entries = self
+                    .open_thread()
+                    .map(|thread| timeline::entries(thread, only, &self.transcript.cwd))
+                    .unwrap_or_default();
                 if let Some(Overlay::Board(_, board)) = &mut self.overlay {
                     board.fill(entries);
                     board.go_to_end();

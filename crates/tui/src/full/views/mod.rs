@@ -15,65 +15,11 @@ pub(super) use self::usage::Ledger;
 use super::app::App;
 use super::changes;
 use super::page::Page;
-use crate::key::Key;
-use crate::picker::{Entry, Picked, Picker};
 use crate::{Row, Span, Style, printable};
-
-/// A list to pick from, with a title. Each entry stands for a value.
-#[derive(Debug)]
-pub(super) struct List {
-    title: String,
-    pub(super) values: Vec<String>,
-    picker: Picker,
-}
-
-impl List {
-    pub(super) fn new(title: &str, entries: Vec<(String, Entry)>) -> Self {
-        let (values, entries) = entries.into_iter().unzip();
-        Self { title: title.to_owned(), values, picker: Picker::new(entries) }
-    }
-
-    pub(super) fn press(&mut self, key: &Key) -> Picked {
-        self.picker.press(key)
-    }
-
-    pub(super) fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
-        let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.title))]];
-        rows.extend(self.picker.rows(width, height.saturating_sub(2)));
-        rows.resize(height.saturating_sub(1).max(1), Row::new());
-        let query = self.picker.query();
-        let text = format!("> {query}   arrows or a number, type to search, Enter to choose, Esc to cancel");
-        rows.push(vec![Span::new(Style::Dim, text)]);
-        rows
-    }
-}
 
 /// A line with a name and a value.
 pub(super) fn field(name: &str, value: &str) -> Row {
     vec![Span::new(Style::Hang, format!("{name:>11}  ")), Span::new(Style::Plain, printable(value).replace('\n', " "))]
-}
-
-/// The lines of a plan.
-pub(super) fn plan(plan: &Value) -> Vec<Row> {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let mut head = vec![Span::new(Style::Bold, "Plan")];
-    let why = text(plan, "explanation");
-    if !why.is_empty() {
-        head.push(Span::new(Style::Dim, format!(" ({})", printable(&why).replace('\n', " "))));
-    }
-    let mut lines = vec![head];
-    for step in plan.get("steps").and_then(Value::as_array).into_iter().flatten() {
-        let (mark, style) = match text(step, "status").as_str() {
-            "completed" => ("  [x] ", Style::Green),
-            "inProgress" => ("  [>] ", Style::Bold),
-            _ => ("  [ ] ", Style::Plain),
-        };
-        lines.push(vec![
-            Span::new(Style::Hang, mark),
-            Span::new(style, printable(&text(step, "step")).replace('\n', " ")),
-        ]);
-    }
-    lines
 }
 
 impl App {

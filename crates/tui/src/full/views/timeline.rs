@@ -1,17 +1,21 @@
 //! The timeline: every item of a thread on a line, by kind and text.
 
+use std::path::Path;
+
 use chrono::{DateTime, Local};
-use codex_client::state::Thread;
+use codex_client::state::{Item, Thread};
 use codex_client::timeline::Filter;
 use serde_json::{Value, json};
 
-use crate::{Span, Style, printable};
+use crate::{Span, Style, diff, printable, rich_text};
 use codex_views::board::{Action, Entry, Needs};
 
 pub(super) const ACTIONS: &[Action] = &[Action { key: 'f', label: "other kinds", needs: Needs::Nothing }];
 
 /// The longest text of a line.
 const MOST_CHARS: usize = 300;
+/// The most files that a line names.
+const MOST_PATHS: usize = 20;
 
 /// The items that are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,7 +67,7 @@ impl Only {
 }
 
 /// One entry for each item, oldest first.
-pub(super) fn entries(thread: &Thread, only: Only) -> Vec<Entry> {
+pub(super) fn entries(thread: &Thread, only: Only, cwd: &Path) -> Vec<Entry> {
     let filter = only.filter();
     let mut entries = Vec::new();
     let mut turn = (0, "");
@@ -79,17 +83,53 @@ pub(super) fn entries(thread: &Thread, only: Only) -> Vec<Entry> {
             "declined" => Style::Yellow,
             _ => Style::Dim,
         };
-        let text: String = found.item.texts().join(" ");
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let text: String = printable(&text).chars().take(MOST_CHARS).collect();
+        let (text, more) = texts(found.item, cwd);
         let line = vec![
             Span::new(Style::Hang, format!("{:>4}  {time:<8}  {:<10} ", turn.0, label(found.item.kind()))),
             Span::new(style, if found.status == "completed" { String::new() } else { format!("{} ", found.status) }),
             Span::new(Style::Plain, text),
+            Span::new(Style::Dim, if more.is_empty() { more } else { format!("  {more}") }),
         ];
         entries.push(Entry::new(json!({"item": found.item.id()}), vec![line]));
     }
     entries
+}
+
+/// The text of an item on one line: what it is about, and the start of the rest.
+fn texts(item: &Item, cwd: &Path) -> (String, String) {
+    let text = |name: &str| item.members().get(name).and_then(Value::as_str).unwrap_or_default();
+    let members = item.members();
+    match item.kind() {
+        "commandExecution" => {
+            let command = crate::chat::command_text(text("command"));
+            (brief(&command), brief(text("aggregatedOutput")))
+        }
+        "fileChange" => {
+            let changes = members.get("changes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let part = |change: &Value, name: &str| change[name].as_str().unwrap_or_default().to_owned();
+            let paths = changes.iter().map(|change| diff::relative(Path::new(&part(change, "path")), cwd));
+            let first = changes.first().map(|change| part(change, "diff")).unwrap_or_default();
+            (brief(&paths.take(MOST_PATHS).collect::<Vec<_>>().join(", ")), brief(&first))
+        }
+        "agentMessage" | "reasoning" | "plan" | "exitedReviewMode" => {
+            let text = item.texts().into_iter().next().unwrap_or_default();
+            let lines = rich_text::lines(start(text), MOST_CHARS);
+            let words = lines.iter().map(|line| line.iter().map(|span| span.text.as_str()).collect::<String>());
+            (brief(&words.collect::<Vec<_>>().join(" ")), String::new())
+        }
+        _ => (brief(&item.texts().into_iter().map(start).collect::<Vec<_>>().join(" ")), String::new()),
+    }
+}
+
+/// The start of a text, which is enough for a line.
+fn start(text: &str) -> &str {
+    let end = text.char_indices().nth(MOST_CHARS).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+/// The start of a text on one line.
+fn brief(text: &str) -> String {
+    printable(&start(text).split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 /// A short name of a kind.

@@ -27,7 +27,8 @@ impl Made {
 }
 
 fn create(new: NewWorktree<'_>, name: &str, runner: &Runner) -> Result<Worktree, WorktreeError> {
-    let worktree = Worktree::begin(new, runner)?;
+    let mut worktree = Worktree::plan(new, runner)?;
+    assert!(worktree.create_branch()?);
     if let Err(error) = worktree.restore(name, runner) {
         worktree.discard(name)?;
         return Err(error);
@@ -178,7 +179,7 @@ fn folders_without_a_usable_repository_are_refused() {
     let from = |folder: &Path| {
         let target = made.place.path().canonicalize().unwrap().join("x");
         let new = NewWorktree { from: folder, folder: &target, branch: "x" };
-        Worktree::begin(new, &made.runner).unwrap_err().to_string()
+        Worktree::plan(new, &made.runner).unwrap_err().to_string()
     };
     let lone = TempDir::new().unwrap();
     assert!(from(lone.path()).ends_with("is not in a git repository"));

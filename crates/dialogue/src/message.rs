@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::editor::Part;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Message {
-    pub(super) text: String,
+pub struct Message {
+    pub text: String,
     /// Everything besides the text, as the protocol has it.
-    pub(super) more: Vec<Value>,
+    pub more: Vec<Value>,
 }
 
 impl From<String> for Message {
@@ -20,23 +20,26 @@ impl From<String> for Message {
 }
 
 impl Message {
-    pub(super) fn with_pictures(text: String, pictures: Vec<PathBuf>) -> Self {
+    #[must_use]
+    pub fn with_pictures(text: String, pictures: Vec<PathBuf>) -> Self {
         let more = pictures.into_iter().map(|path| json!({"type": "localImage", "path": path})).collect();
         Self { text, more }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.more.is_empty()
     }
 
     /// The input of a turn.
-    pub(super) fn input(&self) -> Vec<Value> {
+    #[must_use]
+    pub fn input(&self) -> Vec<Value> {
         let text = (!self.text.is_empty()).then(|| json!({"type": "text", "text": self.text}));
         text.into_iter().chain(self.more.iter().cloned()).collect()
     }
 
     /// The message that an input is.
-    pub(super) fn from_input(input: &Value) -> Self {
+    pub fn from_input(input: &Value) -> Self {
         let (mut texts, mut more) = (Vec::new(), Vec::new());
         for part in input.as_array().into_iter().flatten() {
             match part.get("text").and_then(Value::as_str) {
@@ -48,7 +51,7 @@ impl Message {
     }
 
     /// The parts for the composer: pictures are chips again.
-    pub(super) fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<Part> {
         let (mut parts, mut rest) = (Vec::new(), self.text.as_str());
         for picture in &self.more {
             let is_local = matches!(picture["type"].as_str(), Some("localImage" | "local_image"));

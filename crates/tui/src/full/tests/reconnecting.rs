@@ -1,0 +1,56 @@
+//! A connection that breaks and is restored.
+
+use std::collections::BTreeMap;
+
+use codex_client::Event;
+use serde_json::json;
+
+use super::Screen;
+use crate::full::app::Input;
+use crate::key::Key;
+
+fn thread(status: &str) -> Event {
+    let turn =
+        json!({"id": "u", "status": status, "items": [{"type": "agentMessage", "id": "a", "text": "All of it."}]});
+    let answer = json!({"thread": {"id": "t", "turns": [turn]}, "reset": true});
+    codex_client::router::response(&answer).expect("it is a thread")
+}
+
+#[test]
+fn a_break_is_told_and_the_draft_and_the_turn_stay() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    screen.type_text("a draft");
+    screen.input(Input::Event(Event::Disconnected));
+    let text = screen.text();
+    assert!(text.contains("connecting again") && text.contains("> a draft") && text.contains("Working"), "{text}");
+    screen.input(Input::Event(thread("inProgress")));
+    screen.input(Input::Event(Event::Reconnected { refused: BTreeMap::new() }));
+    let text = screen.text();
+    assert!(text.contains("All of it.") && text.contains("> a draft") && text.contains("Working"), "{text}");
+    screen.input(Input::Event(thread("completed")));
+    assert!(!screen.text().contains("Working"), "a thread that is told as a whole tells whether a turn runs");
+    let refused = BTreeMap::from([("t".to_owned(), "there is no such thread".to_owned())]);
+    screen.input(Input::Event(Event::Reconnected { refused }));
+    assert!(screen.text().contains("there is no such thread"), "{}", screen.text());
+}
+
+#[test]
+fn a_message_keeps_its_name_when_its_turn_ends_before_it() {
+    let mut screen = Screen::new(80, 24);
+    screen.start_turn();
+    screen.type_text("and this");
+    screen.press(&[Key::Enter]);
+    screen.answer("turn/steer", Err("no active turn".to_owned()));
+    let names = |screen: &Screen, wanted: &str| {
+        let calls = screen.calls();
+        let call = calls.iter().find(|(method, _)| *method == wanted).expect("it is called");
+        call.1["clientUserMessageId"].clone()
+    };
+    let (steered, started) = (names(&screen, "turn/steer"), names(&screen, "turn/start"));
+    assert!(steered.is_string());
+    assert_eq!(steered, started, "the server takes it once");
+    screen.end_turn("completed");
+    screen.answer("turn/start", Ok(json!({"turn": {"id": "u", "status": "completed"}})));
+    assert!(!screen.text().contains("Working"), "{}", screen.text());
+}

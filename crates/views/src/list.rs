@@ -1,0 +1,38 @@
+//! A list to pick from, on the whole screen.
+
+use codex_terminal::key::Key;
+use codex_terminal::picker::{Entry, Picked, Picker};
+use codex_terminal::wrap::hint_rows;
+use codex_terminal::{Row, Span, Style};
+
+/// A list to pick from, with a title. Each entry stands for a value.
+#[derive(Debug)]
+pub struct List {
+    title: String,
+    pub values: Vec<String>,
+    picker: Picker,
+}
+
+impl List {
+    #[must_use]
+    pub fn new(title: &str, entries: Vec<(String, Entry)>) -> Self {
+        let (values, entries) = entries.into_iter().unzip();
+        Self { title: title.to_owned(), values, picker: Picker::new(entries) }
+    }
+
+    pub fn press(&mut self, key: &Key) -> Picked {
+        self.picker.press(key)
+    }
+
+    #[must_use]
+    pub fn rows(&self, (width, height): (usize, usize)) -> Vec<Row> {
+        let keys = hint_rows("type to search · arrows or a number select · Enter choose · Esc cancel", width);
+        let room = height.saturating_sub(2 + keys.len()).max(1);
+        let mut rows = vec![vec![Span::new(Style::Bar, format!(" {} ", self.title))]];
+        rows.extend(self.picker.rows(width, room));
+        rows.resize(room + 1, Row::new());
+        rows.push(vec![Span::new(Style::Bold, "> "), Span::new(Style::Plain, self.picker.query())]);
+        rows.extend(keys);
+        rows
+    }
+}
