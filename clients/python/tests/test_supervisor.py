@@ -1,16 +1,19 @@
 """A supervisor with servers that are small shell scripts."""
 
 import asyncio
+import json
 import os
+import selectors
 import signal
+import socket
 import sys
 import unittest
 
 from codex_embed.connection import Options
-from codex_embed.errors import RefusedError, StartError
+from codex_embed.errors import ClosedError, RefusedError, StartError
 from codex_embed import events
 from codex_embed.registry import Life, NoStep, Registry
-from codex_embed.supervisor import Launch, Supervisor
+from codex_embed.supervisor import Launch, Pipe, Supervisor
 from server import is_alive, is_gone
 
 #: Answers each request with the process ids of itself and of a child that it has started.
@@ -84,6 +87,71 @@ class SupervisorTest(unittest.IsolatedAsyncioTestCase):
         client = await supervisor.connection()
         self.assertIn("pids", await client.call("pids"))
         await supervisor.stop()
+
+
+class _Leaps(selectors.DefaultSelector):
+    """Lets the clock of its loop leap to the next timer when there is nothing else to do."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout=None):
+        ready = super().select(timeout if timeout is None else 0)
+        if not ready and timeout:
+            self.now += timeout
+        return ready
+
+
+class WaitsTest(unittest.TestCase):
+    def test_a_server_that_never_starts_is_tried_ten_times_after_growing_waits(self):
+        selector = _Leaps()
+        loop = asyncio.SelectorEventLoop(selector)
+        loop.time = lambda: selector.now
+        waits = []
+
+        async def watch():
+            supervisor = Supervisor(Launch("/nowhere/codex"))
+            supervisor.start()
+            async for found in supervisor.states():
+                if found.name == "failed":
+                    if found.delay is None:
+                        return
+                    waits.append(found.delay)
+
+        loop.run_until_complete(watch())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+        longest = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30]
+        self.assertEqual(len(waits), len(longest))
+        self.assertTrue(all(most * 0.8 <= wait <= most for wait, most in zip(waits, longest)), waits)
+        self.assertGreaterEqual(selector.now, sum(waits) - 0.001)
+
+
+class PipeTest(unittest.IsolatedAsyncioTestCase):
+    async def test_the_two_halves_of_a_pipe_are_used_once(self):
+        near, far = socket.socketpair()
+
+        async def serve():
+            reader, writer = await asyncio.open_connection(sock=far)
+            while line := await reader.readline():
+                message = json.loads(line)
+                if message["method"] == "leave":
+                    break
+                if "id" in message:
+                    writer.write(json.dumps({"id": message["id"], "result": {"number": 7}}).encode() + b"\n")
+            writer.close()
+
+        serving = asyncio.ensure_future(serve())
+        async with Supervisor(Pipe(*await asyncio.open_connection(sock=near))) as supervisor:
+            client = await supervisor.connection()
+            self.assertEqual(await client.call("number"), {"number": 7})
+            with self.assertRaises(ClosedError):
+                await client.call("leave")
+            with self.assertRaisesRegex(StartError, "the other end of the pipe is gone"):
+                await supervisor.connection()
+            self.assertIsNone(supervisor.state.delay)
+        await serving
 
 
 class Calls:

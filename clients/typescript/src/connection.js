@@ -1,7 +1,7 @@
 // JSON-RPC with one server over any pair of streams of bytes. There is no client before the handshake is complete, so
 // no call can come too early.
 
-import { answer, encode } from "./approvals.js";
+import { LONGEST_MS, answer, encode } from "./approvals.js";
 import { request, response } from "./router.js";
 import { threadId } from "./shapes.js";
 import { Transcript, eventOf } from "./transcript.js";
@@ -125,6 +125,21 @@ export class Events {
   }
 }
 
+/** Waits for some time; a signal ends the wait with its reason. */
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}
+
 /** A connection after its handshake. */
 export class Client {
   #send;
@@ -166,18 +181,19 @@ export class Client {
    */
   async call(method, params = {}, { signal, deadlineMs = this.#options.deadlineMs ?? 60_000 } = {}) {
     const deadline = Date.now() + deadlineMs;
+    const late = new CallError(method, `no answer within ${deadlineMs} ms`);
     for (let attempt = 0; ; attempt += 1) {
-      const { result, error } = await this.#once(method, params, deadline - Date.now(), signal);
+      const { result, error } = await this.#once(method, params, late, deadline - Date.now(), signal);
       if (error === null) return result;
       const wait = (RETRIES_MS[attempt] ?? Infinity) * (0.75 + Math.random() / 4);
       if (error.code !== OVERLOADED || Date.now() + wait >= deadline) {
         throw new CallError(method, String(error.message ?? ""), Number(error.code ?? 0));
       }
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await pause(wait, signal);
     }
   }
 
-  #once(method, params, waitMs, signal) {
+  #once(method, params, late, waitMs, signal) {
     if (this.#closed) return Promise.reject(new CallError(method, "the connection is closed"));
     signal?.throwIfAborted();
     const id = this.#nextId++;
@@ -189,7 +205,7 @@ export class Client {
         finish(value);
       };
       const abort = () => end(reject, signal.reason);
-      const timer = setTimeout(() => end(reject, new CallError(method, `no answer within ${waitMs} ms`)), waitMs);
+      const timer = setTimeout(() => end(reject, late), Math.min(waitMs, LONGEST_MS));
       signal?.addEventListener("abort", abort);
       const closed = () => end(reject, new CallError(method, "the connection is closed"));
       this.#pending.set(id, { answer: (message) => end(resolve, message), closed });
@@ -279,7 +295,8 @@ export class Client {
     this.events.push(asked);
     this.#questions.add(key);
     const handler = this.#questions.size > MOST_QUESTIONS ? undefined : this.#options.approvals;
-    const { answer: told, note } = await answer({ id, method, params }, handler, this.#options.approvalDeadlineMs);
+    const { approvalDeadlineMs } = this.#options;
+    const { answer: told, note } = await answer({ id, method, params }, handler, approvalDeadlineMs, this.closed);
     if (note) this.events.push({ type: "note", text: note });
     // Somebody else may have answered it.
     if (!this.#questions.delete(key) || this.#closed) return;
@@ -311,7 +328,8 @@ function threadOf(event) {
 
 /**
  * Speaks with a server: shakes hands, then hands out the client. `attach` is given the functions that take bytes and
- * the end of the input; it returns the functions that send a line and close the connection.
+ * the end of the input; it returns the functions that send a line and close the connection. `signal` in the options ends
+ * the handshake.
  * @param {(receive: (bytes: Uint8Array) => void, ended: () => void) => {send: (line: string) => void, close: () => void}} attach
  * @param {object} [options]
  */
@@ -326,10 +344,10 @@ export async function connect(attach, options = {}) {
   client = new Client(send, close, options);
   for (const bytes of early) client.receive(bytes);
   if (hasEnded) client.ended();
-  const { name = "codex-embed", title = name, version = VERSION, experimental = true } = options;
+  const { name = "codex-embed", title = name, version = VERSION, experimental = true, signal } = options;
   const params = { clientInfo: { name, title, version }, capabilities: { experimentalApi: experimental } };
   try {
-    client.server = await client.call("initialize", params);
+    client.server = await client.call("initialize", params, { signal });
     client.notify("initialized");
   } catch (error) {
     client.close();

@@ -44,6 +44,8 @@ export interface ConnectOptions {
   deadlineMs?: number;
   approvals?: Handler;
   approvalDeadlineMs?: number;
+  /** Ends the handshake. */
+  signal?: AbortSignal;
   /** Recovers from breaks: the connection tells it the numbers of events, and leaves out those that it saw already. */
   registry?: Registry;
 }
@@ -266,13 +268,18 @@ export interface Listening {
   address: string;
   token?: string;
 }
+/** The two halves of a pipe: what the server writes, and what it reads. When it ends, it cannot be reached again. */
+export interface Pipe {
+  input: import("node:stream").Readable;
+  output: import("node:stream").Writable;
+}
 export type ServerState =
   | { state: "stopped" | "starting" | "running" }
   | { state: "restarting"; attempt: number; delayMs: number }
   | { state: "failed"; error: string; restartInMs?: number };
 /** Emits `state` with a `ServerState`, and `connection` with a `Client`. */
 export class Supervisor extends EventEmitter {
-  constructor(launch?: Launch | Listening, options?: ConnectOptions);
+  constructor(launch?: Launch | Listening | Pipe, options?: ConnectOptions);
   readonly state: ServerState;
   readonly pid: number | undefined;
   start(): Promise<Client>;

@@ -109,7 +109,7 @@ function durationText(value) {
   let rest = value.trim().replace(/^[~≈]+/, "").trim();
   let [total, parts] = [0, 0];
   while (rest !== "") {
-    const match = /^(\d+\.?\d*|\.\d+)\s*(\p{L}*)\s*/u.exec(rest);
+    const match = /^(\d+\.?\d*|\.\d+)(?![\d.])\s*(\p{L}*)\s*/u.exec(rest);
     const unit = match && UNITS.get(match[2]);
     if (!match || unit === undefined) return undefined;
     total += Number(match[1]) * unit;

@@ -1,5 +1,5 @@
-// Keeps a connection to a server (Node): runs it as a child process or dials its address, again when it ends by itself.
-// No child outlives it: a child that does not end with its input is killed with all that it has started.
+// Keeps a connection to a server (Node): runs it as a child process or dials its address, again when it ends by itself; or
+// uses the two halves of a pipe, once. No child outlives it: a child that does not end with its input is killed with all that it has started.
 
 import { spawn } from "node:child_process";
 import { EventEmitter } from "node:events";
@@ -7,7 +7,7 @@ import { EventEmitter } from "node:events";
 import { Backoff } from "./backoff.js";
 import { connect } from "./connection.js";
 import { dial } from "./dial.js";
-import { GRACE_MS, sender } from "./sockets.js";
+import { GRACE_MS, leave, sender } from "./sockets.js";
 
 /** The longest line of standard error that is passed on as one. */
 const STDERR_CHARACTERS = 64 * 1024;
@@ -55,14 +55,15 @@ export class Supervisor extends EventEmitter {
   #waiting = new Set();
   #isStopping = false;
   #isIdle = false;
-  #stop;
-  #stopped = new Promise((resolve) => (this.#stop = resolve));
+  #stopping = new AbortController();
+  #stopped = new Promise((resolve) => this.#stopping.signal.addEventListener("abort", resolve));
   state = { state: "stopped" };
 
   /**
    * @param {{program?: string, args?: string[], env?: Record<string, string>, cwd?: string, onStderr?: (line: string) => void}
-   *   | {address: string, token?: string}} [launch] a program, or the address of a server that runs already; `env` is the
-   *   whole environment, that of this program if it is left out
+   *   | {address: string, token?: string} | {input: import("node:stream").Readable, output: import("node:stream").Writable}}
+   *   [launch] a program, the address of a server that runs already, or a pipe: what the server writes, and what it
+   *   reads. `env` is the whole environment, that of this program if it is left out
    * @param {object} [options] those of `connect`
    */
   constructor(launch = {}, options = {}) {
@@ -103,7 +104,7 @@ export class Supervisor extends EventEmitter {
   async stop() {
     this.#isStopping = true;
     this.ref();
-    this.#stop();
+    this.#stopping.abort(new Error("the server is stopped"));
     await this.#running;
     this.#set({ state: "stopped" });
   }
@@ -149,9 +150,11 @@ export class Supervisor extends EventEmitter {
       const started = performance.now();
       const error = await this.#once();
       if (this.#isStopping) return;
-      const next = error?.isFinal ? undefined : backoff.next(performance.now() - started);
+      const isPipe = this.#launch.input !== undefined;
+      const next = error?.isFinal || isPipe ? undefined : backoff.next(performance.now() - started);
       if (next === undefined) {
-        this.#set({ state: "failed", error: error?.message ?? "the server has ended too often" });
+        const end = isPipe ? "the other end of the pipe is gone" : "the server has ended too often";
+        this.#set({ state: "failed", error: error?.message ?? end });
         return;
       }
       const { delayMs } = next;
@@ -161,21 +164,43 @@ export class Supervisor extends EventEmitter {
     }
   }
 
-  /** Runs or dials the server once, to its end; returns the reason if that failed. */
+  /** Connects to the server once, and stays connected to the end; returns the reason if that failed. */
   async #once() {
-    const { address, token } = this.#launch;
-    if (address === undefined) return this.#runOnce();
-    let client;
-    try {
-      client = await dial(address, { ...this.#options, token });
-    } catch (error) {
-      return error;
-    }
+    const { address, input } = this.#launch;
+    if (address === undefined && input === undefined) return this.#runOnce();
+    const { client, error } = await this.#unlessStopped(address === undefined ? this.#usePipe() : this.#dial());
+    if (client === undefined) return error;
     this.#give(client);
     await first([client.closed, this.#stopped]);
     this.#client = undefined;
     client.close();
     await first([client.closed], GRACE_MS);
+  }
+
+  #dial() {
+    const { address, token } = this.#launch;
+    return dial(address, { ...this.#options, token, signal: this.#stopping.signal });
+  }
+
+  #usePipe() {
+    const { input, output } = this.#launch;
+    const attach = (receive, ended) => {
+      input.on("data", receive);
+      input.once("close", ended);
+      input.once("end", ended);
+      for (const half of [input, output]) half.on("error", ended);
+      return { send: sender(output), close: () => leave(output) };
+    };
+    return connect(attach, { ...this.#options, signal: this.#stopping.signal });
+  }
+
+  /** The client of an attempt to connect, or its error; neither if the supervisor is stopped meanwhile. */
+  #unlessStopped(connecting) {
+    const outcome = connecting.then(
+      (client) => ({ client }),
+      (error) => ({ error }),
+    );
+    return Promise.race([outcome, this.#stopped.then(() => ({}))]);
   }
 
   async #runOnce() {
@@ -208,13 +233,11 @@ export class Supervisor extends EventEmitter {
 
   async #connected(child, program, exited, failed) {
     const connecting = connect((receive, ended) => attach(child, receive, ended), this.#options);
-    const outcome = connecting.then(
-      (client) => ({ client }),
-      (error) => ({ error: new Error(`the handshake with ${program} has failed: ${error.message}`) }),
-    );
+    const named = connecting.catch((error) => {
+      throw new Error(`the handshake with ${program} has failed: ${error.message}`);
+    });
     const missing = failed.then((error) => ({ error: new Error(`cannot start ${program}: ${error.message}`) }));
-    const stopped = this.#stopped.then(() => ({}));
-    const { client, error } = await Promise.race([missing, outcome, stopped]);
+    const { client, error } = await Promise.race([missing, this.#unlessStopped(named)]);
     if (client) {
       this.#give(client);
       // A connection that was given up, because of noise, ends its server too.

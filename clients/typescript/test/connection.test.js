@@ -7,7 +7,6 @@ import { allow, allowAll, deny, encode, grant, toolResult } from "../src/approva
 import { Backoff } from "../src/backoff.js";
 import { Events, connect } from "../src/connection.js";
 import { Registry } from "../src/registry.js";
-import { durationMs } from "../src/shapes.js";
 
 /** A server's side, which answers the handshake by itself. */
 class Server {
@@ -130,7 +129,7 @@ test("nobody, a mistake and a late answer mean no", async () => {
   for (const approvals of handlers) {
     const server = new Server();
     await server.connected({ approvals, approvalDeadlineMs: 5 });
-    server.write({ id: 1, method: COMMAND, params: {} });
+    server.write({ id: 1, method: COMMAND, params: { threadId: "t" } });
     assert.deepEqual(await server.read(), { id: 1, result: { decision: "decline" } });
   }
 });
@@ -208,7 +207,7 @@ test("a turn that a new server does not run ends before the next event", async (
 test("a result that is no JSON is a denial, parameters that are none an error", async () => {
   const server = new Server();
   const client = await server.connected({ approvals: () => ({ kind: "result", value: 1n }) });
-  server.write({ id: 1, method: COMMAND, params: {} });
+  server.write({ id: 1, method: COMMAND, params: { threadId: "t" } });
   assert.deepEqual(await server.read(), { id: 1, result: { decision: "decline" } });
   await assert.rejects(client.call("wrong", { x: 1n }), /wrong: cannot be sent/);
 });
@@ -234,17 +233,35 @@ test("waits grow to their end and begin anew after a healthy minute", () => {
   assert.equal(backoff.next(60_000, 0).attempt, 1);
 });
 
-test("durations are read in all shapes", () => {
-  const cases = [
-    [1234, 1234],
-    ["1.5s", 1500],
-    ["~30s", 30_000],
-    ["1m 2s", 62_000],
-    [{ seconds: 1, nanos: 500_000_000 }, 1500],
-    [{ pretty: "2h" }, 7_200_000],
-    [{ took: { ms: 7 } }, 7],
-    ["soon", undefined],
-    [null, undefined],
-  ];
-  for (const [value, expected] of cases) assert.equal(durationMs(value), expected, JSON.stringify(value));
+test("a call that waits to be tried again can be aborted, and a deadline may be endless", async (context) => {
+  const server = new Server();
+  const client = await server.connected({ deadlineMs: Infinity });
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const controller = new AbortController();
+  const calling = client.call("busy", {}, { signal: controller.signal });
+  server.write({ id: (await server.read()).id, error: { code: -32001, message: "busy" } });
+  await new Promise((resolve) => setImmediate(resolve));
+  controller.abort(new Error("enough"));
+  await assert.rejects(calling, /enough/);
+  const slow = client.call("slow");
+  context.mock.timers.tick(3600_000);
+  server.write({ id: (await server.read()).id, result: 7 });
+  assert.equal(await slow, 7);
+});
+
+test("a question that is open when the connection ends keeps nothing alive", async (context) => {
+  const server = new Server();
+  let isAsked;
+  const asked = new Promise((resolve) => (isAsked = resolve));
+  const never = () => new Promise(() => isAsked());
+  const set = context.mock.method(globalThis, "setTimeout");
+  const cleared = context.mock.method(globalThis, "clearTimeout");
+  await server.connected({ approvals: never, approvalDeadlineMs: 12_345 });
+  server.write({ id: 1, method: COMMAND, params: { threadId: "t" } });
+  await asked;
+  server.ended();
+  await new Promise((resolve) => setImmediate(resolve));
+  const timer = set.mock.calls.find(({ arguments: [, wait] }) => wait === 12_345).result;
+  assert.ok(cleared.mock.calls.some(({ arguments: [other] }) => other === timer));
+  assert.deepEqual(server.lines, [], "there is no answer");
 });

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { createServer } from "node:net";
+import { PassThrough } from "node:stream";
 import test from "node:test";
 
 import { Supervisor } from "../src/supervisor.js";
@@ -78,4 +80,56 @@ test("listeners and sinks that throw stop nothing", onLinux, async () => {
   const client = await supervisor.connection();
   assert.ok((await client.call("pids")).pids);
   await supervisor.stop();
+});
+
+test("a server that never starts is tried ten times after growing waits", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const supervisor = new Supervisor({ program: "/nowhere/codex" });
+  const waits = [];
+  const isOver = new Promise((resolve) => {
+    supervisor.on("state", ({ state, restartInMs }) => {
+      if (state !== "failed") return;
+      if (restartInMs === undefined) return resolve();
+      waits.push(restartInMs);
+      // The wait begins after its state is told.
+      setImmediate(() => context.mock.timers.tick(restartInMs));
+    });
+  });
+  supervisor.start().catch(() => {});
+  await isOver;
+  const longest = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30];
+  assert.equal(waits.length, longest.length);
+  for (const [place, wait] of waits.entries()) {
+    assert.ok(wait <= longest[place] * 1000 && wait >= longest[place] * 800, `${place}: ${wait}`);
+  }
+});
+
+test("the two halves of a pipe are used once", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  output.on("data", (line) => {
+    const { id, method } = JSON.parse(line);
+    if (method === "leave") input.end();
+    else if (id !== undefined) input.write(`${JSON.stringify({ id, result: { number: 7 } })}\n`);
+  });
+  const supervisor = new Supervisor({ input, output });
+  const client = await supervisor.start();
+  assert.deepEqual(await client.call("number"), { number: 7 });
+  await assert.rejects(client.call("leave"), /closed/);
+  await assert.rejects(supervisor.connection(), /the other end of the pipe is gone/);
+  assert.deepEqual(supervisor.state, { state: "failed", error: "the other end of the pipe is gone" });
+  await supervisor.stop();
+});
+
+test("stopping does not wait for a server that does not greet", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const supervisor = new Supervisor({ address: `ws://127.0.0.1:${server.address().port}`, token: "x" });
+  const starting = assert.rejects(supervisor.start(), /stopped/);
+  const [socket] = await once(server, "connection");
+  const begun = performance.now();
+  await supervisor.stop();
+  assert.ok(performance.now() - begun < 4000);
+  await starting;
+  socket.destroy();
+  server.close();
 });

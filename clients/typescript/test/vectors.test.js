@@ -7,6 +7,7 @@ import test from "node:test";
 import * as approvals from "../src/approvals.js";
 import { markdown } from "../src/markdown.js";
 import { compareBytes } from "../src/queue.js";
+import { anyText, durationMs, threadId, turnId } from "../src/shapes.js";
 import { chance, folded, stateOf } from "./folding.js";
 
 const folder = new URL("../../vectors/", import.meta.url);
@@ -36,6 +37,7 @@ test("each decision has its answer", () => {
       allow: approvals.allow(),
       allowForSession: approvals.allowForSession(),
       allowWithAmendment: approvals.allowWithAmendment(["npm"]),
+      emptyAmendment: approvals.allowWithAmendment([]),
       deny: approvals.deny("no"),
       cancel: approvals.cancel(),
       toolResult: approvals.toolResult("seven"),
@@ -45,5 +47,30 @@ test("each decision has its answer", () => {
     };
     const encoded = Object.entries(decisions).map(([name, decision]) => [name, approvals.encode(method, decision)]);
     assert.deepEqual(Object.fromEntries(encoded), answers[method], method);
+  }
+});
+
+test("an approval that cannot be read is denied, whatever the policy", async () => {
+  const { questions } = JSON.parse(readFileSync(new URL("answers/readable.json", folder), "utf8"));
+  assert.ok(questions.length > 5);
+  for (const { method, params, readable } of questions) {
+    let asked = 0;
+    const handler = (question) => {
+      asked += 1;
+      return approvals.allowAll(question);
+    };
+    const { answer, note } = await approvals.answer({ id: 1, method, params }, handler);
+    assert.equal(asked, readable ? 1 : 0, JSON.stringify(params));
+    assert.deepEqual(answer, approvals.encode(method, readable ? approvals.allow() : approvals.deny()));
+    assert.equal(note === undefined, readable, note);
+  }
+});
+
+test("durations, texts and ids are read in all shapes", () => {
+  const { durations, texts, ids } = JSON.parse(readFileSync(new URL("answers/shapes.json", folder), "utf8"));
+  for (const [value, expected] of durations) assert.equal(durationMs(value) ?? null, expected, JSON.stringify(value));
+  for (const [value, expected] of texts) assert.equal(anyText(value) ?? null, expected, JSON.stringify(value));
+  for (const [params, ...expected] of ids) {
+    assert.deepEqual([threadId(params), turnId(params)], expected, JSON.stringify(params));
   }
 });

@@ -89,7 +89,7 @@ mod tests {
 
     async fn answer(approvals: &Approvals) -> Value {
         let method = "item/commandExecution/requestApproval".to_owned();
-        let (answer, _) = approvals.answer(Ask { id: ID, method, params: Value::Null }).await;
+        let (answer, _) = approvals.answer(Ask { id: ID, method, params: json!({"threadId": "t"}) }).await;
         answer.unwrap_or_default()["decision"].take()
     }
 

@@ -13,6 +13,8 @@ use codex_wire::ids::RequestId;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::router::thread_id;
+
 /// The default time limit of a handler.
 pub const DEADLINE: Duration = Duration::from_secs(10 * 60);
 /// JSON-RPC: there is no such method.
@@ -33,7 +35,8 @@ pub enum Decision {
     Allow,
     /// Yes, and the same is not asked again in this session.
     AllowForSession,
-    /// Yes, and commands that begin with these words are not asked about again.
+    /// Yes, and commands that begin with these words are not asked about again. Without a word it is a denial: every
+    /// command begins with nothing.
     AllowWithAmendment(Vec<String>),
     /// No; the model is told and goes on. The protocol has no room for the reason: it is for logs of the program.
     Deny { reason: String },
@@ -144,9 +147,13 @@ impl Approvals {
         self
     }
 
-    /// The answer to a question, and the reason for a note if the handler has failed.
+    /// The answer to a question, and the reason for a note if it cannot be read or the handler has failed.
     pub(crate) async fn answer(&self, ask: Ask) -> (Result<Value, ErrorObject>, Option<String>) {
         let (method, decide) = (ask.method.clone(), Arc::clone(&self.decide));
+        if !is_readable(&ask) {
+            let note = format!("{method}: the question cannot be read");
+            return (encode(&method, Decision::deny("the question cannot be read")), Some(note));
+        }
         // A task of its own, so that a panic ends only it. It also covers a handler that panics before it waits.
         let mut deciding = tokio::spawn(async move { decide(ask).await });
         let (decision, note) = match tokio::time::timeout(self.deadline, &mut deciding).await {
@@ -187,11 +194,19 @@ impl Kind {
     }
 }
 
+/// Whether an approval says which thread it is for. A policy that allows everything must not allow what nobody can read.
+#[must_use]
+pub fn is_readable(ask: &Ask) -> bool {
+    matches!(Kind::of(&ask.method), Kind::Elicitation | Kind::Other) || !thread_id(&ask.params).is_empty()
+}
+
 /// A decision in the spelling of the question's dialect.
 pub fn encode(method: &str, decision: Decision) -> Result<Value, ErrorObject> {
-    if let Decision::Result(result) = decision {
-        return Ok(result);
-    }
+    let decision = match decision {
+        Decision::Result(result) => return Ok(result),
+        Decision::AllowWithAmendment(words) if words.is_empty() => Decision::deny("the amendment has no words"),
+        decision => decision,
+    };
     match Kind::of(method) {
         Kind::Second => Ok(json!({"decision": match decision {
             Decision::Allow => json!("accept"),
@@ -233,7 +248,7 @@ mod tests {
     const COMMAND: &str = "item/commandExecution/requestApproval";
 
     fn ask(method: &str) -> Ask {
-        Ask { id: RequestId::Integer(1), method: method.to_owned(), params: Value::Null }
+        Ask { id: RequestId::Integer(1), method: method.to_owned(), params: json!({"threadId": "t"}) }
     }
 
     #[test]

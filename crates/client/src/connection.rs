@@ -33,6 +33,8 @@ const MOST_QUESTIONS: usize = 256;
 const READ_BYTES: usize = 64 * 1024;
 /// The time limit for a server to end after its input has ended.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// The deadline of a call without one, as far as the clock can count.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// The waits before a call is tried again that an overloaded server has refused.
 const RETRIES: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3)];
@@ -170,7 +172,8 @@ impl Client {
     /// # Errors
     /// If the server refuses, or does not answer in time.
     pub async fn raw(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let deadline = Instant::now() + self.0.deadline;
+        let now = Instant::now();
+        let deadline = now.checked_add(self.0.deadline).unwrap_or(now + NEVER);
         let mut retries = RETRIES.into_iter();
         loop {
             match self.0.once(method, &params, deadline).await? {

@@ -52,8 +52,8 @@ impl Life {
 #[derive(Debug)]
 struct Followed {
     life: Life,
-    /// Turns that were sent and not answered, by their `clientUserMessageId`.
-    unanswered: BTreeMap<String, Value>,
+    /// Turns that were sent and not answered, with their `clientUserMessageId`, in the order in which they were sent.
+    unanswered: Vec<(String, Value)>,
 }
 
 /// The threads that a program follows.
@@ -66,7 +66,7 @@ pub struct Registry {
 impl Registry {
     /// Follows a thread that was created.
     pub fn follow(&mut self, thread: &str) {
-        let created = || Followed { life: Life::Created, unanswered: BTreeMap::new() };
+        let created = || Followed { life: Life::Created, unanswered: Vec::new() };
         self.threads.entry(thread.to_owned()).or_insert_with(created);
     }
 
@@ -106,10 +106,15 @@ impl Registry {
     pub fn sending(&mut self, thread: &str, params: &mut Value) -> String {
         let known = params.get("clientUserMessageId").and_then(Value::as_str).map(str::to_owned);
         let name = known.unwrap_or_else(|| format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..)));
-        params["clientUserMessageId"] = json!(name);
+        if let Some(members) = params.as_object_mut() {
+            members.insert("clientUserMessageId".to_owned(), json!(name));
+        }
         self.follow(thread);
         if let Some(followed) = self.threads.get_mut(thread) {
-            followed.unanswered.insert(name.clone(), params.clone());
+            match followed.unanswered.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => known.clone_from(params),
+                None => followed.unanswered.push((name.clone(), params.clone())),
+            }
         }
         name
     }
@@ -117,7 +122,7 @@ impl Registry {
     /// A turn was answered, or refused for good.
     pub fn answered(&mut self, thread: &str, name: &str) {
         if let Some(followed) = self.threads.get_mut(thread) {
-            followed.unanswered.remove(name);
+            followed.unanswered.retain(|(known, _)| known != name);
         }
     }
 
@@ -141,13 +146,11 @@ impl Registry {
                 }
                 Err(error) => return Err(error),
             }
-            for (name, params) in std::mem::take(&mut followed.unanswered) {
+            while let Some((_, params)) = followed.unanswered.first() {
                 match client.raw("turn/start", params.clone()).await {
-                    Ok(_) | Err(CallError::Refused { .. }) => {}
-                    Err(error) => {
-                        followed.unanswered.insert(name, params);
-                        return Err(error);
-                    }
+                    // A turn that is refused is answered: sending it once more would not help.
+                    Ok(_) | Err(CallError::Refused { .. }) => drop(followed.unanswered.remove(0)),
+                    Err(error) => return Err(error),
                 }
             }
         }

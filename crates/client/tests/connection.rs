@@ -159,6 +159,26 @@ async fn a_question_that_nobody_knows_is_refused() {
 }
 
 #[tokio::test]
+async fn an_approval_that_cannot_be_read_is_denied_and_costs_a_note() {
+    let (client, mut events, mut server) = connected(Approvals::allow_all()).await;
+    server.write(json!({"id": 7, "method": "execCommandApproval", "params": "rm -r /"})).await;
+    assert_eq!(server.read().await, json!({"id": 7, "result": {"decision": "denied"}}));
+    assert!(matches!(events.next().await, Some(Event::Asked { .. })));
+    assert!(matches!(events.next().await, Some(Event::Note { text }) if text.contains("cannot be read")));
+    assert!(!client.is_closed());
+}
+
+#[tokio::test]
+async fn a_call_may_have_no_deadline() {
+    let options = Options { deadline: Duration::MAX, ..Options::new("test", "1.0") };
+    let (client, _events, mut server) = connected_with(options, Approvals::deny_all()).await;
+    let call = tokio::spawn(async move { client.raw("slow", json!({})).await });
+    let id = server.read().await["id"].clone();
+    server.write(json!({"id": id, "result": 7})).await;
+    assert_eq!(call.await.unwrap(), Ok(json!(7)));
+}
+
+#[tokio::test]
 async fn a_question_that_is_asked_again_while_it_is_open_has_one_answer() {
     let (decide, decided) = tokio::sync::watch::channel(None::<Decision>);
     let approvals = Approvals::handler(move |_| {

@@ -113,3 +113,23 @@ async fn a_program_that_is_missing_is_named() {
     assert!(restart_in.is_some_and(|wait| wait <= Duration::from_secs(1)));
     supervisor.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_starts_is_tried_ten_times_after_growing_waits() {
+    let missing = Launch { program: "/nowhere/codex".into(), ..Launch::codex() };
+    let (supervisor, _lines) = start(missing);
+    let mut states = supervisor.states();
+    let (mut waits, begun) = (Vec::new(), tokio::time::Instant::now());
+    while states.changed().await.is_ok() {
+        if let ServerState::Failed { restart_in, .. } = &*states.borrow_and_update() {
+            waits.push(*restart_in);
+        }
+    }
+    assert_eq!(waits.pop(), Some(None), "it is given up");
+    let longest = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map(Duration::from_secs);
+    let is_in_bounds =
+        |(wait, longest): (&Option<Duration>, &Duration)| wait.is_some_and(|it| it <= *longest && it >= *longest * 4 / 5);
+    assert_eq!(waits.len(), longest.len(), "{waits:?}");
+    assert!(waits.iter().zip(&longest).all(is_in_bounds), "{waits:?}");
+    assert!(begun.elapsed() >= waits.iter().flatten().sum(), "each wait is waited");
+}

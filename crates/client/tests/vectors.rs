@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codex_client::approvals::{Ask, Decision, encode};
+use codex_client::approvals::{Ask, Decision, encode, is_readable};
 use codex_client::transcript::Transcript;
 use codex_client::{State, markdown};
 use codex_wire::ids::RequestId;
@@ -77,11 +77,12 @@ fn each_vector_leaves_its_state() {
 }
 
 /// The decisions of a program about a question, by name.
-fn decisions(ask: &Ask) -> [(&'static str, Decision); 9] {
+fn decisions(ask: &Ask) -> [(&'static str, Decision); 10] {
     [
         ("allow", Decision::Allow),
         ("allowForSession", Decision::AllowForSession),
         ("allowWithAmendment", Decision::AllowWithAmendment(vec!["npm".to_owned()])),
+        ("emptyAmendment", Decision::AllowWithAmendment(Vec::new())),
         ("deny", Decision::deny("no")),
         ("cancel", Decision::Cancel),
         ("toolResult", Decision::tool_result("seven", true)),
@@ -113,6 +114,19 @@ fn each_decision_has_its_answer() {
         std::fs::write(path, format!("{head}\n\"answers\": {}}}\n", Value::Object(answers))).unwrap();
     } else {
         assert_eq!(Value::Object(answers), vector["answers"]);
+    }
+}
+
+#[test]
+fn an_approval_that_can_be_read_names_its_thread() {
+    let text = std::fs::read_to_string(folder().join("answers/readable.json")).unwrap();
+    let vector: Value = serde_json::from_str(&text).unwrap();
+    let questions = vector["questions"].as_array().unwrap();
+    assert!(questions.len() > 5);
+    for question in questions {
+        let method = question["method"].as_str().unwrap().to_owned();
+        let ask = Ask { id: RequestId::Integer(1), method, params: question["params"].clone() };
+        assert_eq!(Value::from(is_readable(&ask)), question["readable"], "{question}");
     }
 }
 

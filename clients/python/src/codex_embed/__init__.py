@@ -23,7 +23,7 @@ from .registry import Life, Registry
 from .replay import replay, replayed
 from .router import notification, request, response
 from .state import State
-from .supervisor import Launch, Listening, ServerState, Supervisor
+from .supervisor import Launch, Listening, Pipe, ServerState, Supervisor
 from .tables import METHODS, NOTIFICATIONS, SERVER_REQUESTS
 from .timeline import Entry, Filter, timeline
 from .transcript import Question, Transcript, event_of, read_line
@@ -63,6 +63,7 @@ __all__ = [
     "LoginResult",
     "MentionInput",
     "Options",
+    "Pipe",
     "Prices",
     "Question",
     "RefusedError",

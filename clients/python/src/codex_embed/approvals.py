@@ -1,5 +1,5 @@
-"""Answers to the questions of a server. Each question gets exactly one answer; a handler that fails, is too late or
-cannot read the question has denied it."""
+"""Answers to the questions of a server. Each question gets exactly one answer; a handler that fails or is too late has
+denied it, and so is an approval that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .shapes import thread_id
 from .transcript import Question
 
 #: The time limit of a handler in seconds, unless the options name another.
@@ -20,6 +21,7 @@ NO_METHOD = -32601
 
 SECOND = frozenset(("item/commandExecution/requestApproval", "item/fileChange/requestApproval"))
 FIRST = frozenset(("execCommandApproval", "applyPatchApproval"))
+PERMISSIONS = "item/permissions/requestApproval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def allow_for_session() -> Decision:
 
 
 def allow_with_amendment(words: list[str] | tuple[str, ...]) -> Decision:
-    """Yes, and commands that begin with these words are not asked about again."""
+    """Yes, and commands that begin with these words are not asked about again. Without a word it is a denial."""
     return Decision("allow_with_amendment", words=tuple(words))
 
 
@@ -88,6 +90,12 @@ def allow_all(question: Question) -> Decision:
     return allow() if question.method in SECOND | FIRST else deny("this is no approval")
 
 
+def _is_readable(question: Question) -> bool:
+    """Whether an approval says which thread it is for."""
+    is_approval = question.method in SECOND | FIRST or question.method == PERMISSIONS
+    return not is_approval or thread_id(question.params) != ""
+
+
 Answer: TypeAlias = "dict[str, Any]"
 
 
@@ -111,7 +119,7 @@ def encode(method: str, decision: Any) -> Answer:
         return {"result": {"decision": amended if kind == "allow_with_amendment" else spelled.get(kind, "denied")}}
     if method == "mcpServer/elicitation/request":
         return {"result": _elicitation(kind)}
-    if method == "item/permissions/requestApproval":
+    if method == PERMISSIONS:
         # Nothing is granted unless a handler says what.
         return {"result": {"permissions": {}, "scope": "turn"}}
     return {"error": {"code": NO_METHOD, "message": f"this client does not answer {method}"}}
@@ -125,6 +133,12 @@ def _elicitation(kind: str) -> dict[str, Any]:
     return {"action": "cancel" if kind == "cancel" else "decline", "content": None}
 
 
+def _forget(deciding: asyncio.Future[Any]) -> None:
+    """An error of a handler that nobody waits for any more is no news."""
+    if not deciding.cancelled():
+        deciding.exception()
+
+
 class Approvals:
     """Asks a handler, within a deadline."""
 
@@ -134,15 +148,24 @@ class Approvals:
         self._threads = 0
 
     async def answer(self, question: Question) -> tuple[Answer, str | None]:
-        """The answer to a question, and a note if the handler has failed."""
-        note = None
+        """The answer to a question, and a note if it cannot be read or the handler has failed."""
+        method = question.method
+        if not _is_readable(question):
+            return encode(method, deny()), f"{method}: the question cannot be read"
+        # A task of its own, so that a handler which is cancelled, or does not let itself be cancelled, ends only itself.
+        deciding = asyncio.ensure_future(self._decide(question))
+        deciding.add_done_callback(_forget)
         try:
-            decision: Any = await asyncio.wait_for(self._decide(question), self._deadline)
-        except (asyncio.TimeoutError, TimeoutError):
-            decision, note = deny(), f"{question.method}: no decision within {self._deadline:g} s"
-        except Exception as error:
-            decision, note = deny(), f"{question.method}: the handler has failed: {error}"
-        return encode(question.method, decision), note
+            await asyncio.wait((deciding,), timeout=self._deadline)
+        finally:
+            deciding.cancel()
+        if not deciding.done():
+            return encode(method, deny()), f"{method}: no decision within {self._deadline:g} s"
+        error = None if deciding.cancelled() else deciding.exception()
+        if error is not None or deciding.cancelled():
+            reason = "it was cancelled" if error is None else str(error) or type(error).__name__
+            return encode(method, deny()), f"{method}: the handler has failed: {reason}"
+        return encode(method, deciding.result()), None
 
     async def _decide(self, question: Question) -> Any:
         if self._handler in (deny_all, allow_all):

@@ -101,7 +101,7 @@ UNITS: dict[str, float] = {
     **dict.fromkeys(("us", "µs"), 1e-3),
     "ns": 1e-6,
 }
-AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*([^\W\d_]*)\s*")
+AMOUNT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(?![0-9.])\s*([^\W\d_]*)\s*")
 
 
 def duration_ms(value: Any) -> int | None:

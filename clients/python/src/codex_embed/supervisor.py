@@ -1,5 +1,6 @@
-"""Keeps a connection to a server: runs it as a child process or dials its address, again when it ends by itself. No child
-outlives its supervisor: one that does not end with its input is killed with all that it has started."""
+"""Keeps a connection to a server: runs it as a child process or dials its address, again when it ends by itself; or uses
+the two halves of a pipe, once. No child outlives its supervisor: one that does not end with its input is killed with all
+that it has started."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .backoff import Backoff
-from .connection import Client, Options, connect
+from .connection import Client, Input, Options, Output, connect
 from .dial import dial
 from .errors import CodexError, StartError
 
@@ -62,6 +63,14 @@ class Listening:
 
     address: str
     token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipe:
+    """The two halves of a pipe. When it ends, it cannot be reached again."""
+
+    reader: Input
+    writer: Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +131,7 @@ class _Tree:
 class Supervisor:
     """Keeps a connection to a server. Each time it is up there is a new one."""
 
-    def __init__(self, launch: Launch | Listening | None = None, options: Options | None = None) -> None:
+    def __init__(self, launch: Launch | Listening | Pipe | None = None, options: Options | None = None) -> None:
         self.state = ServerState("stopped")
         self._launch = launch or Launch()
         self._options = options or Options()
@@ -201,11 +210,13 @@ class Supervisor:
             error = await self._once()
             if self._stopping.is_set():
                 break
-            is_final = isinstance(error, StartError) and error.is_final
+            is_pipe = isinstance(self._launch, Pipe)
+            is_final = is_pipe or (isinstance(error, StartError) and error.is_final)
             step = None if is_final else backoff.next(loop.time() - started, random.random())
             reason = "" if error is None else str(error)
             if step is None:
-                await self._set(ServerState("failed", error=reason or "the server has ended too often"))
+                end = "the other end of the pipe is gone" if is_pipe else "the server has ended too often"
+                await self._set(ServerState("failed", error=reason or end))
                 return
             attempt, delay = step
             name = "restarting" if error is None else "failed"
@@ -215,20 +226,24 @@ class Supervisor:
         await self._set(ServerState("stopped"))
 
     async def _once(self) -> CodexError | None:
-        """Runs or dials the server once, to its end; the reason if that failed."""
+        """Connects to the server once, and stays connected to the end; the reason if that failed."""
         try:
-            if isinstance(self._launch, Listening):
-                await self._dial_once(self._launch)
-            else:
-                await self._run_once(self._launch)
+            match self._launch:
+                case Listening(address=address, token=token):
+                    await self._use(dial(address, self._options, token=token))
+                case Pipe(reader=reader, writer=writer):
+                    await self._use(connect(reader, writer, self._options))
+                case launch:
+                    await self._run_once(launch)
             return None
         except CodexError as error:
             return error
         finally:
             self._client = self._tree = None
 
-    async def _dial_once(self, server: Listening) -> None:
-        client = await self._unless_stopped(dial(server.address, self._options, token=server.token))
+    async def _use(self, connecting: Awaitable[Client]) -> None:
+        """Waits for a connection, and for its end."""
+        client = await self._unless_stopped(connecting)
         if client is not None:
             await self._give(client)
             client.close()
