@@ -187,7 +187,9 @@ export class Client {
       if (error === null) return result;
       const wait = (RETRIES_MS[attempt] ?? Infinity) * (0.75 + Math.random() / 4);
       if (error.code !== OVERLOADED || Date.now() + wait >= deadline) {
-        throw new CallError(method, String(error.message ?? ""), Number(error.code ?? 0));
+        const { code, message = "" } = error;
+        const told = typeof message === "string" ? message : JSON.stringify(message);
+        throw new CallError(method, told, Number.isInteger(code) ? code : 0);
       }
       await pause(wait, signal);
     }

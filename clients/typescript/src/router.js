@@ -89,7 +89,7 @@ const READERS = {
 };
 
 /** Whether a value is an id of JSON-RPC. */
-export const isId = (id) => typeof id === "string" || Number.isInteger(id);
+export const isId = (id) => typeof id === "string" || Number.isSafeInteger(id);
 
 function secondDialect(method, params) {
   return Object.hasOwn(READERS, method) ? READERS[method](params) : undefined;

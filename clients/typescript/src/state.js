@@ -126,7 +126,8 @@ class Thread {
 
   open(value, isWhole) {
     const { turns, ...members } = value;
-    Object.assign(this.members, members);
+    // Not by assignment: a member may have the name `__proto__`.
+    this.members = { ...this.members, ...members };
     if (isWhole) this.turns = (Array.isArray(turns) ? turns : []).map(storedTurn);
   }
 

@@ -5,7 +5,7 @@
 use codex_protocol::rpc::ErrorObject;
 use codex_wire::ids::RequestId;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::event::Event;
 use crate::router;
@@ -49,7 +49,7 @@ struct Shape {
     #[serde(default)]
     result: Option<Value>,
     #[serde(default)]
-    error: Option<ErrorObject>,
+    error: Option<Map<String, Value>>,
 }
 
 impl Default for Transcript {
@@ -115,8 +115,9 @@ pub fn read(line: &[u8]) -> Option<Message> {
         return None;
     }
     let noise = |why| Some(Message::Noise { bytes: line.len(), why });
-    // A list would be read as the members in their order.
-    let shape = line.starts_with(b"{").then(|| serde_json::from_slice(line).ok()).flatten();
+    // A list would be read as the members in their order; and members that nobody needs are not checked for being text.
+    let object = std::str::from_utf8(line).ok().filter(|line| line.starts_with('{'));
+    let shape = object.and_then(|line| serde_json::from_str(line).ok());
     let Some(Shape { id, method, params, seq, result, error }) = shape else {
         return noise("a line is not a message");
     };
@@ -131,10 +132,19 @@ pub fn read(line: &[u8]) -> Option<Message> {
             Some(Message::Event { event: router::notification(&method, params), seq: seq.as_u64() })
         }
         (Some(id), None) => {
-            Some(Message::Response { id, result: error.map_or_else(|| Ok(result.unwrap_or_default()), Err) })
+            let result = error.map_or_else(|| Ok(result.unwrap_or_default()), |error| Err(error_of(error)));
+            Some(Message::Response { id, result })
         }
         (None, None) => noise("a message has neither an id nor a method"),
     }
+}
+
+/// The error of a response. One that is malformed still ends its call.
+fn error_of(mut error: Map<String, Value>) -> ErrorObject {
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
+    let message =
+        error.get("message").map(|message| message.as_str().map_or_else(|| message.to_string(), str::to_owned));
+    ErrorObject { code, message: message.unwrap_or_default(), data: error.remove("data") }
 }
 
 impl Message {
@@ -177,10 +187,10 @@ mod tests {
 
     #[test]
     fn noise_costs_a_note_and_the_rest_goes_on() {
-        let lines = b"starting up...\n\n[1]\n{\"id\":{}}\n{}\n{\"id\":7,\"result\":{}}\n\xff\xfe\n{\"method\":\"x/y\"}";
+        let lines = b"starting up...\n\n[1]\n{\"id\":{}}\n{}\n{\"id\":7,\"result\":{}}\n\xff\xfe\n{\"odd\":\"\xff\",\"method\":\"x/z\"}\n{\"method\":\"x/y\"}";
         let read = messages(&[lines]);
         let noise = read.iter().filter(|message| matches!(message, Message::Noise { .. })).count();
-        assert_eq!(noise, 5, "{read:?}");
+        assert_eq!(noise, 6, "{read:?}");
         assert!(
             matches!(read.last(), Some(Message::Event { event: Event::Unknown { method, .. }, .. }) if method == "x/y")
         );

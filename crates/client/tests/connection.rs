@@ -116,6 +116,18 @@ async fn an_error_of_the_server_is_told_once() {
 }
 
 #[tokio::test]
+async fn a_malformed_error_ends_its_call_too() {
+    let (client, _events, mut server) = connected(Approvals::deny_all()).await;
+    for (error, code, message) in [(json!({"code": "busy", "message": 7}), 0, "7"), (json!({}), 0, "")] {
+        let (caller, method) = (client.clone(), "odd".to_owned());
+        let call = tokio::spawn(async move { caller.raw("odd", json!({})).await });
+        let id = server.read().await["id"].clone();
+        server.write(json!({"id": id, "error": error})).await;
+        assert_eq!(call.await.unwrap(), Err(CallError::Refused { method, code, message: message.to_owned() }));
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_the_server_ends_all_calls_and_events() {
     let (client, mut events, server) = connected(Approvals::deny_all()).await;
     let calling = tokio::spawn({

@@ -127,8 +127,9 @@ async fn a_server_that_never_starts_is_tried_ten_times_after_growing_waits() {
     }
     assert_eq!(waits.pop(), Some(None), "it is given up");
     let longest = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map(Duration::from_secs);
-    let is_in_bounds =
-        |(wait, longest): (&Option<Duration>, &Duration)| wait.is_some_and(|it| it <= *longest && it >= *longest * 4 / 5);
+    let is_in_bounds = |(wait, longest): (&Option<Duration>, &Duration)| {
+        wait.is_some_and(|it| it <= *longest && it >= *longest * 4 / 5)
+    };
     assert_eq!(waits.len(), longest.len(), "{waits:?}");
     assert!(waits.iter().zip(&longest).all(is_in_bounds), "{waits:?}");
     assert!(begun.elapsed() >= waits.iter().flatten().sum(), "each wait is waited");

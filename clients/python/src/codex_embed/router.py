@@ -30,7 +30,7 @@ from .events import (
     Usage,
     Warning,
 )
-from .shapes import any_text, get, is_id, is_integer, text, thread_id, turn_id
+from .shapes import any_text, get, has, is_id, is_integer, text, thread_id, turn_id
 from .tables import NOTIFICATIONS
 
 #: Notifications of other releases.
@@ -83,8 +83,8 @@ def _thread(value: Any, is_reset: bool) -> Event | None:
 
 def configured(id: str, params: Any) -> ThreadKnown:
     """The start of a conversation."""
-    model = get(params, "model")
-    return ThreadKnown(id, {"id": id} if model is None else {"id": id, "model": model}, False)
+    members = {"id": id, "model": params["model"]} if has(params, "model") else {"id": id}
+    return ThreadKnown(id, members, False)
 
 
 def turn_ended(params: Any) -> TurnEnded:
@@ -210,13 +210,11 @@ def _diff(params: Any) -> Event | None:
 
 
 def _usage(params: Any) -> Event | None:
-    usage = get(params, "tokenUsage")
-    return None if usage is None else Usage(thread_id(params), usage)
+    return Usage(thread_id(params), params["tokenUsage"]) if has(params, "tokenUsage") else None
 
 
 def _rate_limits(params: Any) -> Event | None:
-    limits = get(params, "rateLimits")
-    return None if limits is None else RateLimits(limits)
+    return RateLimits(params["rateLimits"]) if has(params, "rateLimits") else None
 
 
 def _error(params: Any) -> Event | None:

@@ -17,6 +17,11 @@ def get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
+def has(value: Any, name: str) -> bool:
+    """Whether a value is an object with this member, even if it is null."""
+    return isinstance(value, dict) and name in value
+
+
 def text(value: Any, names: Iterable[str]) -> str | None:
     """The first member that is a text and not empty."""
     if isinstance(value, dict):
@@ -38,7 +43,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def is_id(value: Any) -> TypeGuard[int | str]:
     """Whether a value is an id of JSON-RPC."""
-    return isinstance(value, str) or is_integer(value)
+    return isinstance(value, str) or (is_integer(value) and -(2**63) <= value < 2**63)
 
 
 def thread_id(params: Any) -> str:
@@ -61,7 +66,7 @@ def turn_id(params: Any) -> str:
         text(params, TURN)
         or text(get(params, "turn"), ("id",))
         or text(message, TURN)
-        or (text(params, ("id",)) if message is not None else None)
+        or (text(params, ("id",)) if has(params, "msg") else None)
         or ""
     )
 
