@@ -42,6 +42,7 @@ mod program;
 mod proto;
 mod pty;
 mod refusals;
+mod releases;
 mod servers;
 mod shapes;
 mod sockets;
