@@ -26,14 +26,8 @@ def tables(definitions):
 
 
 def javascript(table):
-    constants = {
-        "methods": ("METHODS", "What a client may ask."),
-        "notifications": ("NOTIFICATIONS", "What a server tells."),
-        "serverRequests": ("SERVER_REQUESTS", "What a server asks."),
-        "eventKinds": ("EVENT_KINDS", "The kinds of events of the queue."),
-    }
     parts = [f"// {NOTE}\n"]
-    for name, (constant, about) in constants.items():
+    for name, (constant, about) in generate_python.TABLES.items():
         lines = "".join(f"  {json.dumps(word)},\n" for word in table[name])
         parts.append(f"/** {about} */\nexport const {constant} = Object.freeze([\n{lines}]);\n")
     return "\n".join(parts)

@@ -244,15 +244,18 @@ def calls(definitions, note):
     return "\n".join(lines) + "\n"
 
 
+#: The tables of both languages: the name of each, and what it has.
+TABLES = {
+    "methods": ("METHODS", "The methods that a client may call."),
+    "notifications": ("NOTIFICATIONS", "The notifications of a server."),
+    "serverRequests": ("SERVER_REQUESTS", "The requests of a server."),
+    "eventKinds": ("EVENT_KINDS", "The kinds of `codex/event/*`."),
+}
+
+
 def tables(table, note):
-    constants = {
-        "methods": ("METHODS", "The methods that a client may call."),
-        "notifications": ("NOTIFICATIONS", "The notifications of a server."),
-        "serverRequests": ("SERVER_REQUESTS", "The requests of a server."),
-        "eventKinds": ("EVENT_KINDS", "The kinds of `codex/event/*`."),
-    }
     parts = [f"# {note}\n"]
-    for name, (constant, about) in constants.items():
+    for name, (constant, about) in TABLES.items():
         rows = "".join(f"        {json.dumps(word)},\n" for word in table[name])
         parts.append(f"#: {about}\n{constant}: frozenset[str] = frozenset(\n    (\n{rows}    )\n)\n")
     return "\n".join(parts)

@@ -71,11 +71,15 @@ class SupervisorTest(unittest.IsolatedAsyncioTestCase):
             self.assertNotEqual(first[0], second[0])
             self.assertTrue(is_gone(first[1]), "the child of the first went with it")
 
-    async def test_a_program_that_is_missing_is_named(self):
-        async with Supervisor(Launch("/nowhere/codex")) as supervisor:
-            failed = await asyncio.wait_for(state(supervisor, "failed"), 20)
-            self.assertRegex(failed.error, "^cannot start /nowhere/codex: ")
-            self.assertLessEqual(failed.delay, 1)
+    async def test_a_program_or_a_folder_that_is_missing_is_named(self):
+        for launch, expected in [
+            (Launch("/nowhere/codex"), "cannot start /nowhere/codex: there is no such program"),
+            (Launch("/bin/sh", cwd="/nowhere"), "cannot start /bin/sh: there is no folder /nowhere"),
+        ]:
+            async with Supervisor(launch) as supervisor:
+                failed = await asyncio.wait_for(state(supervisor, "failed"), 20)
+                self.assertEqual(failed.error, expected)
+                self.assertLessEqual(failed.delay, 1)
 
     async def test_a_program_that_is_no_server_is_reported(self):
         async with Supervisor(Launch("/bin/sh", ["-c", "echo hello; exit 3"])) as supervisor:

@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 
+import { cannotStart } from "./programs.js";
 import { State } from "./state.js";
 import { Transcript, eventOf } from "./transcript.js";
 
@@ -19,11 +20,11 @@ const ERROR_CHARACTERS = 16 * 1024;
 export async function* replay(thread, { program = "codex", args = [], env, cwd, speed = "instant" } = {}) {
   const words = [...args, "replay", "--dialect", "v2", "--speed", speed, "--", thread];
   const child = spawn(program, words, { env, cwd, stdio: ["ignore", "pipe", "pipe"] });
-  let [failure, errors] = ["", ""];
+  let [failure, errors] = [undefined, ""];
   child.stderr.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(0, ERROR_CHARACTERS)));
   const closed = new Promise((resolve) => {
     child.once("close", (code, signal) => resolve(code ?? signal));
-    child.once("error", (error) => (failure = `cannot start ${program}: ${error.message}`));
+    child.once("error", (error) => (failure = cannotStart(program, cwd, error)));
   });
   const transcript = new Transcript();
   const eventsOf = (messages) => messages.map(eventOf).filter((event) => event !== undefined);
@@ -31,7 +32,7 @@ export async function* replay(thread, { program = "codex", args = [], env, cwd, 
     for await (const bytes of withinPause(child.stdout)) yield* eventsOf(transcript.push(bytes));
     yield* eventsOf(transcript.finish());
     const status = await closed;
-    if (failure) throw new Error(failure);
+    if (failure) throw failure;
     if (status !== 0) throw new Error(`the replay has ended with status ${status}: ${errors.trim()}`);
   } finally {
     child.kill("SIGKILL");

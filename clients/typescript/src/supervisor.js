@@ -7,6 +7,7 @@ import { EventEmitter } from "node:events";
 import { Backoff } from "./backoff.js";
 import { connect } from "./connection.js";
 import { dial } from "./dial.js";
+import { cannotStart } from "./programs.js";
 import { GRACE_MS, leave, sender } from "./sockets.js";
 
 /** The longest line of standard error that is passed on as one. */
@@ -209,7 +210,7 @@ export class Supervisor extends EventEmitter {
     try {
       child = spawn(program, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
     } catch (error) {
-      return new Error(`cannot start ${program}: ${error.message}`);
+      return cannotStart(program, cwd, error);
     }
     this.#child = child;
     this.#keep();
@@ -236,7 +237,7 @@ export class Supervisor extends EventEmitter {
     const named = connecting.catch((error) => {
       throw new Error(`the handshake with ${program} has failed: ${error.message}`);
     });
-    const missing = failed.then((error) => ({ error: new Error(`cannot start ${program}: ${error.message}`) }));
+    const missing = failed.then((error) => ({ error: cannotStart(program, this.#launch.cwd, error) }));
     const { client, error } = await Promise.race([missing, this.#unlessStopped(named)]);
     if (client) {
       this.#give(client);

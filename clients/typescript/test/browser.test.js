@@ -20,3 +20,16 @@ test("core imports no module of Node", () => {
   }
   assert.ok(seen.size > 12);
 });
+
+test("what is declared is what there is, and needs no types of Node", async () => {
+  const read = (name) => readFileSync(new URL(`../src/${name}`, import.meta.url), "utf8");
+  const declared = (source) =>
+    [...source.matchAll(/^export (?:function|class|const|namespace) (\w+)/gm)].map(([, name]) => name);
+  const core = Object.keys(await import("../src/core.js"));
+  const node = Object.keys(await import("../src/index.js")).filter((name) => !core.includes(name));
+  for (const [file, names] of [["core.d.ts", core], ["index.d.ts", node]]) {
+    const source = read(file);
+    assert.deepEqual([...new Set(declared(source))].sort(), names.sort(), file);
+    assert.doesNotMatch(source, /node:/, file);
+  }
+});

@@ -58,11 +58,12 @@ test("a server that is killed is restarted, though its child holds its output", 
 });
 
 test("a program that is missing or no server is named, and tried again", onLinux, async () => {
-  for (const [program, args, expected] of [
-    ["/nowhere/codex", [], /^cannot start \/nowhere\/codex: /],
+  for (const [program, args, expected, cwd] of [
+    ["/nowhere/codex", [], /^cannot start \/nowhere\/codex: there is no such program$/],
+    ["/bin/sh", [], /^cannot start \/bin\/sh: there is no folder \/nowhere$/, "/nowhere"],
     ["/bin/sh", ["-c", "echo hello; exit 3"], /^the handshake with \/bin\/sh has failed: initialize/],
   ]) {
-    const supervisor = new Supervisor({ program, args });
+    const supervisor = new Supervisor({ program, args, cwd });
     await assert.rejects(supervisor.start(), { message: expected });
     const failed = await state(supervisor, "failed");
     assert.match(failed.error, expected);

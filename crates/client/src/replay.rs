@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
-use tokio::process::{ChildStdout, Command};
+use tokio::process::ChildStdout;
 use tokio::time::timeout;
 
 use crate::error::ConnectError;
@@ -68,20 +68,14 @@ impl Replay {
     /// # Errors
     /// If the program cannot be started.
     pub fn start(launch: &Launch, thread: &Path, speed: Speed) -> Result<Self, ReplayError> {
-        let Launch { program, args, env, cwd } = launch;
-        let mut command = Command::new(program);
+        let mut command = launch.command();
         let speed = match speed {
             Speed::Instant => "instant",
             Speed::Original => "original",
         };
-        command.args(args).args(["replay", "--dialect", "v2", "--speed", speed, "--"]).arg(thread);
-        command.envs(env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        if let Some(cwd) = cwd {
-            command.current_dir(cwd);
-        }
-        let failed = |source| ConnectError::Start { program: program.display().to_string(), source };
+        command.args(&launch.args).args(["replay", "--dialect", "v2", "--speed", speed, "--"]).arg(thread);
+        command.stdin(Stdio::null());
+        let failed = |source| launch.failed(source);
         let mut tree = Tree::new(command.spawn().map_err(failed)?);
         let output = tree.child.stdout.take();
         let output = output.ok_or_else(|| failed(std::io::Error::other("its output is missing")))?;

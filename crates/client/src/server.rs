@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -85,6 +86,28 @@ pub async fn dial(
 pub(crate) type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl Launch {
+    /// The program with its variables and its folder, but without arguments and input. It is killed when it is dropped.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true);
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        command
+    }
+
+    /// Why the program cannot be started. The system does not tell a missing program from a missing folder.
+    pub(crate) fn failed(&self, source: io::Error) -> ConnectError {
+        let missing = (source.kind() == io::ErrorKind::NotFound).then(|| match &self.cwd {
+            Some(cwd) if !cwd.is_dir() => format!("there is no folder {}", cwd.display()),
+            _ => "there is no such program".to_owned(),
+        });
+        let source = missing.map_or(source, |why| io::Error::new(io::ErrorKind::NotFound, why));
+        ConnectError::Start { program: self.program.display().to_string(), source }
+    }
+
     /// Starts the program and connects to it.
     pub(crate) async fn connect(
         &self,
@@ -92,17 +115,11 @@ impl Launch {
         approvals: Approvals,
         sink: Sink,
     ) -> Result<(Client, Events, Tree), ConnectError> {
-        let Self { program, args, env, cwd } = self;
-        let mut command = Command::new(program);
-        command.args(args).envs(env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(0).kill_on_drop(true);
-        if let Some(cwd) = cwd {
-            command.current_dir(cwd);
-        }
-        let failed = |source| ConnectError::Start { program: program.display().to_string(), source };
+        let mut command = self.command();
+        command.args(&self.args).stdin(Stdio::piped());
+        let failed = |source| self.failed(source);
         let mut tree = Tree::new(command.spawn().map_err(failed)?);
-        let lost = || failed(std::io::Error::other("its streams are missing"));
+        let lost = || failed(io::Error::other("its streams are missing"));
         let input = tree.child.stdin.take().ok_or_else(lost)?;
         let output = tree.child.stdout.take().ok_or_else(lost)?;
         if let Some(stderr) = tree.child.stderr.take() {

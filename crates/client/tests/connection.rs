@@ -26,6 +26,15 @@ impl Server {
         serde_json::from_str(&self.input.next_line().await.unwrap().unwrap()).unwrap()
     }
 
+    /// Answers the next request, which must be of this method, and returns its parameters.
+    async fn answer(&mut self, method: &str, mut answer: Value) -> Value {
+        let mut request = self.read().await;
+        assert_eq!(request["method"], method);
+        answer["id"] = request["id"].take();
+        self.write(answer).await;
+        request["params"].take()
+    }
+
     async fn write(&mut self, message: Value) {
         self.write_line(&message.to_string()).await;
     }
@@ -53,6 +62,12 @@ async fn connected_with(options: Options, approvals: Approvals) -> (Client, Even
     let (client, events) = connecting.await.unwrap().unwrap();
     assert_eq!(client.server()["userAgent"], "codex/0.200.0");
     (client, events, server)
+}
+
+/// A program that has a registry.
+async fn connected_to(registry: &Registry) -> (Client, Events, Server) {
+    let options = Options { numbers: registry.numbers(), ..Options::new("test", "1.0") };
+    connected_with(options, Approvals::deny_all()).await
 }
 
 #[tokio::test]
@@ -303,4 +318,57 @@ async fn a_server_that_does_not_greet_is_given_up() {
     let options = Options { deadline: Duration::from_secs(5), ..Options::new("test", "1.0") };
     let error = connect(input, output, options, Approvals::deny_all()).await.unwrap_err();
     assert_eq!(error.to_string(), "the handshake has failed: initialize: no answer within 5s");
+}
+
+fn subscribed(seq: u64, is_reset: bool) -> Value {
+    let thread = json!({"id": "t", "turns": [], "status": {"type": "idle"}});
+    json!({"result": {"thread": thread, "logId": "one", "seq": seq, "reset": is_reset}})
+}
+
+#[tokio::test]
+async fn turns_that_were_not_answered_are_sent_again_in_their_order_however_often_it_breaks() {
+    let mut registry = Registry::default();
+    for name in ["zebra", "apple", "mango"] {
+        registry.sending("t", &mut json!({"threadId": "t", "clientUserMessageId": name}));
+    }
+    let (client, _events, mut server) = connected_to(&registry).await;
+    let breaking = async {
+        assert_eq!(server.answer("thread/subscribe", subscribed(5, true)).await["after"], Value::Null);
+        assert_eq!(server.answer("turn/start", json!({"result": {}})).await["clientUserMessageId"], "zebra");
+        assert_eq!(server.read().await["params"]["clientUserMessageId"], "apple");
+        drop(server);
+    };
+    let (recovered, ()) = tokio::join!(registry.recover(&client), breaking);
+    assert_eq!(recovered, Err(CallError::Closed { method: "turn/start".to_owned() }));
+
+    let (client, _events, mut server) = connected_to(&registry).await;
+    let refusing = async {
+        let params = server.answer("thread/subscribe", subscribed(5, false)).await;
+        assert_eq!(params, json!({"threadId": "t", "after": 5, "logId": "one"}));
+        let refused = json!({"error": {"code": -32600, "message": "no"}});
+        assert_eq!(server.answer("turn/start", refused).await["clientUserMessageId"], "apple");
+        assert_eq!(server.answer("turn/start", json!({"result": {}})).await["clientUserMessageId"], "mango");
+    };
+    let (recovered, ()) = tokio::join!(registry.recover(&client), refusing);
+    assert_eq!(recovered, Ok([].into()));
+    let (recovered, _) =
+        tokio::join!(registry.recover(&client), server.answer("thread/subscribe", subscribed(5, false)));
+    assert_eq!(recovered, Ok([].into()), "nothing is left to be sent");
+}
+
+#[tokio::test]
+async fn a_server_of_another_release_sends_the_whole_thread_and_one_that_is_gone_is_named() {
+    let mut registry = Registry::default();
+    registry.follow("gone");
+    registry.follow("t");
+    let (client, _events, mut server) = connected_to(&registry).await;
+    let refused = |code: i64, message: &str| json!({"error": {"code": code, "message": message}});
+    let serving = async {
+        server.answer("thread/subscribe", refused(-32600, "unknown variant")).await;
+        server.answer("thread/resume", refused(-32600, "no rollout found")).await;
+        server.answer("thread/subscribe", refused(-32601, "no such method")).await;
+        assert_eq!(server.answer("thread/resume", subscribed(0, false)).await, json!({"threadId": "t"}));
+    };
+    let (recovered, ()) = tokio::join!(registry.recover(&client), serving);
+    assert_eq!(recovered, Ok([("gone".to_owned(), "no rollout found".to_owned())].into()));
 }

@@ -103,15 +103,20 @@ async fn a_sink_that_panics_loses_its_line_alone() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_missing_is_named() {
-    let missing = Launch { program: "/nowhere/codex".into(), ..Launch::codex() };
-    let (supervisor, _lines) = start(missing);
-    let mut states = supervisor.states();
-    let failed = states.wait_for(|state| matches!(state, ServerState::Failed { .. })).await.unwrap().clone();
-    let ServerState::Failed { error, restart_in } = failed else { unreachable!("it was just seen") };
-    assert!(error.starts_with("cannot start /nowhere/codex: "), "{error}");
-    assert!(restart_in.is_some_and(|wait| wait <= Duration::from_secs(1)));
-    supervisor.stop().await;
+async fn a_program_or_a_folder_that_is_missing_is_named() {
+    for (program, cwd, expected) in [
+        ("/nowhere/codex", None, "cannot start /nowhere/codex: there is no such program"),
+        ("/bin/sh", Some("/nowhere"), "cannot start /bin/sh: there is no folder /nowhere"),
+    ] {
+        let missing = Launch { program: program.into(), cwd: cwd.map(Into::into), ..Launch::codex() };
+        let (supervisor, _lines) = start(missing);
+        let mut states = supervisor.states();
+        let failed = states.wait_for(|state| matches!(state, ServerState::Failed { .. })).await.unwrap().clone();
+        let ServerState::Failed { error, restart_in } = failed else { unreachable!("it was just seen") };
+        assert_eq!(error, expected);
+        assert!(restart_in.is_some_and(|wait| wait <= Duration::from_secs(1)));
+        supervisor.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

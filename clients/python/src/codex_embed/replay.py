@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Literal
 
-from .errors import CodexError, StartError
+from .errors import CodexError
 from .events import Event
 from .state import State
-from .supervisor import Launch
+from .supervisor import Launch, cannot_start
 from .transcript import Transcript, event_of
 
 #: The longest pause between two lines, in seconds. The program shortens those of the original to a minute.
@@ -70,7 +70,7 @@ async def _start(launch: Launch, thread: str, speed: str) -> asyncio.subprocess.
             cwd=launch.cwd,
         )
     except (OSError, ValueError) as error:
-        raise StartError(f"cannot start {launch.program}: {error}") from error
+        raise cannot_start(launch, error) from error
 
 
 async def _read(process: asyncio.subprocess.Process) -> bytes:

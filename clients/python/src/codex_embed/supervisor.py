@@ -57,6 +57,15 @@ class Launch:
     on_stderr: Callable[[str], None] | None = None
 
 
+def cannot_start(launch: Launch, error: Exception) -> StartError:
+    """Why a program cannot be started."""
+    reason = str(error)
+    if isinstance(error, FileNotFoundError):
+        is_folder = launch.cwd is not None and not os.path.isdir(launch.cwd)
+        reason = f"there is no folder {launch.cwd}" if is_folder else "there is no such program"
+    return StartError(f"cannot start {launch.program}: {reason}")
+
+
 @dataclass(frozen=True, slots=True)
 class Listening:
     """A server that runs already, at an address that it listens on."""
@@ -294,7 +303,7 @@ class Supervisor:
                 start_new_session=IS_UNIX,
             )
         except (OSError, ValueError) as error:
-            raise StartError(f"cannot start {launch.program}: {error}") from error
+            raise cannot_start(launch, error) from error
         process = asyncio.subprocess.Process(transport, streams, loop)
         if process.stderr is not None:
             task = asyncio.ensure_future(_pass_on(process.stderr, launch.on_stderr))
