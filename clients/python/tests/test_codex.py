@@ -196,15 +196,47 @@ class AsyncTest(ScriptedTest, unittest.IsolatedAsyncioTestCase):
         with self.assertRaisesRegex(StartError, "cannot start /nowhere/codex"):
             await replayed("x", Launch("/nowhere/codex"))
 
-    async def test_a_subscriber_that_fails_disturbs_nobody(self):
+    async def test_a_subscriber_that_fails_at_once_or_later_costs_one_note(self):
+        async def fails_later(_):
+            raise ValueError("a later mistake")
+
+        async def hangs(_):
+            await asyncio.Event().wait()
+
         async with AsyncCodex(self.config([says("Fine.")])) as codex:
             seen = []
             codex.subscribe(lambda event: 1 / 0)
+            codex.subscribe(fails_later)
+            codex.subscribe(hangs)
             end = codex.subscribe(seen.append)
             result = await (await codex.thread_start()).run("Hello.")
             self.assertEqual(result.final_response, "Fine.")
             end()
             self.assertTrue(any(isinstance(event, events.TurnEnded) for event in seen))
+            notes = sorted(event.text for event in seen if isinstance(event, events.Note))
+            reasons = ["a later mistake", "division by zero"]
+            self.assertEqual(notes, [f"a subscriber has failed: {reason}" for reason in reasons])
+
+
+class SubscriberTest(unittest.IsolatedAsyncioTestCase):
+    async def test_a_subscriber_that_hangs_costs_one_note_and_a_bounded_number_of_events(self):
+        codex, begun, seen = AsyncCodex(), [], []
+
+        async def hangs(event):
+            begun.append(event)
+            await asyncio.Event().wait()
+
+        codex.subscribe(hangs)
+        codex.subscribe(seen.append)
+        warnings = [events.Warning("t", str(number)) for number in range(1500)]
+        for warning in warnings:
+            codex._dispatch(warning)
+            await asyncio.sleep(0)
+        self.assertEqual(begun, warnings[:1000])
+        self.assertEqual([event for event in seen if isinstance(event, events.Warning)], warnings)
+        notes = [event.text for event in seen if isinstance(event, events.Note)]
+        self.assertEqual(notes, ["a subscriber has failed: it is too slow"])
+        await codex.close()
 
 
 class OptionsTest(unittest.TestCase):

@@ -17,6 +17,9 @@ const INTERRUPTS_MS = [0, 100, 300, 1000, 3000];
 /** The time limit for the end of a turn that was interrupted. */
 const END_MS = 5000;
 
+/** The most events that a subscriber may not have finished with; it misses further ones. */
+const MOST_UNFINISHED = 1000;
+
 /** A turn that has failed. */
 export class TurnError extends Error {
   constructor(message) {
@@ -56,7 +59,10 @@ export class Codex {
   #ready = deferred();
   #hasRun = false;
   #registry = new Registry();
-  #subscribers = new Set();
+  /** The functions that are called with every event, and how many events each has not finished with. */
+  #subscribers = new Map();
+  /** The subscribers that have failed before. */
+  #failing = new WeakSet();
   #turns = new Set();
   #uses = 0;
 
@@ -162,13 +168,32 @@ export class Codex {
 
   #dispatch(event) {
     for (const turn of [...this.#turns]) turn.take(event);
-    for (const take of [...this.#subscribers]) {
-      try {
-        take(event);
-      } catch {
-        // A subscriber that fails misses the event; the others do not.
-      }
+    for (const take of [...this.#subscribers.keys()]) this.#tell(take, event);
+  }
+
+  /** Tells a subscriber of an event. One that fails misses the event; the others do not. */
+  #tell(take, event) {
+    const failed = (error) => this.#note(take, error);
+    const count = (change) => {
+      if (this.#subscribers.has(take)) this.#subscribers.set(take, this.#subscribers.get(take) + change);
+    };
+    if (this.#subscribers.get(take) >= MOST_UNFINISHED) return failed("it is too slow");
+    try {
+      const taken = take(event);
+      if (typeof taken?.then !== "function") return;
+      count(1);
+      taken.then(undefined, failed).finally(() => count(-1));
+    } catch (error) {
+      failed(error);
     }
+  }
+
+  /** Tells the others of a subscriber that has failed, once. */
+  #note(take, error) {
+    if (this.#failing.has(take)) return;
+    this.#failing.add(take);
+    const text = `a subscriber has failed: ${error?.message ?? error}`;
+    for (const other of [...this.#subscribers.keys()]) if (other !== take) this.#tell(other, { type: "note", text });
   }
 
   /** Gives a turn the events of its thread; returns a function that ends it. */
@@ -182,9 +207,12 @@ export class Codex {
     };
   }
 
-  /** Has a function called with every event; returns one that ends it. */
+  /**
+   * Has a function called with every event; returns one that ends it. If it fails, the others get a note, once.
+   * @param {(event: object) => unknown} take
+   */
   subscribe(take) {
-    this.#subscribers.add(take);
+    this.#subscribers.set(take, 0);
     return () => this.#subscribers.delete(take);
   }
 

@@ -173,7 +173,8 @@ export class Codex {
   readonly pid: number | undefined;
   client(): Promise<Client>;
   call: Client["call"];
-  subscribe(take: (event: Event) => void): () => void;
+  /** Has a function called with every event; returns one that ends it. If it fails, the others get a note, once. */
+  subscribe(take: (event: Event) => unknown): () => void;
   startThread(options?: ThreadOptions): Thread;
   resumeThread(id: string, options?: ThreadOptions): Thread;
   forkThread(id: string, options?: ThreadOptions): Promise<Thread>;

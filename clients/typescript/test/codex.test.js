@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 
@@ -141,17 +141,53 @@ test("a turn survives the death of its server", needsProgram, (context) =>
   }),
 );
 
-test("a subscriber that throws disturbs nobody", needsProgram, (context) =>
+test("a subscriber that throws, at once or later, costs one note", needsProgram, (context) =>
   with_(context, [says("Fine.")], async (codex) => {
     const seen = [];
     codex.subscribe(() => {
       throw new Error("a mistake");
     });
-    const end = codex.subscribe(({ type }) => seen.push(type));
+    codex.subscribe(async () => {
+      throw new Error("a later mistake");
+    });
+    codex.subscribe(() => new Promise(() => {}));
+    const end = codex.subscribe((event) => seen.push(event));
     assert.equal((await codex.startThread().run("Hello.")).finalResponse, "Fine.");
     end();
-    assert.ok(seen.includes("turnEnded"));
+    assert.ok(seen.some(({ type }) => type === "turnEnded"));
+    const notes = seen.filter(({ type }) => type === "note").map(({ text }) => text);
+    assert.deepEqual(notes.sort(), ["a subscriber has failed: a later mistake", "a subscriber has failed: a mistake"]);
   }));
+
+test("a subscriber that hangs costs one note and a bounded number of events", async (context) => {
+  const { folder } = scripted(context, []);
+  const program = join(folder, "server");
+  const source = `#!${process.execPath}
+    process.stdin.once("data", (line) => {
+      process.stdout.write(JSON.stringify({ id: JSON.parse(String(line).split("\\n")[0]).id, result: {} }) + "\\n");
+      const warning = JSON.stringify({ method: "warning", params: { threadId: "t", message: "w" } }) + "\\n";
+      process.stdout.write(warning.repeat(1500) + JSON.stringify({ method: "error", params: { message: "last" } }) + "\\n");
+    });
+    process.stdin.on("end", () => process.exit());`;
+  writeFileSync(program, source, { mode: 0o755 });
+  const codex = new Codex({ codexPathOverride: program });
+  const seen = [];
+  let begun = 0;
+  codex.subscribe(() => {
+    begun += 1;
+    return new Promise(() => {});
+  });
+  const isOver = new Promise((resolve) => {
+    codex.subscribe((event) => seen.push(event) && event.type === "error" && resolve());
+  });
+  await codex.client();
+  await isOver;
+  await codex.close();
+  assert.equal(begun, 1000);
+  assert.equal(seen.filter(({ type }) => type === "warning").length, 1500);
+  const notes = seen.filter(({ type }) => type === "note").map(({ text }) => text);
+  assert.deepEqual(notes, ["a subscriber has failed: it is too slow"]);
+});
 
 test("a program that forgets to close ends, and leaves no server", needsProgram, async (context) => {
   const { options, folder } = scripted(context, [says("Fine.")]);

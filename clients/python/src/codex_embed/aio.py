@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import os
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from .approvals import Handler
 from .connection import Client, Options
 from .errors import ClosedError, CodexError, StartError
-from .events import Event, Other
+from .events import Event, Note, Other
 from .options import (
     CodexConfig,
     ListOptions,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: The time limit for the end of a turn that was interrupted, in seconds.
 END_SECONDS = 5.0
+#: The most events that a subscriber may not have finished with; it misses further ones.
+MOST_UNFINISHED = 1000
 #: The time limit of a login in seconds.
 LOGIN_SECONDS = 15 * 60.0
 
@@ -64,7 +67,11 @@ class AsyncCodex:
         self._has_run = False
         self._failure = "the server is stopped"
         self._turns: dict[str, list[AsyncTurn]] = {}
-        self._subscribers: list[Callable[[Event], None]] = []
+        self._subscribers: list[Callable[[Event], object]] = []
+        #: The subscribers that have failed before.
+        self._failing: list[Callable[[Event], object]] = []
+        #: How many events each asynchronous subscriber has not finished with.
+        self._unfinished: dict[Callable[[Event], object], int] = {}
         self._background: set[asyncio.Future[Any]] = set()
 
     async def __aenter__(self) -> AsyncCodex:
@@ -108,13 +115,15 @@ class AsyncCodex:
         for task in list(self._background):
             task.cancel()
 
-    def subscribe(self, take: Callable[[Event], None]) -> Callable[[], None]:
-        """Has a function called with every event; returns one that ends it."""
+    def subscribe(self, take: Callable[[Event], object]) -> Callable[[], None]:
+        """Has a function called with every event; returns one that ends it. If it fails, the others get a note, once."""
         self._subscribers.append(take)
 
         def end() -> None:
             with contextlib.suppress(ValueError):
                 self._subscribers.remove(take)
+            with contextlib.suppress(ValueError):
+                self._failing.remove(take)
 
         return end
 
@@ -181,9 +190,39 @@ class AsyncCodex:
         for turn in list(self._turns.get(getattr(event, "thread", ""), ())):
             turn.take(event)
         for take in list(self._subscribers):
-            # A subscriber that fails misses the event; the others do not.
-            with contextlib.suppress(Exception):
-                take(event)
+            self._tell(take, event)
+
+    def _tell(self, take: Callable[[Event], object], event: Event) -> None:
+        """Tells a subscriber of an event. One that fails misses the event; the others do not."""
+        if self._unfinished.get(take, 0) >= MOST_UNFINISHED:
+            return self._note(take, "it is too slow")
+        try:
+            taken = take(event)
+        except Exception as error:
+            return self._note(take, error)
+        if inspect.isawaitable(taken):
+            self._unfinished[take] = self._unfinished.get(take, 0) + 1
+            self.in_background(self._finish(take, taken))
+
+    async def _finish(self, take: Callable[[Event], object], taken: Awaitable[object]) -> None:
+        try:
+            await taken
+        except Exception as error:
+            self._note(take, error)
+        finally:
+            left = self._unfinished.pop(take, 1) - 1
+            if left > 0:
+                self._unfinished[take] = left
+
+    def _note(self, take: Callable[[Event], object], error: Exception | str) -> None:
+        """Tells the others of a subscriber that has failed, once."""
+        if take in self._failing:
+            return
+        self._failing.append(take)
+        note = Note(f"a subscriber has failed: {error}")
+        for other in list(self._subscribers):
+            if other is not take:
+                self._tell(other, note)
 
     def follow(self, turn: AsyncTurn) -> None:
         """Gives a turn the events of its thread."""

@@ -97,7 +97,7 @@ class Codex:
 
         return self._loop.run(call())
 
-    def subscribe(self, take: Callable[[Event], None]) -> Callable[[], None]:
+    def subscribe(self, take: Callable[[Event], object]) -> Callable[[], None]:
         """Has a function called with every event, in the thread of the loop; it must not wait."""
         return self._codex.subscribe(take)
 
