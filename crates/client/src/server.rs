@@ -98,7 +98,7 @@ impl Launch {
         command
     }
 
-    /// Why the program cannot be started. The system does not tell a missing program from a missing folder.
+    /// The reason why the program cannot be started. The system does not tell a missing program from a missing folder.
     pub(crate) fn failed(&self, source: io::Error) -> ConnectError {
         let missing = (source.kind() == io::ErrorKind::NotFound).then(|| match &self.cwd {
             Some(cwd) if !cwd.is_dir() => format!("there is no folder {}", cwd.display()),

@@ -58,7 +58,7 @@ class Launch:
 
 
 def cannot_start(launch: Launch, error: Exception) -> StartError:
-    """Why a program cannot be started."""
+    """The reason why a program cannot be started."""
     reason = str(error)
     if isinstance(error, FileNotFoundError):
         is_folder = launch.cwd is not None and not os.path.isdir(launch.cwd)
