@@ -107,7 +107,7 @@ fn start(shared: &Shared, args: &AppServerArgs, recent_bytes: usize) -> anyhow::
     let findings = warnings::tell(&home, &env, &overrides)?;
     let cwd = working_directory(shared)?;
     let config = ConfigSource::new(home, env, overrides);
-    let (start, cluster) = host::start_shared(config, cwd, SessionSource::VsCode, recent_bytes)?;
+    let (start, cluster) = host::start(config, cwd, SessionSource::VsCode, recent_bytes)?;
     let start = Start {
         release: args.emulate.map(Into::into),
         dialect: args.dialect.map(|spoken| match spoken {

@@ -16,13 +16,9 @@ use crate::cluster::Cluster;
 use crate::proto::ORIGINATOR;
 use crate::{apply_patch, thread_store};
 
-/// The parts of a server with a working directory, a session source, and a replay buffer size.
-pub(crate) fn start(config: ConfigSource, cwd: PathBuf, source: SessionSource, recent: usize) -> anyhow::Result<Start> {
-    Ok(start_shared(config, cwd, source, recent)?.0)
-}
-
-/// The same, with the servers that share its threads.
-pub(crate) fn start_shared(
+/// The parts of a server with a working directory, a session source, and a replay buffer size; and the servers that
+/// share its threads.
+pub(crate) fn start(
     config: ConfigSource,
     cwd: PathBuf,
     source: SessionSource,

@@ -14,10 +14,12 @@ use codex_pipe::mcp;
 use codex_server::app::{AppServer, Dialect, Start};
 use codex_transport::{Address, Limits, Options, Shortage, Slots, stdio};
 use codex_wire::rollout::SessionSource;
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use crate::app_server::listen::{self, Purpose};
 use crate::args::Shared;
+use crate::cluster::{Cluster, RelayInProcess};
 use crate::proto::working_directory;
 use crate::{console, host, memory, signals, warnings};
 
@@ -56,12 +58,14 @@ pub(crate) fn run(shared: &Shared, args: &McpServerArgs) -> anyhow::Result<ExitC
 
 /// Serves clients over HTTP.
 fn serve_http(shared: &Shared, args: &McpServerArgs, address: &Address) -> anyhow::Result<ExitCode> {
-    let start = start(shared)?;
+    let started = Started::new(shared)?;
+    let start = &started.start;
     start.config.home().ensure()?;
     let token = listen::token(start.config.home(), start.config.env(), args.token_file.as_deref(), Purpose::Serve)?;
+    let slots = Slots::new(args.max_connections);
     let options = Options {
         token: Some(token),
-        slots: Slots::new(args.max_connections),
+        slots: slots.clone(),
         limits: Limits::default(),
         shortage: Shortage::default(),
         allows_remote: args.allow_remote,
@@ -73,8 +77,7 @@ fn serve_http(shared: &Shared, args: &McpServerArgs, address: &Address) -> anyho
         let listener = listen::bind_one(address, options).await?;
         console::note(format_args!("listening on {}/mcp", listener.address()));
         memory::let_go_of_start();
-        let user_agent = user_agent(&start.originator, start.config.env());
-        let server = mcp::HttpServer::new(mcp::Server { threads: Arc::clone(&start.threads), user_agent });
+        let server = mcp::HttpServer::new(started.server());
         let stop = watch::Sender::new(false);
         let answering = server.clone();
         let service = move |request| {
@@ -82,7 +85,11 @@ fn serve_http(shared: &Shared, args: &McpServerArgs, address: &Address) -> anyho
             async move { server.answer(request).await }
         };
         let serving = tokio::spawn(listener.serve_http(service, stop.subscribe()));
-        signal.wait().await;
+        tokio::select! {
+            () = signal.wait() => {}
+            () = started.watch(&slots) => {}
+        }
+        started.hand_over(&slots).await;
         // First the turns, so that clients still receive their end.
         let _: Result<(), _> = tokio::time::timeout(LAST_TURNS, server.close()).await;
         stop.send_replace(true);
@@ -100,36 +107,84 @@ pub(crate) fn run_with_conversations(shared: &Shared) -> anyhow::Result<ExitCode
 
 fn serve(shared: &Shared, has_conversations: bool) -> anyhow::Result<ExitCode> {
     let output = console::take()?;
-    let start = start(shared)?;
+    let started = Started::new(shared)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended = runtime.block_on(runtime.spawn(async move {
         let mut stop = signals::stop()?;
         memory::let_go_of_start();
-        let threads = Arc::clone(&start.threads);
-        let user_agent = user_agent(&start.originator, start.config.env());
-        let server = mcp::Server { threads: Arc::clone(&threads), user_agent };
-        let conversations = has_conversations.then(|| AppServer::new(start).connect());
-        tokio::select! {
-            ended = mcp::serve(server, conversations, stdio::input(), stdio::output(output)) => {
+        let conversations = has_conversations.then(|| started.connect());
+        let ended = tokio::select! {
+            ended = mcp::serve(started.server(), conversations, stdio::input(), stdio::output(output)) => {
                 ended.context("the connection failed")
             }
-            () = stop.wait() => {
-                threads.close().await;
-                Ok(())
-            }
-        }
+            () = stop.wait() => Ok(()),
+        };
+        started.hand_over(&Slots::new(0)).await;
+        ended
     }));
     // A blocking read of standard input cannot be cancelled, so its thread is abandoned.
     runtime.shutdown_background();
     ended.context("the server panicked")?.map(|()| ExitCode::SUCCESS)
 }
 
-fn start(shared: &Shared) -> anyhow::Result<Start> {
-    let env = Env::process();
-    let home = Home::find(&env)?;
-    let overrides = shared.overrides();
-    warnings::tell(&home, &env, &overrides)?;
-    let cwd = working_directory(shared)?;
-    let start = host::start(ConfigSource::new(home, env, overrides), cwd, SessionSource::Mcp, 0)?;
-    Ok(Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start })
+/// The parts of a server.
+struct Started {
+    start: Start,
+    app: AppServer,
+    /// The servers that share its threads, and the way to them.
+    others: Option<(Cluster, RelayInProcess)>,
+}
+
+impl Started {
+    fn new(shared: &Shared) -> anyhow::Result<Self> {
+        let env = Env::process();
+        let home = Home::find(&env)?;
+        let overrides = shared.overrides();
+        warnings::tell(&home, &env, &overrides)?;
+        let cwd = working_directory(shared)?;
+        let config = ConfigSource::new(home, env, overrides);
+        let (start, cluster) = host::start(config, cwd, SessionSource::Mcp, 0)?;
+        let start = Start { release: Some(ProtocolRelease::V077), dialect: Some(Dialect::V1), ..start };
+        let app = AppServer::new(start.clone());
+        let join = |cluster: Cluster| {
+            let cluster = cluster.without_address();
+            cluster.join_in_process(&start, &app).map(|relay| (cluster, relay))
+        };
+        let others = cluster.map(join).transpose()?;
+        Ok(Self { start, app, others })
+    }
+
+    fn server(&self) -> mcp::Server {
+        mcp::Server {
+            threads: Arc::clone(&self.start.threads),
+            others: self.others.as_ref().map(|(_, relay)| Arc::new(relay.clone()) as Arc<dyn mcp::OtherServers>),
+            user_agent: user_agent(&self.start.originator, self.start.config.env()),
+        }
+    }
+
+    /// Connects a client of the app-server.
+    fn connect(&self) -> DuplexStream {
+        match &self.others {
+            Some((_, relay)) => relay.connect_client(),
+            None => self.app.connect(),
+        }
+    }
+
+    /// Follows the database, if there is one. Runs until it is dropped.
+    async fn watch(&self, slots: &Slots) {
+        match &self.others {
+            Some((cluster, _)) => cluster.watch(&self.app, slots).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the threads, and gives them back if other servers share them.
+    async fn hand_over(&self, slots: &Slots) {
+        match &self.others {
+            Some((cluster, _)) => cluster.hand_over(&self.app, slots).await,
+            None => {
+                let _: Result<(), _> = tokio::time::timeout(LAST_TURNS, self.start.threads.close()).await;
+            }
+        }
+    }
 }

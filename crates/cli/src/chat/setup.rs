@@ -65,7 +65,7 @@ impl ChatEnvironment {
         let config = Config::load(&home, &env, &overrides)?;
         home.ensure()?;
         let source = ConfigSource::new(home, env, overrides);
-        let (start, cluster) = host::start_shared(source, cwd, SessionSource::Cli, 0)?;
+        let (start, cluster) = host::start(source, cwd, SessionSource::Cli, 0)?;
         let start = Start { release: Some(ProtocolRelease::V077), ..start };
         Ok(Prepared { start, config, named, cluster: cluster.map(Cluster::without_address) })
     }

@@ -139,7 +139,7 @@ fn mistakes_change_nothing() {
 }
 
 /// Reads up to the first message that is wanted.
-fn until(codex: &mut Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn until(codex: &mut Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
     loop {
         let message = codex.message();
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
@@ -149,13 +149,13 @@ fn until(codex: &mut Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-fn ask(codex: &mut Running, id: i64, method: &str, params: &Value) -> Value {
+pub(crate) fn ask(codex: &mut Running, id: i64, method: &str, params: &Value) -> Value {
     codex.send(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
     until(codex, |message| message["id"] == json!(id) && message.get("method").is_none())
 }
 
 /// The parameters of MCP's `initialize`.
-fn hello() -> Value {
+pub(crate) fn hello() -> Value {
     let info = json!({"name": "test", "title": null, "version": "1"});
     json!({"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": info})
 }
@@ -214,7 +214,7 @@ fn the_end_of_the_input_ends_the_server_after_the_last_answer() {
 }
 
 /// Sends a message to a server and returns the whole response.
-fn post(url: &str, headers: &str, message: &Value) -> String {
+pub(crate) fn post(url: &str, headers: &str, message: &Value) -> String {
     let host = url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("it is the endpoint");
     let body = message.to_string();
     let mut stream = TcpStream::connect(host).expect("it listens");

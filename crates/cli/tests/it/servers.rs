@@ -16,21 +16,21 @@ use crate::program::Place;
 use crate::pty::Pty;
 
 /// The time to wait for a message before a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const CONFIG: &str = "model_provider = 'mine'\napproval_policy = 'never'\nsandbox_mode = 'danger-full-access'\n\
                       [model_providers.mine]\nname = 'Mine'\nwire_api = 'scripted'\nscript = 'script.json'\n";
 
 /// A new schema in the database, and the folder in which all its servers work.
-struct Shared {
-    database: &'static PostgresCluster,
-    schema: String,
-    workspace: Place,
+pub(crate) struct Shared {
+    pub(crate) database: &'static PostgresCluster,
+    pub(crate) schema: String,
+    pub(crate) workspace: Place,
 }
 
 impl Shared {
     /// `None` where PostgreSQL is not installed.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let database = postgres_cluster()?;
         let schema = format!("servers_{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -38,15 +38,20 @@ impl Shared {
     }
 
     /// Runs a statement, in which `@.` stands for the schema.
-    fn sql(&self, statement: &str) -> String {
+    pub(crate) fn sql(&self, statement: &str) -> String {
         self.database.sql(&statement.replace("@.", &format!("{}.", self.schema))).join(",")
     }
 
-    /// Starts a server with a name, a script for its model, and more settings.
-    fn server(&self, name: &str, script: &str, settings: &[&str]) -> Server {
+    /// The home of a process that shares the database, with a script for its model.
+    pub(crate) fn place(&self, script: &str) -> Place {
         let place = Place::new().file("home/config.toml", CONFIG).file("home/script.json", script);
         let place = place.variable("CODEX_STORE_URL", &self.database.url());
-        let place = place.variable("PATH", &std::env::var("PATH").unwrap_or_default());
+        place.variable("PATH", &std::env::var("PATH").unwrap_or_default())
+    }
+
+    /// Starts a server with a name, a script for its model, and more settings.
+    pub(crate) fn server(&self, name: &str, script: &str, settings: &[&str]) -> Server {
+        let place = self.place(script);
         let socket = place.path("home/run/app-server.sock");
         let mut named = vec![
             format!("store.server_name={name}"),
@@ -72,14 +77,14 @@ impl Shared {
 }
 
 /// A running server, killed when dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     socket: PathBuf,
     _place: Place,
 }
 
 impl Server {
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.client_with(&json!({}))
     }
 
@@ -93,7 +98,7 @@ impl Server {
         client
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 }
@@ -107,7 +112,7 @@ impl Drop for Server {
 }
 
 /// A client of one server.
-struct Client {
+pub(crate) struct Client {
     stream: UnixStream,
     lines: BufReader<UnixStream>,
     next_id: i64,
@@ -116,7 +121,7 @@ struct Client {
 }
 
 impl Client {
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.stream, "{message}").expect("it reads");
     }
 
@@ -134,7 +139,7 @@ impl Client {
     }
 
     /// Sends a request and returns its response. Other messages are kept for later.
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
         self.send(&json!({"id": id, "method": method, "params": params}));
@@ -148,14 +153,14 @@ impl Client {
     }
 
     /// The same for one that succeeds: its result.
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let mut answer = self.request(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].take()
     }
 
     /// Waits for a notification or a server request, and skips those before it.
-    fn next(&mut self, method: &str) -> Value {
+    pub(crate) fn next(&mut self, method: &str) -> Value {
         loop {
             let message = self.message();
             if message["method"] == method {
@@ -164,16 +169,16 @@ impl Client {
         }
     }
 
-    fn start_thread(&mut self) -> String {
+    pub(crate) fn start_thread(&mut self) -> String {
         self.ask("thread/start", &json!({}))["thread"]["id"].as_str().expect("it has an id").to_owned()
     }
 
-    fn start_turn(&mut self, thread: &str, text: &str) -> Value {
+    pub(crate) fn start_turn(&mut self, thread: &str, text: &str) -> Value {
         self.ask("turn/start", &json!({"threadId": thread, "input": [{"type": "text", "text": text}]}))
     }
 
     /// The text that the deltas up to the end of the turn add up to, and the status of the turn.
-    fn rest_of_turn(&mut self) -> (String, Value) {
+    pub(crate) fn rest_of_turn(&mut self) -> (String, Value) {
         let mut text = String::new();
         loop {
             let message = self.message();
@@ -186,10 +191,11 @@ impl Client {
     }
 }
 
-const TALK: &str = r#"[{"items": [{"text": "One two three.", "deltas": ["One ", "two ", "three."]}], "repeat": true}]"#;
+pub(crate) const TALK: &str =
+    r#"[{"items": [{"text": "One two three.", "deltas": ["One ", "two ", "three."]}], "repeat": true}]"#;
 
 /// A command that only ends when it is told to, and then a text.
-const COMMAND: &str = r#"[
+pub(crate) const COMMAND: &str = r#"[
     {"items": [{"call": "shell", "args": {"command": ["sh", "-c", "echo begun > begun; while ! test -e go; do sleep 0.05; done"]}}]},
     {"items": [{"text": "Done."}], "repeat": true}
 ]"#;

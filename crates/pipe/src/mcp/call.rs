@@ -1,28 +1,30 @@
 //! One call of a tool: a turn of a thread, followed to its end.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use codex_dialects::eq::{self, Vocabulary};
+use codex_dialects::eq::Vocabulary;
 use codex_log::settings::SettingsChange;
-use codex_log::{Answer, Body, Event, Outcome, Question, QuestionId, TurnId};
+use codex_log::{Answer, Question, TurnId};
 use codex_thread::{
-    Children, ClientAdditions, ClientProfile, Closed, ExplicitOverrides, Feed, InitialHistory, OpenQuestions,
-    StartError, StartThread, StartedThread, Subscription, Thread, ThreadHost, TurnStart,
+    Children, ClientAdditions, ClientProfile, Closed, ExplicitOverrides, InitialHistory, OpenQuestions, StartError,
+    StartThread, StartedThread, Subscription, Thread, ThreadHost, TurnStart,
 };
 use codex_wire::decision::ReviewDecision;
-use codex_wire::event::EventMsg;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::Server;
+use super::asker::Asker;
 use super::elicitation::{self, Origin};
+use super::elsewhere::TurnElsewhere;
 use super::exchange::{Era, Exchange};
+use super::followed::{Change, Followed, Happening, TurnHere};
 use super::parked::Retry;
+use super::questions::{OpenQuestion, Questions};
 use super::sealed::LIFETIME;
-use super::session::Session;
 use super::stateless;
 use super::tool::{ToolCall, ToolResult};
 
@@ -31,29 +33,8 @@ const MOST_LOADED: usize = 32;
 
 /// A call, which is a turn that is followed.
 struct Call {
-    thread: Thread,
-    turn: TurnId,
-    feed: Feed,
-    children: Children,
-    vocabulary: Vocabulary,
+    followed: Followed,
     questions: Questions,
-}
-
-/// The questions of a turn that the client has not answered.
-enum Questions {
-    /// Asked with requests, which have these ids.
-    Requests { session: Arc<Session>, ids: HashMap<(ThreadId, QuestionId), i64> },
-    /// To be asked with the result, each with the parameters of its request.
-    Results(Vec<OpenQuestion>),
-}
-
-/// A question that is asked with the result.
-struct OpenQuestion {
-    thread: Thread,
-    id: QuestionId,
-    /// Its name in the result.
-    key: String,
-    params: Value,
 }
 
 /// The reason why a call is no longer followed.
@@ -85,6 +66,10 @@ pub(super) async fn run(call: ToolCall, mut exchange: Exchange, mut cancelled: o
 }
 
 impl Call {
+    fn of(followed: Followed, exchange: &Exchange) -> Self {
+        Self { followed, questions: Questions::of(exchange) }
+    }
+
     /// Starts a thread and its first turn, whose id is that of the request, as in 0.77.
     async fn start(start: StartThread, prompt: String, exchange: &Exchange) -> Result<Self, ToolResult> {
         let failed = |error: &StartError| {
@@ -93,18 +78,27 @@ impl Call {
         let started = exchange.session.shared.server.threads.start(start).await.map_err(|error| failed(&error))?;
         let StartedThread { thread, feed, shows_raw_reasoning } = started;
         let turn = say(&thread, TurnId::new(exchange.id.to_string()), prompt).await?;
-        let (vocabulary, questions) = (vocabulary(shows_raw_reasoning), Questions::of(exchange));
-        Ok(Self { thread, turn, feed, children: children(exchange), vocabulary, questions })
+        let vocabulary = vocabulary(shows_raw_reasoning);
+        let turn = TurnHere { thread, turn, feed, children: children(exchange), vocabulary };
+        Ok(Self::of(Followed::Here(Box::new(turn)), exchange))
     }
 
-    /// Starts another turn of a thread, which is loaded first if necessary.
+    /// Starts another turn of a thread: on the server that has it open, or here, where it is loaded first if necessary.
     async fn reply(id: ThreadId, prompt: String, exchange: &mut Exchange) -> Result<Self, ToolResult> {
-        let threads = Arc::clone(&exchange.session.shared.server.threads);
+        let Server { threads, others, .. } = exchange.session.shared.server.clone();
         // It is not unloaded before it has a subscriber.
-        let _opening = threads.turn_to_open(id).await;
-        let (thread, shows_raw_reasoning) = if let Some(thread) = threads.get(id) {
+        let opening = threads.turn_to_open(id).await;
+        let (thread, shows_raw_reasoning) = if let Some(thread) = threads.get(id).filter(|it| !it.has_ended()) {
             (thread, false)
         } else {
+            if let Some(others) = others
+                && let Some(connection) = others.connect(id).await
+            {
+                // If its server ends meanwhile, the app-server of this process loads it.
+                drop(opening);
+                let turn = TurnElsewhere::start(connection, id, &prompt).await?;
+                return Ok(Self::of(Followed::Elsewhere(Box::new(turn)), exchange));
+            }
             let started = threads.start(resumption(id)).await.map_err(|error| {
                 ToolResult::error(Some(id), format!("Session not found for thread_id: {id}: {}", with_cause(&error)))
             })?;
@@ -113,11 +107,12 @@ impl Call {
         let ended = |Closed| ToolResult::error(Some(id), Closed.to_string());
         let Subscription { feed, running, asked, .. } = thread.subscribe().await.map_err(ended)?;
         let turn = say(&thread, TurnId::new(ThreadId::fresh().to_string()), prompt).await?;
-        let (vocabulary, questions) = (vocabulary(shows_raw_reasoning), Questions::of(exchange));
-        let mut call = Self { thread, turn, feed, children: children(exchange), vocabulary, questions };
+        let vocabulary = vocabulary(shows_raw_reasoning);
+        let turn = TurnHere { thread: thread.clone(), turn, feed, children: children(exchange), vocabulary };
+        let mut call = Self::of(Followed::Here(Box::new(turn)), exchange);
         let running = running.as_ref().map(TurnId::as_str).unwrap_or_default();
         for question in &asked {
-            call.ask(exchange, None, running, question).await;
+            call.ask(exchange, Asker::Here(thread.clone()), running, question).await;
         }
         Ok(call)
     }
@@ -143,86 +138,59 @@ impl Call {
             let has_outgoing = exchange.has_outgoing();
             tokio::select! {
                 () = exchange.flush(), if has_outgoing => {}
-                event = self.feed.next(), if !has_outgoing => {
-                    let Some(event) = event else {
-                        return ended(is_cancelled, || ToolResult::error(Some(self.thread.id()), Closed.to_string()));
-                    };
-                    self.take(exchange, &event).await;
-                    if let Body::TurnEnded(outcome) = &event.body && event.turn.as_ref() == Some(&self.turn) {
-                        return ended(is_cancelled, || result(self.thread.id(), outcome));
+                arrival = self.followed.next(), if !has_outgoing => {
+                    let happening = self.followed.take(arrival).await;
+                    if let Some(result) = self.take(exchange, happening).await {
+                        return if is_cancelled { Step::Cancelled } else { Step::Ended(result) };
                     }
-                }
-                (thread, event) = self.children.next(), if !has_outgoing => {
-                    self.take_child(exchange, thread, &event).await;
                 }
                 Ok(()) = &mut cancelled, if !is_cancelled => {
                     is_cancelled = true;
-                    self.interrupt().await;
+                    self.followed.interrupt().await;
                 }
             }
         }
     }
 
-    /// Stops the turn, if it is still the one that runs.
-    async fn interrupt(&self) {
-        let running = self.thread.running().await;
-        if running.is_ok_and(|running| running.as_ref() == Some(&self.turn)) {
-            // It may have ended at the same moment.
-            let _: Result<bool, Closed> = self.thread.interrupt().await;
+    /// Queues the messages for the client, and returns the result of the call if it has ended.
+    async fn take(&mut self, exchange: &mut Exchange, happening: Happening) -> Option<ToolResult> {
+        let thread = self.followed.thread();
+        for (id, msg) in &happening.messages {
+            exchange.add_event(thread, id, msg);
         }
-    }
-
-    /// Queues the messages of an event.
-    async fn take(&mut self, exchange: &mut Exchange, event: &Event) {
-        let mut messages = Vec::new();
-        eq::project(event, self.vocabulary, &mut messages);
-        let id = match (&event.turn, &event.body) {
-            (_, Body::ThreadStarted(_)) | (None, _) => "",
-            (Some(turn), _) => turn.as_str(),
-        };
-        for msg in &messages {
-            // 0.77 uses this id for the items that precede the first turn.
-            let id = if id.is_empty() && matches!(msg, EventMsg::RawResponseItem(_)) { "auto-compact-0" } else { id };
-            exchange.add_event(event.thread, id, msg);
+        match happening.change? {
+            Change::Asked { asker, turn, question } => self.ask(exchange, asker, &turn, &question).await,
+            Change::Answered { thread, question } => self.questions.withdraw(exchange, thread, &question),
+            Change::TurnEnded(result) => {
+                self.questions.withdraw_all(exchange);
+                return result;
+            }
+            Change::Lost(result) => return Some(result),
         }
-        match &event.body {
-            Body::Asked(question) => self.ask(exchange, None, id, question).await,
-            Body::Answered { question, .. } => self.questions.withdraw(exchange, self.thread.id(), question),
-            Body::TurnEnded(_) => self.questions.withdraw_all(exchange),
-            _ => self.children.follow(event).await,
-        }
-    }
-
-    /// Asks the questions of a child agent too.
-    async fn take_child(&mut self, exchange: &mut Exchange, child: Thread, event: &Event) {
-        let turn = event.turn.as_ref().map(TurnId::as_str).unwrap_or_default();
-        match &event.body {
-            Body::Asked(question) => self.ask(exchange, Some(child), turn, question).await,
-            Body::Answered { question, .. } => self.questions.withdraw(exchange, child.id(), question),
-            _ => self.children.follow(event).await,
-        }
+        None
     }
 
     /// Asks the client; a client that cannot answer does not keep the turn waiting.
-    async fn ask(&mut self, exchange: &mut Exchange, child: Option<Thread>, turn: &str, question: &Question) {
-        let key = match &child {
-            Some(child) => format!("{}:{}", child.id(), question.id),
-            None => question.id.to_string(),
+    async fn ask(&mut self, exchange: &mut Exchange, asker: Asker, turn: &str, question: &Question) {
+        let thread = asker.thread();
+        let key = if thread == self.followed.thread() {
+            question.id.to_string()
+        } else {
+            format!("{thread}:{}", question.id)
         };
-        let thread = child.unwrap_or_else(|| self.thread.clone());
         if !exchange.can_ask(question) {
-            return refuse(&thread, &question.id).await;
+            return asker.answer(question.id.clone(), Answer::Decision(ReviewDecision::Denied)).await;
         }
-        let origin = Origin { thread: thread.id(), turn, call: &exchange.id };
+        let origin = Origin { thread, turn, call: &exchange.id };
         let params = elicitation::params(origin, question);
         match &mut self.questions {
             Questions::Requests { session, ids } => {
-                if let Some(number) = session.ask(&thread, &question.id) {
+                if let Some(number) = session.ask(&asker, &question.id) {
                     exchange.add_request(number, "elicitation/create", params);
-                    ids.insert((thread.id(), question.id.clone()), number);
+                    ids.insert((thread, question.id.clone()), number);
                 }
             }
-            Questions::Results(open) => open.push(OpenQuestion { thread, id: question.id.clone(), key, params }),
+            Questions::Results(open) => open.push(OpenQuestion { asker, id: question.id.clone(), key, params }),
         }
     }
 
@@ -233,10 +201,11 @@ impl Call {
         let Era::Stateless { call, .. } = exchange.era.clone() else { return None };
         let session = Arc::clone(&exchange.session);
         let keys = open.iter().map(|asked| asked.key.clone());
-        let Some(mut place) = session.shared.parked.park(self.thread.id(), self.turn.as_str(), keys, call) else {
+        let thread = self.followed.thread();
+        let Some(mut place) = session.shared.parked.park(thread, self.followed.turn(), keys, call) else {
             let why = "Too many calls wait for an answer of their client; the turn was interrupted";
-            self.interrupt().await;
-            exchange.finish(&ToolResult::error(Some(self.thread.id()), why)).await;
+            self.followed.interrupt().await;
+            exchange.finish(&ToolResult::error(Some(thread), why)).await;
             return None;
         };
         let request = |asked: &OpenQuestion| json!({"method": "elicitation/create", "params": asked.params});
@@ -247,7 +216,7 @@ impl Call {
         if let Ok(Ok(retry)) = retried {
             return Some(retry);
         }
-        self.interrupt().await;
+        self.followed.interrupt().await;
         None
     }
 
@@ -257,76 +226,16 @@ impl Call {
         let (answered, unanswered): (Vec<_>, Vec<_>) =
             std::mem::take(open).into_iter().partition(|asked| responses.contains_key(&asked.key));
         *open = unanswered;
-        for OpenQuestion { thread, id, key, .. } in answered {
-            let answer = elicitation::read_answer(responses.get(&key));
-            // Somebody else may have answered first.
-            let _: Result<bool, Closed> = thread.answer(id, answer).await;
+        for OpenQuestion { asker, id, key, .. } in answered {
+            asker.answer(id, elicitation::read_answer(responses.get(&key))).await;
         }
     }
-}
-
-impl Questions {
-    fn of(exchange: &Exchange) -> Self {
-        match &exchange.era {
-            Era::Handshake => Self::Requests { session: Arc::clone(&exchange.session), ids: HashMap::new() },
-            Era::Stateless { .. } => Self::Results(Vec::new()),
-        }
-    }
-
-    /// Whether the client has to be asked with the result.
-    fn wait_for_result(&self) -> bool {
-        matches!(self, Self::Results(open) if !open.is_empty())
-    }
-
-    /// Notes that a question needs no answer any more, and tells the client if it was asked and has not answered.
-    fn withdraw(&mut self, exchange: &mut Exchange, thread: ThreadId, question: &QuestionId) {
-        match self {
-            Self::Requests { session, ids } => {
-                if let Some(number) = ids.remove(&(thread, question.clone()))
-                    && session.withdraw(number)
-                {
-                    let params = json!({"requestId": number, "reason": "the question needs no answer any more"});
-                    exchange.add_notification("notifications/cancelled", params);
-                }
-            }
-            Self::Results(open) => open.retain(|asked| asked.thread.id() != thread || asked.id != *question),
-        }
-    }
-
-    fn withdraw_all(&mut self, exchange: &mut Exchange) {
-        let open: Vec<(ThreadId, QuestionId)> = match self {
-            Self::Requests { ids, .. } => ids.keys().cloned().collect(),
-            Self::Results(open) => open.iter().map(|asked| (asked.thread.id(), asked.id.clone())).collect(),
-        };
-        for (thread, question) in &open {
-            self.withdraw(exchange, *thread, question);
-        }
-    }
-}
-
-impl Drop for Questions {
-    fn drop(&mut self) {
-        if let Self::Requests { session, ids } = self {
-            for number in ids.values() {
-                session.withdraw(*number);
-            }
-        }
-    }
-}
-
-async fn refuse(thread: &Thread, question: &QuestionId) {
-    let no = Answer::Decision(ReviewDecision::Denied);
-    let _: Result<bool, Closed> = thread.answer(question.clone(), no).await;
 }
 
 /// The children of the thread of a call.
 fn children(exchange: &Exchange) -> Children {
     let threads: Arc<dyn ThreadHost> = Arc::clone(&exchange.session.shared.server.threads);
     Children::new(threads)
-}
-
-fn ended(is_cancelled: bool, result: impl FnOnce() -> ToolResult) -> Step {
-    if is_cancelled { Step::Cancelled } else { Step::Ended(result()) }
 }
 
 /// Sends the prompt, and returns the turn that accepts it.
@@ -353,21 +262,6 @@ fn resumption(thread: ThreadId) -> StartThread {
         profile: ClientProfile::V077,
         initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() },
         additions: ClientAdditions::default(),
-    }
-}
-
-/// The result of a turn.
-fn result(thread: ThreadId, outcome: &Outcome) -> ToolResult {
-    match outcome {
-        Outcome::Completed { last_message, .. } => {
-            let text = last_message.as_ref().map(ToString::to_string).unwrap_or_default();
-            ToolResult { thread: Some(thread), text, is_error: false }
-        }
-        Outcome::Aborted(_) => ToolResult::error(Some(thread), "The turn was interrupted"),
-        Outcome::Failed(failure) => {
-            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-            ToolResult::error(Some(thread), format!("{}{hint}", failure.message))
-        }
     }
 }
 

@@ -9,13 +9,17 @@
 //!                    └─ answer of the client ─▶ thread
 //! ```
 
+mod asker;
 mod call;
 mod elicitation;
+mod elsewhere;
 mod exchange;
+mod followed;
 mod forwarding;
 mod http;
 mod message;
 mod parked;
+mod questions;
 mod sealed;
 mod session;
 mod stateless;
@@ -28,6 +32,7 @@ use codex_lines::{LineReader, Outbox};
 use codex_thread::ThreadHost;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 
+pub use self::elsewhere::{OtherServers, ServerConnection};
 use self::forwarding::Forwarding;
 pub use self::http::{Body, HttpServer};
 use self::session::{Session, Shared};
@@ -42,6 +47,8 @@ const LAST_WORDS: Duration = Duration::from_secs(30);
 pub struct Server {
     /// Runs the threads.
     pub threads: Arc<dyn ThreadHost>,
+    /// The servers that share the threads, if there can be any.
+    pub others: Option<Arc<dyn OtherServers>>,
     /// The user agent, without the client.
     pub user_agent: String,
 }

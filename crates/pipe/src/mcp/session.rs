@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES, Outbox};
 use codex_log::{Answer, QuestionId};
-use codex_thread::Thread;
 use codex_wire::ids::RequestId;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncRead;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::asker::Asker;
 use super::elicitation::{self, Elicits};
 use super::exchange::{Era, Exchange};
 use super::forwarding::Forwarding;
@@ -86,7 +86,7 @@ impl Reply {
 /// A question to the client.
 #[derive(Debug)]
 struct Asked {
-    thread: Thread,
+    asker: Asker,
     question: QuestionId,
 }
 
@@ -316,13 +316,13 @@ impl Session {
 
     /// Registers a question to the client, and returns the id of its request; `None` if another call of the same thread
     /// has asked it.
-    pub(super) fn ask(&self, thread: &Thread, question: &QuestionId) -> Option<i64> {
+    pub(super) fn ask(&self, origin: &Asker, question: &QuestionId) -> Option<i64> {
         let mut asked = lock(&self.asked);
-        if asked.values().any(|asked| asked.thread.id() == thread.id() && asked.question == *question) {
+        if asked.values().any(|asked| asked.asker.thread() == origin.thread() && asked.question == *question) {
             return None;
         }
         let id = self.next_request_id();
-        asked.insert(id, Asked { thread: thread.clone(), question: question.clone() });
+        asked.insert(id, Asked { asker: origin.clone(), question: question.clone() });
         Some(id)
     }
 
@@ -380,10 +380,7 @@ pub(super) fn server_info() -> Value {
 
 /// Answers a question in the background, so that a busy thread delays no other message.
 fn reply(asked: Asked, answer: Answer) {
-    drop(tokio::spawn(async move {
-        // Another client may have answered first.
-        let _: Result<bool, _> = asked.thread.answer(asked.question, answer).await;
-    }));
+    drop(tokio::spawn(async move { asked.asker.answer(asked.question, answer).await }));
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -181,6 +181,11 @@ impl ToolResult {
         Self { thread, text: text.into(), is_error: true }
     }
 
+    /// The result of a turn that did not run to its end.
+    pub(super) fn interrupted(thread: ThreadId) -> Self {
+        Self::error(Some(thread), "The turn was interrupted")
+    }
+
     pub(super) fn to_json(&self) -> Value {
         let mut result = json!({"content": [{"type": "text", "text": self.text}]});
         if let Some(thread) = self.thread {

@@ -65,7 +65,7 @@ impl Place {
     }
 
     pub(crate) fn server(&self) -> Server {
-        Server { threads: Arc::clone(&self.threads), user_agent: "agent/1".to_owned() }
+        Server { threads: Arc::clone(&self.threads), others: None, user_agent: "agent/1".to_owned() }
     }
 
     /// A path in the working directory of threads.
