@@ -105,8 +105,8 @@ impl Holding {
     ) -> Result<(), PostgresError> {
         let done = tokio::select! {
             biased;
-            done = self.append_until(pool, lines, deadline) => done,
-            _ = revocation.revoked() => Err(PostgresError::LeaseLost { place: pool.place.clone() }),
+            done = self.append_until(pool, lines, revocation, deadline) => done,
+            reason = revocation.revoked() => Err(PostgresError::Revoked { thread: self.thread, reason }),
         };
         match &done {
             Ok(()) => {}
@@ -118,7 +118,13 @@ impl Holding {
         done
     }
 
-    async fn append_until(&mut self, pool: &Rc<Pool>, lines: &Lines, deadline: Instant) -> Result<(), PostgresError> {
+    async fn append_until(
+        &mut self,
+        pool: &Rc<Pool>,
+        lines: &Lines,
+        revocation: &Arc<Revocation>,
+        deadline: Instant,
+    ) -> Result<(), PostgresError> {
         let new_end = lines.numbers.last().copied().unwrap_or(self.end);
         if self.is_uncertain {
             self.recover(pool, deadline).await?;
@@ -126,6 +132,10 @@ impl Holding {
         let is_retry = std::cell::Cell::new(false);
         let this = &*self;
         let longer = pool.run_until(deadline, async |connection| {
+            // The connection may be a new one, which has found that the database was restored.
+            if let Some(reason) = revocation.reason() {
+                return Err(Failure::Own(PostgresError::Revoked { thread: this.thread, reason }));
+            }
             // An earlier attempt may have succeeded.
             if is_retry.replace(true) {
                 match this.look_up(pool, connection, new_end).await? {
@@ -146,7 +156,7 @@ impl Holding {
         if longer.await? {
             // Only an append of this writer that was given up can have made it longer.
             self.is_uncertain = true;
-            return Box::pin(self.append_until(pool, lines, deadline)).await;
+            return Box::pin(self.append_until(pool, lines, revocation, deadline)).await;
         }
         (self.end, self.exists) = (new_end, true);
         Ok(())

@@ -13,7 +13,9 @@ pub enum StoreCommand {
     /// Show the database, its size and its servers
     Status,
     /// Check that no line is missing, changed or out of order
-    Check,
+    ///
+    /// With a home, the lines of its files are compared with those of the database too.
+    Check { home: Option<PathBuf> },
     /// Copy the threads of this home, or of another one, into the database; can be repeated
     Import { home: Option<PathBuf> },
     /// Write all threads as files of a home, which other releases can read
@@ -45,8 +47,11 @@ impl PostgresStore {
             self.declare_restored()?;
         }
         Ok(match command {
-            StoreCommand::Check => {
-                let checked = self.check()?;
+            StoreCommand::Check { home } => {
+                let mut checked = self.check()?;
+                if let Some(home) = home {
+                    checked.problems.extend(self.compare_home(home)?.problems);
+                }
                 Report { text: checked.to_string(), is_good: checked.problems.is_empty() }
             }
             StoreCommand::Import { home } => self.import_home(home.as_deref().unwrap_or(user_home))?.into(),

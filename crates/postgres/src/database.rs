@@ -20,9 +20,11 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
+use uuid::Uuid;
 
 use crate::address::{Address, StoreOptions, quoted_schema};
 use crate::errors::{Failure, PostgresError};
+use crate::schema;
 use crate::tls::Tls;
 
 /// The number of connections of a process. Statements are short, so a few serve thousands of threads.
@@ -158,7 +160,8 @@ impl Database {
         let schema = quoted_schema(&options.schema)?;
         let (jobs, queue) = mpsc::unbounded_channel::<Job>();
         let started = blocking::sync_channel(1);
-        let (patience, shown) = (options.patience, place.clone());
+        let shown = place.clone();
+        let pool_options = PoolOptions { patience: options.patience, is_plain: !options.advisory_locks };
         let thread = std::thread::Builder::new().name("codex-store".to_owned()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = match runtime {
@@ -166,12 +169,12 @@ impl Database {
                 Err(error) => return drop(started.0.send(Err(error))),
             };
             drop(started.0.send(Ok(())));
-            let pool = Rc::new(Pool::new(connector, schema, shown, patience));
+            let pool = Rc::new(Pool::new(connector, schema, shown, pool_options));
             LocalSet::new().block_on(&runtime, serve(queue, pool));
         });
         let thread = thread.map_err(PostgresError::Start)?;
         started.1.recv().unwrap_or(Ok(())).map_err(PostgresError::Start)?;
-        let (jobs, thread) = (Mutex::new(Some(jobs)), Mutex::new(Some(thread)));
+        let (jobs, thread, patience) = (Mutex::new(Some(jobs)), Mutex::new(Some(thread)), options.patience);
         let (uses_locks, notifies) = (options.advisory_locks, options.notifications);
         Ok(Self { shared: Arc::new(Shared { jobs, thread, place, patience, uses_locks, notifies }) })
     }
@@ -266,6 +269,14 @@ async fn serve(mut queue: mpsc::UnboundedReceiver<Job>, pool: Rc<Pool>) {
     drop(timeout(CLOSING_TIME, async { while running.join_next().await.is_some() {} }).await);
 }
 
+/// The settings of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PoolOptions {
+    /// The time limit of a call.
+    pub(crate) patience: Duration,
+    pub(crate) is_plain: bool,
+}
+
 /// The connections of a database, on their own thread.
 pub(crate) struct Pool {
     connector: Box<dyn Connect>,
@@ -275,6 +286,15 @@ pub(crate) struct Pool {
     idle: RefCell<Vec<Connection>>,
     slots: Semaphore,
     news: Arc<Notify>,
+    /// Whether the database may lack functions of PostgreSQL.
+    pub(crate) is_plain: bool,
+    guard: RefCell<Option<Guard>>,
+}
+
+/// The incarnation of the store that this process knows, and what to do when a new connection finds another one.
+struct Guard {
+    incarnation: Uuid,
+    lost: Rc<dyn Fn()>,
 }
 
 /// An open connection, with its prepared statements.
@@ -285,10 +305,27 @@ pub(crate) struct Connection {
 }
 
 impl Pool {
-    pub(crate) fn new(connector: Box<dyn Connect>, schema: String, place: String, patience: Duration) -> Self {
+    pub(crate) fn new(connector: Box<dyn Connect>, schema: String, place: String, options: PoolOptions) -> Self {
         let slots = Semaphore::new(MOST_CONNECTIONS);
         let news = connector.news().unwrap_or_default();
-        Self { connector, schema, place, patience, idle: RefCell::default(), slots, news }
+        let PoolOptions { patience, is_plain } = options;
+        let (idle, guard) = (RefCell::default(), RefCell::default());
+        Self { connector, schema, place, patience, idle, slots, news, is_plain, guard }
+    }
+
+    /// From now on, every new connection is compared with this incarnation before it is used. A database that was restored
+    /// from a backup needs new connections, so nothing is written to it as if nothing had happened.
+    pub(crate) fn expect_incarnation(&self, incarnation: Uuid, lost: impl Fn() + 'static) {
+        self.guard.replace(Some(Guard { incarnation, lost: Rc::new(lost) }));
+    }
+
+    async fn compare_incarnation(&self, connection: &Connection) -> Result<(), Failure> {
+        let expected = self.guard.borrow().as_ref().map(|guard| (guard.incarnation, Rc::clone(&guard.lost)));
+        let Some((expected, lost)) = expected else { return Ok(()) };
+        if schema::open(self, connection).await?.incarnation != expected {
+            lost();
+        }
+        Ok(())
     }
 
     /// Notified when the database has notified this process.
@@ -371,7 +408,9 @@ impl Pool {
             // Everything that waits for an answer is told of the end too.
             drop(driver.await);
         });
-        Ok(Connection { client, schema: self.schema.clone(), statements: RefCell::default() })
+        let connection = Connection { client, schema: self.schema.clone(), statements: RefCell::default() };
+        self.compare_incarnation(&connection).await?;
+        Ok(connection)
     }
 }
 

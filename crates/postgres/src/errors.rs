@@ -43,6 +43,9 @@ pub enum PostgresError {
     /// Another server has taken it over.
     #[error("another server has taken over thread {thread}")]
     Fenced { thread: ThreadId },
+    /// This server may no longer write it.
+    #[error("thread {thread} was not written: {reason}")]
+    Revoked { thread: ThreadId, reason: String },
     #[error("this server could not renew its lease in {place} for 10 s, so others may take over its threads")]
     LeaseLost { place: String },
     #[error("no line of thread {thread} ends at {position}")]
@@ -72,7 +75,7 @@ impl PostgresError {
         match self {
             Self::Owned { .. } => StoreErrorKind::Locked,
             Self::Missing { .. } => StoreErrorKind::Missing,
-            Self::Fenced { .. } | Self::LeaseLost { .. } => StoreErrorKind::Unwritable,
+            Self::Fenced { .. } | Self::Revoked { .. } | Self::LeaseLost { .. } => StoreErrorKind::Unwritable,
             Self::Differs { .. } | Self::NoLine { .. } | Self::Cursor { .. } | Self::NotAPlace { .. } => {
                 StoreErrorKind::Refused
             }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::database::column;
 use crate::errors::PostgresError;
+use crate::inspect::Checked;
 use crate::listing;
 use crate::reader::Reader;
 use crate::store::PostgresStore;
@@ -137,6 +138,42 @@ impl PostgresStore {
             copy_document(metadata, self.metadata().documents(), document)?;
         }
         Ok(is_copied)
+    }
+
+    /// Compares the threads of a home with those of the store, line by line. Lines that the store has in addition were
+    /// written after the import.
+    ///
+    /// # Errors
+    /// When the home cannot be listed, or the database cannot be used.
+    pub fn compare_home(&self, home: &Path) -> Result<Checked, StoreError> {
+        let mut checked = Checked::default();
+        for thread in all_threads(&FileStore::of(home))? {
+            checked.threads += 1;
+            let problem = self.compare_thread(&thread, &mut checked.lines)?;
+            checked.problems.extend(problem.map(|problem| format!("thread {}: {problem}", thread.id)));
+        }
+        Ok(checked)
+    }
+
+    fn compare_thread(&self, thread: &ThreadSummary, lines: &mut u64) -> Result<Option<String>, StoreError> {
+        if listing::find(self.parts(), thread.id)?.is_none() {
+            return Ok(Some("it is not in the store; run `codex store import` again".to_owned()));
+        }
+        let mut file = FileLines::open(&thread.path)?;
+        let mut there = Reader::open(self.parts(), thread.id, ReadFrom::Start)?;
+        let mut same = 0_u64;
+        while let Some(line) = file.next()? {
+            match there.next_raw()? {
+                Some(known) if known == line => same += 1,
+                Some(_) => return Ok(Some(format!("line {} differs from {}", same + 1, thread.path.display()))),
+                None => {
+                    let path = thread.path.display();
+                    return Ok(Some(format!("{path} has more than {same} lines; run `codex store import` again")));
+                }
+            }
+        }
+        *lines += same;
+        Ok(None)
     }
 
     fn writer_for(&self, thread: ThreadId, is_there: bool, began: &str) -> Result<Writer, PostgresError> {

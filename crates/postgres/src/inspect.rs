@@ -37,10 +37,6 @@ const CHECK: &str = "SELECT count(*) AS lines, coalesce(max(number), 0) AS last,
 const ORPHANS: &str = "SELECT count(DISTINCT thread) AS threads FROM @.lines \
      WHERE NOT EXISTS (SELECT 1 FROM @.threads WHERE threads.id = lines.thread)";
 
-const NEW_INCARNATION: &str = "UPDATE @.store SET incarnation = $1";
-const FREE_THREADS: &str = "UPDATE @.threads SET epoch = epoch + 1, owner = NULL";
-const FORGET_SERVERS: &str = "DELETE FROM @.servers";
-
 /// The figures of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreStatus {
@@ -181,15 +177,12 @@ impl PostgresStore {
     /// # Errors
     /// When the database cannot be used.
     pub fn declare_restored(&self) -> Result<(), PostgresError> {
-        let incarnation = Uuid::now_v7();
-        self.parts().database.wait(move |pool| async move {
+        self.parts().database.wait(|pool| async move {
             pool.run(async |connection| {
-                connection.execute(NEW_INCARNATION, &[&incarnation]).await?;
-                connection.execute(FORGET_SERVERS, &[]).await?;
-                connection.execute(FREE_THREADS, &[]).await
+                let tables = schema::open(&pool, connection).await?;
+                schema::declare_restored(connection, &tables).await
             })
-            .await?;
-            Ok(())
+            .await
         })
     }
 }

@@ -261,11 +261,12 @@ impl Lease {
             let tables = schema::open(pool, connection).await?;
             let name = &self.shared.server_name;
             connection.execute(FORGET, &[]).await?;
-            connection.execute(REGISTER, &[&owner, name, &tables.incarnation, &LEASE, &address]).await
+            connection.execute(REGISTER, &[&owner, name, &tables.incarnation, &LEASE, &address]).await?;
+            Ok(tables.incarnation)
         });
         let registered = registered.await;
         self.shared.answers.send_replace(registered.is_ok());
-        registered?;
+        let incarnation = registered?;
         {
             let mut state = self.state();
             if let Some(other) = state.owner {
@@ -278,6 +279,8 @@ impl Lease {
             state.owner = Some(owner);
             state.renewed = Some(sent);
         }
+        let lease = self.clone();
+        pool.expect_incarnation(incarnation, move || lease.lose(owner, RESTORED));
         tokio::task::spawn_local(keep(self.clone(), Rc::clone(pool), owner, sent));
         Ok(owner)
     }
@@ -300,6 +303,9 @@ impl Lease {
         }))
     }
 }
+
+/// The reason why this process loses its lease when it meets another incarnation of the store.
+const RESTORED: &str = "the database was restored from a backup; open the thread again to continue from what it has";
 
 /// The reason why this process gives its lease back.
 const ENDS: &str = "the program ends";
@@ -368,7 +374,7 @@ mod tests {
     use tokio::task::LocalSet;
 
     use super::*;
-    use crate::database::{Connect, Connected};
+    use crate::database::{Connect, Connected, PoolOptions};
 
     /// A database that never answers.
     struct Away;
@@ -381,7 +387,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_that_cannot_be_renewed_ends_before_others_may_take_over() {
-        let pool = Rc::new(Pool::new(Box::new(Away), "codex".to_owned(), "there".to_owned(), HALT));
+        let options = PoolOptions { patience: HALT, is_plain: false };
+        let pool = Rc::new(Pool::new(Box::new(Away), "codex".to_owned(), "there".to_owned(), options));
         let (lease, owner, thread) = (Lease::new("server".to_owned(), |_| {}), Uuid::now_v7(), ThreadId::fresh());
         lease.state().owner = Some(owner);
         let revocation = lease.enter(thread, owner).unwrap();

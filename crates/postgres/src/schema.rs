@@ -1,5 +1,8 @@
 //! The tables of the store, and their migrations.
 //!
+//! A store knows where it was made. Tables that are found elsewhere were restored from a backup, so whoever finds them first
+//! gives them a new incarnation; servers that knew the old one stop writing.
+//!
 //! Invariant: a migration is one transaction that starts from the version it expects, so two of them at once leave the
 //! tables as one would. The advisory lock only saves the second one the attempt.
 
@@ -97,14 +100,46 @@ CREATE TABLE @.prompts (
 );
 "#;
 
+/// The place of the tables: the database, the table itself, and the cluster. A restore changes at least one of them.
+macro_rules! here {
+    () => {
+        "(SELECT oid::text FROM pg_database WHERE datname = current_database()) || '.' || '@.store'::regclass::oid::text"
+    };
+    (cluster) => {
+        concat!(here!(), " || '.' || (SELECT system_identifier::text FROM pg_control_system())")
+    };
+}
+
+const FIND: &str = concat!("SELECT version, incarnation, made_in, ", here!(cluster), " AS here FROM @.store");
+
+/// The same for databases that do not have all functions of PostgreSQL.
+const FIND_PLAIN: &str = concat!("SELECT version, incarnation, made_in, ", here!(), " AS here FROM @.store");
+
+/// Gives the store a new incarnation, in which nobody has a lease or owns a thread. Only one of several that do so at once
+/// finds the old place.
+const RESTORED: &str = "WITH renewed AS (
+    UPDATE @.store SET incarnation = $1, made_in = $2 WHERE made_in = $3 RETURNING only_row),
+    gone AS (DELETE FROM @.servers WHERE EXISTS (SELECT 1 FROM renewed))
+    UPDATE @.threads SET epoch = epoch + 1, owner = NULL WHERE owner IS NOT NULL AND EXISTS (SELECT 1 FROM renewed)";
+
 /// The number of partitions of the lines.
 const PARTITIONS: u32 = 16;
 
 /// The state of the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tables {
     pub(crate) version: i32,
     pub(crate) incarnation: Uuid,
+    /// The place where they were made, and the one where they are.
+    places: (String, String),
+}
+
+impl Tables {
+    /// Whether they were restored from a backup. A place that names no cluster is compared by the rest.
+    fn were_restored(&self) -> bool {
+        let (made_in, here) = &self.places;
+        made_in.split('.').zip(here.split('.')).any(|(made_in, here)| made_in != here)
+    }
 }
 
 /// Creates or migrates the tables.
@@ -127,16 +162,27 @@ pub(crate) async fn migrate(pool: &Pool, uses_locks: bool) -> Result<Tables, Pos
 
 async fn migrate_once(pool: &Pool, connection: &Connection) -> Result<Tables, Failure> {
     if found(pool, connection).await?.is_none() {
-        create(connection).await?;
+        create(connection, pool.is_plain).await?;
     }
     open(pool, connection).await
 }
 
-/// The state of the tables, which have to exist.
+/// The state of the tables, which have to exist. Those that were restored from a backup get a new incarnation.
 pub(crate) async fn open(pool: &Pool, connection: &Connection) -> Result<Tables, Failure> {
-    let tables = found(pool, connection).await?;
-    let tables = tables.ok_or_else(|| PostgresError::NoTables { place: pool.place.clone() })?;
-    Ok(check(pool, tables)?)
+    let missing = || PostgresError::NoTables { place: pool.place.clone() };
+    let tables = check(pool, found(pool, connection).await?.ok_or_else(missing)?)?;
+    if !tables.were_restored() {
+        return Ok(tables);
+    }
+    declare_restored(connection, &tables).await?;
+    Ok(check(pool, found(pool, connection).await?.ok_or_else(missing)?)?)
+}
+
+/// Gives restored tables a new incarnation.
+pub(crate) async fn declare_restored(connection: &Connection, tables: &Tables) -> Result<(), Failure> {
+    let (made_in, here) = &tables.places;
+    connection.execute(RESTORED, &[&Uuid::now_v7(), here, made_in]).await?;
+    Ok(())
 }
 
 fn check(pool: &Pool, tables: Tables) -> Result<Tables, PostgresError> {
@@ -151,15 +197,16 @@ async fn found(pool: &Pool, connection: &Connection) -> Result<Option<Tables>, F
     if !exists.is_some_and(|row| row.get("exists")) {
         return Ok(None);
     }
-    let row = connection.row("SELECT version, incarnation FROM @.store", &[]).await?;
+    let row = connection.row(if pool.is_plain { FIND_PLAIN } else { FIND }, &[]).await?;
     let Some(row) = row else { return Ok(None) };
     let version = column(&row, "version", &pool.place)?;
-    Ok(Some(Tables { version, incarnation: column(&row, "incarnation", &pool.place)? }))
+    let places = (column(&row, "made_in", &pool.place)?, column(&row, "here", &pool.place)?);
+    Ok(Some(Tables { version, incarnation: column(&row, "incarnation", &pool.place)?, places }))
 }
 
 /// Creates the tables in one transaction. If another process does so at the same time, one of them fails and finds the
 /// tables of the other at its next attempt.
-async fn create(connection: &Connection) -> Result<(), Failure> {
+async fn create(connection: &Connection, is_plain: bool) -> Result<(), Failure> {
     let mut partitions = String::new();
     for number in 0..PARTITIONS {
         let values = format!("FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number})");
@@ -167,10 +214,8 @@ async fn create(connection: &Connection) -> Result<(), Failure> {
         let _ = writeln!(partitions, "CREATE TABLE @.lines_{number} PARTITION OF @.lines {values};");
     }
     let incarnation = Uuid::now_v7();
-    let row = format!(
-        "INSERT INTO @.store VALUES (true, {VERSION}, '{incarnation}', {});",
-        "(SELECT oid::text FROM pg_database WHERE datname = current_database())"
-    );
+    let here = if is_plain { here!() } else { here!(cluster) };
+    let row = format!("INSERT INTO @.store VALUES (true, {VERSION}, '{incarnation}', {here});");
     let schema = format!("CREATE SCHEMA IF NOT EXISTS {};", connection.schema());
     let made = connection.batch(&format!("BEGIN;{schema}{FIRST}{partitions}{row}COMMIT;")).await;
     if let Err(Failure::Refused(problem)) = made {

@@ -243,14 +243,8 @@ impl Shared {
     async fn forward(&self, from_local: DuplexStream) {
         let mut lines = LineReader::with_limit(from_local, usize::MAX / 2);
         while let Ok(Some(line)) = lines.next().await {
-            let (Line::Whole(mut line), Some(outbox)) = (line, self.outbox()) else { return };
-            line.push(b'\n');
-            if line.starts_with(METHOD) {
-                let room = outbox.room(line.len()).await;
-                outbox.send_notification(line, room);
-            } else {
-                outbox.send_answer(line).await;
-            }
+            let (Line::Whole(line), Some(outbox)) = (line, self.outbox()) else { return };
+            pass_on(&outbox, line).await;
         }
     }
 
@@ -259,6 +253,17 @@ impl Shared {
         drop(lock(&self.local).take());
         drop(lock(&self.outbox).take());
         lock(&self.links).clear();
+    }
+}
+
+/// Passes a line of a server to the client, as soon as there is room for it.
+pub(crate) async fn pass_on(outbox: &Outbox, mut line: Vec<u8>) {
+    line.push(b'\n');
+    if line.starts_with(METHOD) {
+        let room = outbox.room(line.len()).await;
+        outbox.send_notification(line, room);
+    } else {
+        outbox.send_answer(line).await;
     }
 }
 

@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::connection::Shared;
+use crate::connection::{Shared, pass_on};
 use crate::peers::{Peer, PeerStream, Peers};
-use crate::router::{LinkNumber, METHOD};
+use crate::router::LinkNumber;
 
 /// The time limit for the owner to accept a link.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,18 +74,12 @@ async fn open(
 async fn read(shared: &Arc<Shared>, link: LinkNumber, mut input: Input) -> String {
     loop {
         match input.next().await {
-            Ok(Some(Line::Whole(mut line))) => {
+            Ok(Some(Line::Whole(line))) => {
                 if !shared.link_line(link, &line) {
                     continue;
                 }
                 let Some(outbox) = shared.outbox() else { return "the client has left".to_owned() };
-                line.push(b'\n');
-                if line.starts_with(METHOD) {
-                    let room = outbox.room(line.len()).await;
-                    outbox.send_notification(line, room);
-                } else {
-                    outbox.send_answer(line).await;
-                }
+                pass_on(&outbox, line).await;
             }
             // There is no such limit.
             Ok(Some(Line::TooLong { .. })) => {}

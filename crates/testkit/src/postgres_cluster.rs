@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test cannot continue without its database")]
 
 use std::fs::Permissions;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,8 @@ const WATCH: &str = r#"folder=$1; shift; "$@" >"$folder/log" 2>&1 & server=$!; r
 pub struct PostgresCluster {
     /// The folder of its socket and its data.
     pub folder: PathBuf,
+    /// The folder of PostgreSQL's programs.
+    programs: PathBuf,
     _watch: Child,
 }
 
@@ -71,12 +74,11 @@ pub fn postgres_cluster_with_tls() -> Option<(&'static PostgresCluster, u16)> {
 
 fn programs() -> Option<PathBuf> {
     let packaged = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let packaged = packaged.map(|entry| entry.path().join("bin"));
+    let mut packaged: Vec<PathBuf> = packaged.map(|entry| entry.path().join("bin")).collect();
+    packaged.sort_unstable();
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let named: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let mut all: Vec<PathBuf> = packaged.chain(named).collect();
-    all.sort_unstable();
-    all.into_iter().rev().find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+    let has = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
+    packaged.into_iter().rev().chain(std::env::split_paths(&path)).find(has)
 }
 
 /// The user that the server runs as: root may not.
@@ -129,7 +131,7 @@ fn start(programs: &Path, settings: &[String]) -> PostgresCluster {
         .stderr(Stdio::null())
         .spawn()
         .expect("the server starts");
-    PostgresCluster { folder, _watch: watch }
+    PostgresCluster { folder, programs: programs.to_path_buf(), _watch: watch }
 }
 
 impl PostgresCluster {
@@ -137,6 +139,33 @@ impl PostgresCluster {
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://postgres@{}/postgres", self.folder.display().to_string().replace('/', "%2F"))
+    }
+
+    /// The URL of another database of the cluster.
+    #[must_use]
+    pub fn url_of(&self, database: &str) -> String {
+        format!("{}/{database}", self.url().trim_end_matches("/postgres"))
+    }
+
+    /// Runs one of PostgreSQL's programs for this cluster, such as `pg_dump`, and returns what it prints.
+    ///
+    /// # Panics
+    /// When it fails.
+    #[must_use]
+    pub fn run_program(&self, name: &str, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+        let beside_the_server = Some(self.programs.join(name)).filter(|program| program.is_file());
+        let mut command = command(&beside_the_server.unwrap_or_else(|| name.into()), user());
+        command.args(["-h".as_ref(), self.folder.as_os_str()]).args(["-U", "postgres"]).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        let input = input.to_vec();
+        // It may print while it reads.
+        let writing = std::thread::spawn(move || stdin.write_all(&input));
+        let done = child.wait_with_output().expect("it runs");
+        assert!(done.status.success(), "{name}: {}", String::from_utf8_lossy(&done.stderr));
+        writing.join().expect("it does not panic").expect("it reads everything");
+        done.stdout
     }
 
     /// The socket of the server.

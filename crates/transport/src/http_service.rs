@@ -102,14 +102,24 @@ pub(crate) async fn serve<S: HttpService>(
 }
 
 impl Connection {
+    fn readiness(&self) -> Response {
+        if let Some(why) = self.slots.unready() {
+            return overloaded(format!("{why}\n"));
+        }
+        if self.slots.has_room(TransportKind::Ip) {
+            "ready\n".into_response()
+        } else {
+            overloaded("too many connections; retry later\n".to_owned())
+        }
+    }
+
     async fn answer<S: HttpService>(&self, request: Request<Incoming>, service: &S) -> Response {
         if let Err(refusal) = self.check(request.headers(), request.uri()) {
             return refusal.into_response();
         }
         match request.uri().path() {
             "/healthz" => return "ok\n".into_response(),
-            "/readyz" if self.slots.has_room(TransportKind::Ip) => return "ready\n".into_response(),
-            "/readyz" => return overloaded("too many connections; retry later\n".to_owned()),
+            "/readyz" => return self.readiness(),
             _ => {}
         }
         if !self.token.as_ref().is_some_and(|token| token.authorizes(request.headers().get(AUTHORIZATION))) {

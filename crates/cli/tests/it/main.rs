@@ -44,6 +44,7 @@ mod pty;
 mod refusals;
 mod releases;
 mod servers;
+mod servers_database;
 mod servers_mcp;
 mod shapes;
 mod sockets;

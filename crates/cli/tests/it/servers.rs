@@ -13,7 +13,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::program::Place;
-use crate::pty::Pty;
 
 /// The time to wait for a message before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,7 +50,11 @@ impl Shared {
 
     /// Starts a server with a name, a script for its model, and more settings.
     pub(crate) fn server(&self, name: &str, script: &str, settings: &[&str]) -> Server {
-        let place = self.place(script);
+        self.server_at(self.place(script), name, &[], settings)
+    }
+
+    /// Starts a server with a home of its own, which also listens at other addresses.
+    pub(crate) fn server_at(&self, place: Place, name: &str, listen: &[&str], settings: &[&str]) -> Server {
         let socket = place.path("home/run/app-server.sock");
         let mut named = vec![
             format!("store.server_name={name}"),
@@ -60,19 +63,21 @@ impl Shared {
         ];
         named.extend(settings.iter().map(|setting| (*setting).to_owned()));
         let settings = named.iter().flat_map(|setting| ["-c", setting.as_str()]);
-        let words: Vec<&str> = ["app-server", "--listen", "unix://"].into_iter().chain(settings).collect();
+        let listen = listen.iter().chain(&["unix://"]).flat_map(|address| ["--listen", *address]);
+        let words: Vec<&str> = ["app-server"].into_iter().chain(listen).chain(settings).collect();
         let mut command = place.command(&words);
         command.current_dir(self.workspace.path("project")).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        let mut line = String::new();
-        while !line.starts_with("listening on ") {
-            line.clear();
+        let mut addresses = Vec::new();
+        while !addresses.last().is_some_and(|last: &String| last.starts_with("unix:")) {
+            let mut line = String::new();
             assert!(stderr.read_line(&mut line).expect("it is text") > 0, "the server has ended");
+            addresses.extend(line.strip_prefix("listening on ").map(|address| address.trim().to_owned()));
         }
         // It may say more, which nobody reads.
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
-        Server { child, socket, _place: place }
+        Server { child, socket, addresses, place }
     }
 }
 
@@ -80,7 +85,9 @@ impl Shared {
 pub(crate) struct Server {
     child: Child,
     socket: PathBuf,
-    _place: Place,
+    /// Where it listens, in the order of the command line.
+    pub(crate) addresses: Vec<String>,
+    pub(crate) place: Place,
 }
 
 impl Server {
@@ -125,7 +132,7 @@ impl Client {
         writeln!(self.stream, "{message}").expect("it reads");
     }
 
-    fn message(&mut self) -> Value {
+    pub(crate) fn message(&mut self) -> Value {
         if !self.unread.is_empty() {
             return self.unread.remove(0);
         }
@@ -202,8 +209,14 @@ pub(crate) const COMMAND: &str = r#"[
 
 #[test]
 fn a_thread_is_served_by_every_server() {
-    let Some(shared) = Shared::new() else { return };
-    let (a, b) = (shared.server("a", TALK, &[]), shared.server("b", "[]", &[]));
+    for settings in [&[][..], &["store.plain_sql=true"]] {
+        let Some(shared) = Shared::new() else { return };
+        serve_everywhere(&shared, settings);
+    }
+}
+
+fn serve_everywhere(shared: &Shared, settings: &[&str]) {
+    let (a, b) = (shared.server("a", TALK, settings), shared.server("b", "[]", settings));
     let mut at_a = a.client();
     let thread = at_a.start_thread();
     at_a.start_turn(&thread, "first");
@@ -330,28 +343,6 @@ fn clients_hear_that_their_server_has_lost_a_thread_and_miss_nothing_of_it() {
     assert_eq!(at_a.ask("thread/subscribe", &again(&here))["reset"], false);
     assert_eq!(at_a.rest_of_turn().1, "completed", "what has happened meanwhile is told");
     at_a.next("thread/caughtUp");
-}
-
-#[test]
-fn the_chat_uses_a_thread_that_a_server_has_open() {
-    let Some(shared) = Shared::new() else { return };
-    let a = shared.server("a", TALK, &[]);
-    let mut at_a = a.client();
-    let thread = at_a.start_thread();
-    at_a.start_turn(&thread, "first");
-    at_a.rest_of_turn();
-    // The model of the chat has nothing to say, so the answer is that of the server.
-    let place = crate::chat::place("", &json!([])).variable("CODEX_STORE_URL", &shared.database.url());
-    let schema = format!("store.schema={}", shared.schema);
-    let mut chat = Pty::start(&place, &["resume", &thread, "-c", &schema]);
-    chat.until("> ");
-    chat.send("second\r");
-    assert_eq!(at_a.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
-    chat.until("> second");
-    chat.until("One two three.");
-    chat.send("/quit\r");
-    assert_eq!(chat.wait().code, Some(0));
-    assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "1", "nobody took the thread over");
 }
 
 #[test]

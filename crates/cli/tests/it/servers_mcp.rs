@@ -1,10 +1,11 @@
-//! `codex mcp-server` and threads that another server has open.
+//! Processes without an address, `codex mcp-server` and the chat, and threads that another server has open.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::mcp::{ask, hello, post, until};
 use crate::program::{Place, Running};
+use crate::pty::Pty;
 use crate::servers::{COMMAND, Shared, TALK};
 use crate::sockets;
 
@@ -235,6 +236,28 @@ fn a_reply_over_http_runs_where_the_thread_is_open() {
     assert_eq!(at_a.rest_of_turn().1, "completed");
     assert!(shared.workspace.path("project/made").exists());
     assert_eq!(server.terminate().0, Some(0));
+}
+
+#[test]
+fn the_chat_uses_a_thread_that_a_server_has_open() {
+    let Some(shared) = Shared::new() else { return };
+    let a = shared.server("a", TALK, &[]);
+    let mut at_a = a.client();
+    let thread = at_a.start_thread();
+    at_a.start_turn(&thread, "first");
+    at_a.rest_of_turn();
+    // The model of the chat has nothing to say, so the answer is that of the server.
+    let place = crate::chat::place("", &json!([])).variable("CODEX_STORE_URL", &shared.database.url());
+    let schema = format!("store.schema={}", shared.schema);
+    let mut chat = Pty::start(&place, &["resume", &thread, "-c", &schema]);
+    chat.until("> ");
+    chat.send("second\r");
+    assert_eq!(at_a.rest_of_turn(), ("One two three.".to_owned(), json!("completed")));
+    chat.until("> second");
+    chat.until("One two three.");
+    chat.send("/quit\r");
+    assert_eq!(chat.wait().code, Some(0));
+    assert_eq!(shared.sql("SELECT epoch FROM @.threads"), "1", "nobody took the thread over");
 }
 
 /// The last message of a stream of events.

@@ -40,33 +40,36 @@ fn commit(writer: &mut dyn LogWriter, payload: &serde_json::Value) -> Result<(),
 #[test]
 fn changes_of_one_server_reach_the_others() {
     let Some(cluster) = cluster() else { return };
-    let options = cluster.options();
-    let (a, b) = (server(&options, "a"), server(&options, "b"));
-    let thread = thread(&a);
-    for store in [&a, &b] {
-        assert_eq!(store.register(None).expect("it can register"), NameUse::Unique);
-    }
-    let (mut at_a, mut at_b) = (a.changes_elsewhere(), b.changes_elsewhere());
-    // The other server has to have looked once, and may not listen yet, so the change is repeated until it is told.
-    let until = Instant::now() + Duration::from_secs(60);
-    let told = loop {
-        a.rename(thread, "news").expect("it can be renamed");
-        match at_b.try_recv() {
-            Ok(change) => break change,
-            Err(TryRecvError::Empty) => assert!(Instant::now() < until, "nothing is told"),
-            Err(error) => panic!("{error}"),
+    for options in cluster.both() {
+        let (a, b) = (server(&options, "a"), server(&options, "b"));
+        let thread = thread(&a);
+        for store in [&a, &b] {
+            assert_eq!(store.register(None).expect("it can register"), NameUse::Unique);
         }
-    };
-    assert_eq!(told, StoreChange { thread, kind: ChangeKind::Named(Some("news".to_owned())) });
-    a.archive(thread).expect("it can be archived");
-    a.delete(thread).expect("it can be deleted");
-    let mut next = || at_b.blocking_recv().expect("more is told").kind;
-    let mut kinds = vec![next()];
-    while kinds.last() != Some(&ChangeKind::Deleted) {
-        kinds.push(next());
+        let (mut at_a, mut at_b) = (a.changes_elsewhere(), b.changes_elsewhere());
+        // The other server has to have looked once, so the change is repeated with each of its renewals until it is told.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (mut renewals, until) = (b.servers(), Instant::now() + Duration::from_secs(60));
+        let told = loop {
+            a.rename(thread, "news").expect("it can be renamed");
+            runtime.block_on(renewals.changed()).expect("it is registered");
+            match at_b.try_recv() {
+                Ok(change) => break change,
+                Err(TryRecvError::Empty) => assert!(Instant::now() < until, "nothing is told"),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(told, StoreChange { thread, kind: ChangeKind::Named(Some("news".to_owned())) });
+        a.archive(thread).expect("it can be archived");
+        a.delete(thread).expect("it can be deleted");
+        let mut next = || at_b.blocking_recv().expect("more is told").kind;
+        let mut kinds = vec![next()];
+        while kinds.last() != Some(&ChangeKind::Deleted) {
+            kinds.push(next());
+        }
+        assert!(kinds.contains(&ChangeKind::Archived), "{kinds:?}");
+        assert!(matches!(at_a.try_recv(), Err(TryRecvError::Empty)), "a server is not told of its own changes");
     }
-    assert!(kinds.contains(&ChangeKind::Archived), "{kinds:?}");
-    assert!(matches!(at_a.try_recv(), Err(TryRecvError::Empty)), "a server is not told of its own changes");
 }
 
 #[test]
@@ -86,39 +89,41 @@ fn two_servers_with_one_name_are_noticed() {
 #[test]
 fn old_threads_are_deleted_unless_somebody_has_them_open() {
     let Some(cluster) = cluster() else { return };
-    let options = cluster.options();
-    let (a, b) = (server(&options, "a"), server(&options, "b"));
-    let [young, old, here, there] = [(); 4].map(|()| thread(&a));
-    let held = (a.open(here).expect("it opens"), b.open(there).expect("it opens"));
-    let day = 86_400_000_000_000_i64;
-    run(&options, &format!("UPDATE @.threads SET updated = updated - {day} * 8 WHERE id <> '{young}'"));
-    assert_eq!(a.delete_older_than(9).expect("it works"), 0);
-    assert_eq!(a.delete_older_than(7).expect("it works"), 1);
-    assert!(a.find(old).expect("it answers").is_none());
-    for thread in [young, here, there] {
-        assert!(a.find(thread).expect("it answers").is_some(), "{thread}");
+    for options in cluster.both() {
+        let (a, b) = (server(&options, "a"), server(&options, "b"));
+        let [young, old, here, there] = [(); 4].map(|()| thread(&a));
+        let held = (a.open(here).expect("it opens"), b.open(there).expect("it opens"));
+        let day = 86_400_000_000_000_i64;
+        run(&options, &format!("UPDATE @.threads SET updated = updated - {day} * 8 WHERE id <> '{young}'"));
+        assert_eq!(a.delete_older_than(9).expect("it works"), 0);
+        assert_eq!(a.delete_older_than(7).expect("it works"), 1);
+        assert!(a.find(old).expect("it answers").is_none());
+        for thread in [young, here, there] {
+            assert!(a.find(thread).expect("it answers").is_some(), "{thread}");
+        }
+        assert_eq!(run(&options, &format!("SELECT count(*) FROM @.lines WHERE thread = '{old}'")), ["0"]);
+        drop(held);
     }
-    assert_eq!(run(&options, &format!("SELECT count(*) FROM @.lines WHERE thread = '{old}'")), ["0"]);
-    drop(held);
 }
 
 #[test]
 fn serialization_failures_are_tried_again() {
     let Some(cluster) = cluster() else { return };
-    let options = cluster.options();
-    let store = open(&options);
-    // The first two appends fail as they do in a distributed database.
-    run(
-        &options,
-        "CREATE SEQUENCE @.attempts; CREATE FUNCTION @.fail() RETURNS trigger AS $$ BEGIN \
-         IF nextval('@.attempts') <= 2 THEN RAISE EXCEPTION 'retry' USING ERRCODE = '40001'; END IF; \
-         RETURN NEW; END $$ LANGUAGE plpgsql; \
-         CREATE TRIGGER fail BEFORE INSERT ON @.threads FOR EACH ROW EXECUTE FUNCTION @.fail()",
-    );
-    let thread = thread(&store);
-    assert!(store.find(thread).expect("it answers").is_some());
-    assert_eq!(run(&options, "SELECT count(*) FROM @.lines"), ["1"]);
-    assert_eq!(run(&options, "SELECT last_value FROM @.attempts"), ["3"]);
+    for options in cluster.both() {
+        let store = open(&options);
+        // The first two appends fail as they do in a distributed database.
+        run(
+            &options,
+            "CREATE SEQUENCE @.attempts; CREATE FUNCTION @.fail() RETURNS trigger AS $$ BEGIN \
+             IF nextval('@.attempts') <= 2 THEN RAISE EXCEPTION 'retry' USING ERRCODE = '40001'; END IF; \
+             RETURN NEW; END $$ LANGUAGE plpgsql; \
+             CREATE TRIGGER fail BEFORE INSERT ON @.threads FOR EACH ROW EXECUTE FUNCTION @.fail()",
+        );
+        let thread = thread(&store);
+        assert!(store.find(thread).expect("it answers").is_some());
+        assert_eq!(run(&options, "SELECT count(*) FROM @.lines"), ["1"]);
+        assert_eq!(run(&options, "SELECT last_value FROM @.attempts"), ["3"]);
+    }
 }
 
 #[test]

@@ -31,6 +31,12 @@ impl Cluster {
         options
     }
 
+    /// The settings of two empty stores: one with everything that PostgreSQL has, and one with standard SQL only.
+    pub(crate) fn both(&self) -> [StoreOptions; 2] {
+        let plain = StoreOptions { advisory_locks: false, notifications: false, ..self.options() };
+        [self.options(), plain]
+    }
+
     /// The address of the same database with a clock that differs from that of this machine. As far as a store can tell,
     /// its own clock is wrong.
     pub(crate) fn with_shifted_clock(&self, hours: i32) -> String {

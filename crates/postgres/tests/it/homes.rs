@@ -121,6 +121,56 @@ fn a_check_finds_lines_that_are_missing_changed_or_late() {
     }
 }
 
+/// A file of another release, recorded by it.
+fn sample(release: &str) -> String {
+    let path = format!("{}/../wire/tests/samples/rollout-{release}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("it is in the repository")
+}
+
+#[test]
+fn files_of_other_releases_are_imported_and_exported_as_they_are() {
+    let Some(cluster) = cluster() else { return };
+    let (home, copy) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let folder = home.path().join("sessions/2026/01/02");
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    let releases = ["0.42", "0.77", "0.166", "0.166-child-agent"];
+    for release in releases {
+        let text = sample(release);
+        let meta: serde_json::Value = serde_json::from_str(text.lines().next().expect("a line")).expect("it is JSON");
+        let id = meta["payload"]["id"].as_str().expect("it has an id");
+        std::fs::write(folder.join(format!("rollout-2026-01-02T03-04-05-{id}.jsonl")), text).expect("written");
+    }
+    let store = cluster.store();
+    let imported = store.import_home(home.path()).expect("it can be imported");
+    assert_eq!((imported.copied, imported.problems), (releases.len() as u64, Vec::new()));
+    assert_eq!(store.check().expect("it can be checked").problems, Vec::<String>::new());
+    assert_eq!(store.compare_home(home.path()).expect("it can be compared").problems, Vec::<String>::new());
+    store.export_home(copy.path()).expect("it can be exported");
+    assert_eq!(files(copy.path()), files(home.path()), "what those releases wrote is what they get");
+}
+
+#[test]
+fn a_comparison_with_the_files_finds_what_a_check_of_the_rows_cannot() {
+    let Some(cluster) = cluster() else { return };
+    let home = tempfile::tempdir().expect("a folder");
+    let (local, thread) = (FileStore::of(home.path()), ThreadId::fresh());
+    append(&mut *local.create(thread).expect("a thread can begin").writer, thread, "mend the lamp");
+    for (change, problem) in [
+        ("UPDATE @.lines SET payload = overlay(payload PLACING 'x'::bytea FROM 5)", "line 1 differs from "),
+        ("DELETE FROM @.lines; UPDATE @.threads SET end_at = 0", "has more than 0 lines; run `codex store import`"),
+        ("DELETE FROM @.lines; DELETE FROM @.threads", "it is not in the store; run `codex store import` again"),
+    ] {
+        let options = cluster.options();
+        let store = open(&options);
+        store.import_home(home.path()).expect("it can be imported");
+        assert_eq!(store.compare_home(home.path()).expect("it can be compared").problems, Vec::<String>::new());
+        run(&options, change);
+        assert_eq!(store.check().expect("it can be checked").problems, Vec::<String>::new(), "{change}");
+        let problems = store.compare_home(home.path()).expect("it can be compared").problems;
+        assert!(problems.len() == 1 && problems[0].contains(problem), "{change}: {problems:?}");
+    }
+}
+
 #[test]
 fn pages_and_filters_are_those_of_the_files() {
     let Some(cluster) = cluster() else { return };

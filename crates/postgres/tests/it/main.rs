@@ -9,4 +9,5 @@ mod homes;
 mod laws;
 mod owners;
 mod refusals;
+mod restores;
 mod tls;

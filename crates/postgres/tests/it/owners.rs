@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cluster::{cluster, open, run};
 
-fn say(writer: &mut dyn LogWriter, text: &str) -> Result<(), String> {
+pub(crate) fn say(writer: &mut dyn LogWriter, text: &str) -> Result<(), String> {
     writer.append(0, "event_msg", &mut |out| serde_json::to_writer(out, &json!({"type": text}))).expect("it is JSON");
     match writer.commit(true) {
         Commit::Later(written) => wait_for(written).map_err(|error| error.to_string()),
@@ -16,7 +16,7 @@ fn say(writer: &mut dyn LogWriter, text: &str) -> Result<(), String> {
     }
 }
 
-fn lines(store: &PostgresStore, thread: ThreadId) -> usize {
+pub(crate) fn lines(store: &PostgresStore, thread: ThreadId) -> usize {
     let mut lines = store.read(thread, ReadFrom::Start).expect("it can be read");
     let mut count = 0;
     while lines.next_entry().expect("it can be read").is_some() {
@@ -28,45 +28,47 @@ fn lines(store: &PostgresStore, thread: ThreadId) -> usize {
 #[test]
 fn a_thread_of_a_living_server_is_not_taken() {
     let Some(cluster) = cluster() else { return };
-    let mut options = cluster.options();
-    options.server_name = "first".to_owned();
-    let (first, second) = (open(&options), open(&options));
-    let thread = ThreadId::fresh();
-    let mut writer = first.create(thread).expect("a thread can begin").writer;
-    say(&mut *writer, "one").expect("it can be written");
-    let refused = second.open(thread).expect_err("the first server writes it");
-    assert_eq!(refused.kind(), StoreErrorKind::Locked);
-    assert!(refused.to_string().contains("is open on server first;"), "{refused}");
-    for refused in [second.archive(thread).map(drop), second.delete(thread)] {
-        assert_eq!(refused.expect_err("the first server writes it").kind(), StoreErrorKind::Locked);
+    for mut options in cluster.both() {
+        options.server_name = "first".to_owned();
+        let (first, second) = (open(&options), open(&options));
+        let thread = ThreadId::fresh();
+        let mut writer = first.create(thread).expect("a thread can begin").writer;
+        say(&mut *writer, "one").expect("it can be written");
+        let refused = second.open(thread).expect_err("the first server writes it");
+        assert_eq!(refused.kind(), StoreErrorKind::Locked);
+        assert!(refused.to_string().contains("is open on server first;"), "{refused}");
+        for refused in [second.archive(thread).map(drop), second.delete(thread)] {
+            assert_eq!(refused.expect_err("the first server writes it").kind(), StoreErrorKind::Locked);
+        }
+        drop(writer);
+        drop(first);
+        let mut writer = second.open(thread).expect("the first server has ended").writer;
+        say(&mut *writer, "two").expect("it can be written");
+        assert_eq!(lines(&second, thread), 2);
     }
-    drop(writer);
-    drop(first);
-    let mut writer = second.open(thread).expect("the first server has ended").writer;
-    say(&mut *writer, "two").expect("it can be written");
-    assert_eq!(lines(&second, thread), 2);
 }
 
 #[test]
 fn the_thread_of_a_dead_server_is_taken_over_and_its_old_writer_is_fenced() {
     let Some(cluster) = cluster() else { return };
-    let options = cluster.options();
-    let (first, second) = (open(&options), open(&options));
-    let thread = ThreadId::fresh();
-    let mut old = first.create(thread).expect("a thread can begin").writer;
-    say(&mut *old, "one").expect("it can be written");
-    let revoked = old.revoked().expect("others can take it over");
-    run(&options, "UPDATE @.servers SET expires = now() - interval '1 second'");
-    let Opened { mut writer, .. } = second.open(thread).expect("the lease has expired");
-    say(&mut *writer, "two").expect("it can be written");
-    let fenced = say(&mut *old, "late").expect_err("it has another owner");
-    assert!(fenced.contains("another server has taken over thread"), "{fenced}");
-    assert!(wait_for(revoked).contains("another server has taken over"));
-    say(&mut *writer, "three").expect("it can be written");
-    assert_eq!(lines(&second, thread), 3);
-    assert_eq!(run(&options, "SELECT string_agg(epoch::text, ' ' ORDER BY number) FROM @.lines"), ["1 2 2"]);
-    drop(old);
-    say(&mut *writer, "four").expect("the end of the old writer changes nothing");
+    for options in cluster.both() {
+        let (first, second) = (open(&options), open(&options));
+        let thread = ThreadId::fresh();
+        let mut old = first.create(thread).expect("a thread can begin").writer;
+        say(&mut *old, "one").expect("it can be written");
+        let revoked = old.revoked().expect("others can take it over");
+        run(&options, "UPDATE @.servers SET expires = now() - interval '1 second'");
+        let Opened { mut writer, .. } = second.open(thread).expect("the lease has expired");
+        say(&mut *writer, "two").expect("it can be written");
+        let fenced = say(&mut *old, "late").expect_err("it has another owner");
+        assert!(fenced.contains("another server has taken over thread"), "{fenced}");
+        assert!(wait_for(revoked).contains("another server has taken over"));
+        say(&mut *writer, "three").expect("it can be written");
+        assert_eq!(lines(&second, thread), 3);
+        assert_eq!(run(&options, "SELECT string_agg(epoch::text, ' ' ORDER BY number) FROM @.lines"), ["1 2 2"]);
+        drop(old);
+        say(&mut *writer, "four").expect("the end of the old writer changes nothing");
+    }
 }
 
 #[test]
@@ -126,17 +128,18 @@ fn an_idle_server_sends_one_statement_for_each_renewal() {
 #[test]
 fn a_new_incarnation_ends_all_leases() {
     let Some(cluster) = cluster() else { return };
-    let options = cluster.options();
-    let first = open(&options);
-    let thread = ThreadId::fresh();
-    let mut old = first.create(thread).expect("a thread can begin").writer;
-    say(&mut *old, "one").expect("it can be written");
-    open(&options).declare_restored().expect("it can be declared");
-    assert!(say(&mut *old, "late").is_err());
-    let second = open(&options);
-    let mut writer = second.open(thread).expect("nobody owns it").writer;
-    say(&mut *writer, "two").expect("it can be written");
-    assert_eq!(lines(&second, thread), 2);
+    for options in cluster.both() {
+        let first = open(&options);
+        let thread = ThreadId::fresh();
+        let mut old = first.create(thread).expect("a thread can begin").writer;
+        say(&mut *old, "one").expect("it can be written");
+        open(&options).declare_restored().expect("it can be declared");
+        assert!(say(&mut *old, "late").is_err());
+        let second = open(&options);
+        let mut writer = second.open(thread).expect("nobody owns it").writer;
+        say(&mut *writer, "two").expect("it can be written");
+        assert_eq!(lines(&second, thread), 2);
+    }
 }
 
 #[test]
