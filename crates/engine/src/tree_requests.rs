@@ -37,6 +37,14 @@ struct Queue {
     waiting: HashMap<Ticket, Arc<Notify>>,
 }
 
+impl Queue {
+    /// Lets no request run for this long, and tells those that wait.
+    fn hold(&mut self, delay: Duration) {
+        self.requests.hold(Instant::now().into_std() + delay);
+        self.waiting.values().for_each(|waiting| waiting.notify_one());
+    }
+}
+
 impl fmt::Debug for Queue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.requests.fmt(formatter)
@@ -130,6 +138,13 @@ impl Place {
         }
     }
 
+    /// The provider has refused the request for good and asked for this delay: all requests of the tree wait.
+    pub(crate) fn hold(&self, delay: Duration) {
+        if let Self::Queued(place) = self {
+            place.tree.change(&place.provider, |queue| queue.hold(delay));
+        }
+    }
+
     /// The pace of the request, once it is sent.
     pub(crate) fn pace(&self) -> Option<Arc<dyn Pace>> {
         match self {
@@ -214,10 +229,8 @@ impl Pace for QueuedPlace {
         self.is_running.store(false, Ordering::Relaxed);
         self.tree.change(&self.provider, |queue| {
             queue.requests.leave(self.ticket);
-            queue.requests.hold(Instant::now().into_std() + delay);
             self.enter(queue);
-            // Those that wait learn how long.
-            queue.waiting.values().for_each(|waiting| waiting.notify_one());
+            queue.hold(delay);
         });
         Box::pin(self.granted())
     }

@@ -48,8 +48,12 @@ impl Work {
             Self::Answer(answer, place) => match next_of(answer, place.as_ref()).await {
                 Some(Ok(event)) => Input::Model(event),
                 Some(Err(error)) => {
+                    let retry = error.retry();
+                    if let (Retry::Stream { after: Some(delay) }, Some(place)) = (retry, &*place) {
+                        place.hold(delay);
+                    }
                     let failure = Failure { message: full_message(&error), hint: error.hint(), info: error.info() };
-                    Input::AnswerFailed(failure, error.retry())
+                    Input::AnswerFailed(failure, retry)
                 }
                 None => Input::AnswerFailed(ended_early(), Retry::Stream { after: None }),
             },

@@ -1,26 +1,18 @@
 //! Budgets: each limit ends the turn, what was used outlives the program, and agents below count.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use codex_config::BudgetConfig;
 use codex_engine::Setup;
-use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
-use codex_log::settings::Settings;
 use codex_log::{Body, Event, Failure, Outcome};
 use codex_thread::{ExplicitOverrides, InitialHistory};
-use codex_tools::agents::{AgentOrder, MailTime, ThreadAgents, Unread};
-use codex_tools::registry::{Tool, ToolSource};
-use codex_wire::agent::MultiAgentVersion;
 use codex_wire::budget::{BudgetEvent, Used};
 use codex_wire::error_info::CodexErrorInfo;
-use codex_wire::ids::ThreadId;
-use futures_util::future::BoxFuture;
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio::time::Instant;
 
-use crate::world::{Client, World, outcome};
+use crate::world::{Client, FakeAgents, World, outcome, resumed};
 
 /// A model that plans again and again, with 110 tokens for each answer.
 const PLANS: &str = r#"[{"items": [{"call": "update_plan", "args": {"plan": []}}], "repeat": true}]"#;
@@ -40,10 +32,6 @@ fn check_exhausted(events: &[Arc<Event>], message: &str) {
     assert_eq!((failure.message.as_str(), &failure.info), (message, &CodexErrorInfo::SessionBudgetExceeded));
     let is_reached = |event: &&Arc<Event>| matches!(event.body, Body::Budget(BudgetEvent::Reached { .. }));
     assert_eq!(events.iter().filter(is_reached).count(), 1, "it is logged once");
-}
-
-fn resumed(thread: ThreadId, setup: Setup) -> Setup {
-    Setup { initial_history: InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() }, ..setup }
 }
 
 async fn used(client: &Client) -> Used {
@@ -181,84 +169,6 @@ async fn a_thread_without_a_budget_writes_nothing_about_it() {
     assert!(!client.line_kinds().iter().any(|kind| kind.contains("budget")), "{:?}", client.line_kinds());
 }
 
-/// Agents below that use what they are told to.
-#[derive(Debug)]
-struct Below {
-    orders: AsyncMutex<mpsc::UnboundedReceiver<AgentOrder>>,
-    canceled: Mutex<Vec<String>>,
-}
-
-impl Below {
-    fn new() -> (Arc<Self>, mpsc::UnboundedSender<AgentOrder>) {
-        let (sender, orders) = mpsc::unbounded_channel();
-        (Arc::new(Self { orders: AsyncMutex::new(orders), canceled: Mutex::default() }), sender)
-    }
-
-    fn canceled(&self) -> Vec<String> {
-        std::mem::take(&mut *self.canceled.lock().expect("it is unlocked"))
-    }
-}
-
-impl ToolSource for Below {
-    fn version(&self) -> u64 {
-        0
-    }
-
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        Vec::new()
-    }
-}
-
-impl ThreadAgents for Below {
-    fn attach(&self, _: ThreadId, _: &AgentsState, _: &Arc<Settings>) {}
-
-    fn role(&self) -> (&'static str, &'static str) {
-        ("root.md", "")
-    }
-
-    fn next_order(&self) -> BoxFuture<'_, AgentOrder> {
-        Box::pin(async { self.orders.lock().await.recv().await.expect("the test keeps the sender") })
-    }
-
-    fn has_mail(&self) -> bool {
-        false
-    }
-
-    fn goes_on(&self) -> bool {
-        false
-    }
-
-    fn settle_version(&self, _: Option<MultiAgentVersion>, _: Option<MultiAgentVersion>) -> Option<MultiAgentVersion> {
-        None
-    }
-
-    fn heard(&self) {}
-
-    fn take_mail(&self, _: &AgentsState, _: MailTime) -> Vec<Unread> {
-        Vec::new()
-    }
-
-    fn rested(&self) {}
-
-    fn observe(&self, _: &Event) {}
-
-    fn charge(&self, _: Used) {}
-
-    fn settings_changed(&self, _: &Arc<Settings>) {}
-
-    fn cancel_below(&self, reason: &str) {
-        self.canceled.lock().expect("it is unlocked").push(reason.to_owned());
-    }
-
-    fn is_busy(&self) -> bool {
-        false
-    }
-
-    fn close(&self) -> BoxFuture<'static, Vec<Body>> {
-        Box::pin(async { Vec::new() })
-    }
-}
-
 /// The use of agents below, and the message when it is too much.
 const CHARGES: [(&str, Used, &str); 5] = [
     ("max_tokens=500", Used { tokens: 501, ..NOTHING }, "budget of 500 tokens exhausted: 501 used"),
@@ -273,14 +183,12 @@ const NOTHING: Used = Used { tokens: 0, cost: 0.0, time_ms: 0, commands: 0, requ
 async fn what_agents_below_use_ends_the_turn_of_their_root() {
     for (limit, charge, message) in CHARGES {
         let world = World::new().set(&format!("budget.{limit}")).set("model=m").set("prices.m={input=0,output=0}");
-        let (below, orders) = Below::new();
-        let (setup, prompts) = world.setup(r#"[{"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#);
-        let setup = Setup { agents: Some(Arc::clone(&below) as Arc<dyn ThreadAgents>), ..setup };
-        let (thread, feed) = setup.start().await.expect("the thread starts");
-        let mut client = Client { world, thread, feed, prompts };
+        let below = FakeAgents::new();
+        let script = r#"[{"items": [{"text": "Hal", "done": false}, {"hang": true}]}]"#;
+        let mut client = world.start_with_agents(script, &below).await;
         client.say("1", "go").await;
         client.until(|body| matches!(body, Body::ItemDelta { .. })).await;
-        orders.send(AgentOrder::Charge(charge)).expect("the thread is open");
+        below.use_up(charge);
         check_exhausted(&client.until_ended().await, message);
         assert_eq!(below.canceled(), [message], "{limit}");
     }
@@ -289,14 +197,9 @@ async fn what_agents_below_use_ends_the_turn_of_their_root() {
 #[tokio::test(start_paused = true)]
 async fn a_thread_without_a_turn_warns_once_and_ends_its_agents() {
     let world = World::new().set("budget.max_tokens=500");
-    let (below, orders) = Below::new();
-    let (setup, prompts) = world.setup(ANSWERS);
-    let setup = Setup { agents: Some(Arc::clone(&below) as Arc<dyn ThreadAgents>), ..setup };
-    let (thread, feed) = setup.start().await.expect("the thread starts");
-    let mut client = Client { world, thread, feed, prompts };
-    let charge = |tokens| {
-        orders.send(AgentOrder::Charge(Used { tokens, ..NOTHING })).expect("the thread is open");
-    };
+    let below = FakeAgents::new();
+    let mut client = world.start_with_agents(ANSWERS, &below).await;
+    let charge = |tokens| below.use_up(Used { tokens, ..NOTHING });
     charge(400);
     charge(200);
     let events = client.until(|body| matches!(body, Body::Warning { .. })).await;

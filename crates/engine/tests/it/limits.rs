@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use codex_engine::Setup;
 use codex_log::{Body, Event, Outcome, limit_words};
-use codex_thread::{ClientProfile, ExplicitOverrides, InitialHistory};
-use codex_wire::ids::ThreadId;
+use codex_thread::ClientProfile;
 use tokio::time::Instant;
 
-use crate::world::{Client, World, outcome, start};
+use crate::world::{Client, World, outcome, resumed, start};
 
 /// A model whose allowance is exhausted for two hours, and that then answers.
 const LIMITED: &str = r#"[{"status": 429, "body": {"error": {"type": "usage_limit_reached", "message": "limit",
@@ -16,11 +15,6 @@ const LIMITED: &str = r#"[{"status": 429, "body": {"error": {"type": "usage_limi
 
 fn patient() -> World {
     World::new().set("wait_for_limits=true")
-}
-
-fn resumed(thread: ThreadId, setup: Setup) -> Setup {
-    let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
-    Setup { initial_history, ..setup }
 }
 
 async fn start_patient(script: &str) -> Client {

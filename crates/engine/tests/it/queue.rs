@@ -1,28 +1,19 @@
 //! The queue: input that waits for the running turn, what pauses it, and what outlives the program.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use codex_engine::Setup;
-use codex_log::agents::AgentsState;
 use codex_log::history::ForkPoint;
 use codex_log::queue::{QueueEvent, QueuedInput};
-use codex_log::settings::Settings;
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_thread::goal::GoalChange;
 use codex_thread::queue::QueueError;
 use codex_thread::{ExplicitOverrides, InitialHistory};
-use codex_tools::agents::{AgentOrder, MailTime, ThreadAgents, Unread, UnreadForm};
-use codex_tools::registry::{Tool, ToolSource};
-use codex_wire::agent::MultiAgentVersion;
-use codex_wire::budget::Used;
 use codex_wire::goal::GoalStatus;
-use codex_wire::ids::ThreadId;
 use expect_test::expect;
-use futures_util::future::BoxFuture;
 use serde_json::json;
-use tokio::sync::Notify;
 
-use crate::world::{Client, World, check_lines, said, start};
+use crate::world::{Client, FakeAgents, World, check_lines, resumed, said, start};
 
 /// Answers, the first of which takes until the clock is advanced.
 fn slowly(texts: &[&str]) -> String {
@@ -70,11 +61,6 @@ async fn until_ends(client: &mut Client, turns: usize) -> Vec<Arc<Event>> {
         events.extend(client.until_ended().await);
     }
     events
-}
-
-fn resumed(thread: ThreadId, setup: Setup) -> Setup {
-    let explicit = ExplicitOverrides::default();
-    Setup { initial_history: InitialHistory::Resumed { thread, explicit }, ..setup }
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,88 +237,11 @@ async fn a_queued_message_goes_before_a_turn_for_the_goal() {
     assert_eq!((started.len(), goal.status), (3, GoalStatus::Complete));
 }
 
-/// Agents with one message, which order a turn for it.
-#[derive(Debug, Default)]
-struct OneMail {
-    mail: Mutex<Option<Unread>>,
-    arrived: Notify,
-}
-
-impl ToolSource for OneMail {
-    fn version(&self) -> u64 {
-        0
-    }
-
-    fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        Vec::new()
-    }
-}
-
-impl ThreadAgents for OneMail {
-    fn attach(&self, _: ThreadId, _: &AgentsState, _: &Arc<Settings>) {}
-
-    fn role(&self) -> (&'static str, &'static str) {
-        ("root.md", "")
-    }
-
-    fn next_order(&self) -> BoxFuture<'_, AgentOrder> {
-        Box::pin(async {
-            self.arrived.notified().await;
-            AgentOrder::Wake
-        })
-    }
-
-    fn has_mail(&self) -> bool {
-        self.mail.lock().expect("it is unlocked").is_some()
-    }
-
-    fn goes_on(&self) -> bool {
-        false
-    }
-
-    fn settle_version(&self, _: Option<MultiAgentVersion>, _: Option<MultiAgentVersion>) -> Option<MultiAgentVersion> {
-        None
-    }
-
-    fn heard(&self) {}
-
-    fn take_mail(&self, _: &AgentsState, _: MailTime) -> Vec<Unread> {
-        self.mail.lock().expect("it is unlocked").take().into_iter().collect()
-    }
-
-    fn rested(&self) {}
-
-    fn observe(&self, event: &Event) {
-        // The order comes with the end of the first turn, when the queue is due too.
-        if matches!(event.body, Body::TurnEnded(_)) && event.turn == Some(TurnId::new("1")) {
-            let form = UnreadForm::Note("mail of a child".to_owned());
-            *self.mail.lock().expect("it is unlocked") = Some(Unread { mail: vec![1], form });
-            self.arrived.notify_one();
-        }
-    }
-
-    fn charge(&self, _: Used) {}
-
-    fn settings_changed(&self, _: &Arc<Settings>) {}
-
-    fn cancel_below(&self, _: &str) {}
-
-    fn is_busy(&self) -> bool {
-        false
-    }
-
-    fn close(&self) -> BoxFuture<'static, Vec<Body>> {
-        Box::pin(async { Vec::new() })
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_queued_message_goes_before_a_turn_for_mail_and_its_turn_reads_the_mail() {
-    let world = World::new();
-    let (setup, prompts) = world.setup(&slowly(&["One.", "Two."]));
-    let setup = Setup { agents: Some(Arc::new(OneMail::default())), ..setup };
-    let (thread, feed) = setup.start().await.expect("the thread starts");
-    let mut client = Client { world, thread, feed, prompts };
+    // The order to read it comes with the end of the first turn, when the queue is due too.
+    let agents = FakeAgents::with_mail("1", "mail of a child");
+    let mut client = World::new().start_with_agents(&slowly(&["One.", "Two."]), &agents).await;
     client.say("1", "hi").await;
     enqueue(&client, "a").await;
     let events = until_ends(&mut client, 2).await;

@@ -5,17 +5,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use codex_config::{BudgetConfig, Config, Env, Home, Overrides};
 use codex_engine::Setup;
-use codex_log::settings::SettingsChange;
+use codex_log::agents::AgentsState;
+use codex_log::settings::{Settings, SettingsChange};
 use codex_log::{Body, Event, Outcome, TurnId};
 use codex_model::{Answer, Model, Prompt, ScriptedModel};
 use codex_store::FileStore;
-use codex_thread::{ClientAdditions, ClientProfile, Feed, InitialHistory, StartError, Thread, TurnStart};
+use codex_thread::{
+    ClientAdditions, ClientProfile, ExplicitOverrides, Feed, InitialHistory, StartError, Thread, TurnStart,
+};
+use codex_tools::agents::{AgentOrder, MailTime, ThreadAgents, Unread, UnreadForm};
+use codex_tools::registry::{Tool, ToolSource};
+use codex_wire::agent::MultiAgentVersion;
+use codex_wire::budget::Used;
 use codex_wire::ids::ThreadId;
 use codex_wire::input::UserInput;
 use codex_wire::rollout::SessionSource;
 use expect_test::Expect;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::{law, shown};
 
@@ -97,9 +106,128 @@ impl World {
 
     /// Starts a thread with a scripted model.
     pub(crate) async fn start(self, script: &str) -> Client {
+        self.start_as(script, |setup| setup).await
+    }
+
+    /// Starts a thread with a scripted model and these agents.
+    pub(crate) async fn start_with_agents(self, script: &str, agents: &Arc<FakeAgents>) -> Client {
+        let agents: Arc<dyn ThreadAgents> = Arc::clone(agents) as _;
+        self.start_as(script, |setup| Setup { agents: Some(agents), ..setup }).await
+    }
+
+    async fn start_as(self, script: &str, change: impl FnOnce(Setup) -> Setup) -> Client {
         let (setup, prompts) = self.setup(script);
-        let (thread, feed) = setup.start().await.expect("the thread starts");
+        let (thread, feed) = change(setup).start().await.expect("the thread starts");
         Client { world: self, thread, feed, prompts }
+    }
+}
+
+/// Agents of a thread that use and send what a test tells them to.
+#[derive(Debug)]
+pub(crate) struct FakeAgents {
+    /// Orders for the thread.
+    orders: mpsc::UnboundedSender<AgentOrder>,
+    ordered: AsyncMutex<mpsc::UnboundedReceiver<AgentOrder>>,
+    mail: Mutex<Option<Unread>>,
+    /// The text of a message that arrives, with the order to wake, when the thread's turn of this name has ended.
+    mail_after: Option<(TurnId, &'static str)>,
+    canceled: Mutex<Vec<String>>,
+}
+
+impl FakeAgents {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self::with_mail_after(None))
+    }
+
+    /// Agents that send one message.
+    pub(crate) fn with_mail(turn: &str, text: &'static str) -> Arc<Self> {
+        Arc::new(Self::with_mail_after(Some((TurnId::new(turn), text))))
+    }
+
+    fn with_mail_after(mail_after: Option<(TurnId, &'static str)>) -> Self {
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let ordered = AsyncMutex::new(ordered);
+        Self { orders, ordered, mail: Mutex::default(), mail_after, canceled: Mutex::default() }
+    }
+
+    /// Charges the thread for the use of agents below.
+    pub(crate) fn use_up(&self, used: Used) {
+        self.orders.send(AgentOrder::Charge(used)).expect("the receiver is kept");
+    }
+
+    /// The reasons for which they were canceled since the last call.
+    pub(crate) fn canceled(&self) -> Vec<String> {
+        std::mem::take(&mut *self.canceled.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn mail(&self) -> std::sync::MutexGuard<'_, Option<Unread>> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ToolSource for FakeAgents {
+    fn version(&self) -> u64 {
+        0
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+}
+
+impl ThreadAgents for FakeAgents {
+    fn attach(&self, _: ThreadId, _: &AgentsState, _: &Arc<Settings>) {}
+
+    fn role(&self) -> (&'static str, &'static str) {
+        ("root.md", "")
+    }
+
+    fn next_order(&self) -> BoxFuture<'_, AgentOrder> {
+        Box::pin(async { self.ordered.lock().await.recv().await.expect("the sender is kept") })
+    }
+
+    fn has_mail(&self) -> bool {
+        self.mail().is_some()
+    }
+
+    fn goes_on(&self) -> bool {
+        false
+    }
+
+    fn settle_version(&self, _: Option<MultiAgentVersion>, _: Option<MultiAgentVersion>) -> Option<MultiAgentVersion> {
+        None
+    }
+
+    fn heard(&self) {}
+
+    fn take_mail(&self, _: &AgentsState, _: MailTime) -> Vec<Unread> {
+        self.mail().take().into_iter().collect()
+    }
+
+    fn rested(&self) {}
+
+    fn observe(&self, event: &Event) {
+        let Some((turn, text)) = &self.mail_after else { return };
+        if matches!(event.body, Body::TurnEnded(_)) && event.turn.as_ref() == Some(turn) {
+            *self.mail() = Some(Unread { mail: vec![1], form: UnreadForm::Note((*text).to_owned()) });
+            self.orders.send(AgentOrder::Wake).expect("the receiver is kept");
+        }
+    }
+
+    fn charge(&self, _: Used) {}
+
+    fn settings_changed(&self, _: &Arc<Settings>) {}
+
+    fn cancel_below(&self, reason: &str) {
+        self.canceled.lock().unwrap_or_else(PoisonError::into_inner).push(reason.to_owned());
+    }
+
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    fn close(&self) -> BoxFuture<'static, Vec<Body>> {
+        Box::pin(async { Vec::new() })
     }
 }
 
@@ -240,6 +368,12 @@ impl Client {
         };
         self.lines().iter().map(kind).collect()
     }
+}
+
+/// The setup of a thread that continues another, with the settings of that one.
+pub(crate) fn resumed(thread: ThreadId, setup: Setup) -> Setup {
+    let initial_history = InitialHistory::Resumed { thread, explicit: ExplicitOverrides::default() };
+    Setup { initial_history, ..setup }
 }
 
 /// A text as input.
