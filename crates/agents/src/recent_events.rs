@@ -110,6 +110,7 @@ impl RecentEvents {
         })
     }
 
+    /// The newest messages, oldest first. One event of the log can be several of them.
     fn messages(&self) -> Vec<(i64, String, EventMsg)> {
         let kept = self.lock();
         let vocabulary = Vocabulary { items: false, raw_reasoning: false, raw_items: false };
@@ -120,6 +121,7 @@ impl RecentEvents {
             let turn = event.turn.as_ref().map(|turn| turn.as_str().to_owned()).unwrap_or_default();
             all.extend(messages.drain(..).map(|message| (event.at_ms, turn.clone(), message)));
         }
+        all.drain(..all.len().saturating_sub(KEPT));
         all
     }
 }
@@ -128,4 +130,76 @@ fn shortened(message: &EventMsg) -> Value {
     let value = serde_json::to_value(message).unwrap_or_default();
     let length = value.to_string().len();
     if length <= SHOWN_BYTES { value } else { json!({"type": value["type"], "omitted_bytes": length}) }
+}
+
+#[cfg(test)]
+mod tests {
+    use codex_log::{Seq, TurnId};
+    use codex_wire::ids::ThreadId;
+
+    use super::*;
+
+    /// Warnings with the numbers from 1 on, each at the millisecond of its number.
+    fn warnings(count: u64) -> RecentEvents {
+        let (events, thread) = (RecentEvents::default(), ThreadId::fresh());
+        for number in 1..=count {
+            let body = Body::Warning { message: format!("warning {number}") };
+            let (seq, at_ms) = (Seq::new(number), i64::try_from(number).unwrap());
+            events.push(&Event { thread, seq, at_ms, turn: Some(TurnId::new("1")), body });
+        }
+        events
+    }
+
+    const ALL: EventRange = EventRange { limit: 1000, max_bytes: None, since_ms: None, before_ms: None };
+
+    fn times(shown: &Value) -> Vec<i64> {
+        shown["events"].as_array().unwrap().iter().map(|event| event["timestamp_ms"].as_i64().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_newest_200_events_are_kept() {
+        let shown = warnings(250).show(ALL);
+        assert_eq!(times(&shown), (51..=250).collect::<Vec<_>>());
+        assert_eq!(
+            (&shown["returned"], &shown["total_available"], &shown["more_available"]),
+            (&json!(200), &json!(200), &json!(false))
+        );
+        assert_eq!((&shown["earliest_ms"], &shown["latest_ms"]), (&json!(51), &json!(250)));
+        let none = RecentEvents::default().show(ALL);
+        assert_eq!((&none["returned"], &none["earliest_ms"], &none["events"]), (&json!(0), &json!(null), &json!([])));
+    }
+
+    #[test]
+    fn a_limit_takes_the_newest_and_at_least_one() {
+        let events = warnings(9);
+        for (limit, expected) in [(3, vec![7, 8, 9]), (1, vec![9]), (0, vec![9])] {
+            let shown = events.show(EventRange { limit, ..ALL });
+            assert_eq!(times(&shown), expected);
+            assert_eq!((&shown["total_available"], &shown["more_available"]), (&json!(9), &json!(true)));
+        }
+    }
+
+    #[test]
+    fn times_are_limits_that_are_not_included() {
+        let events = warnings(9);
+        let shown = events.show(EventRange { since_ms: Some(3), before_ms: Some(7), ..ALL });
+        assert_eq!((times(&shown), &shown["total_available"]), (vec![4, 5, 6], &json!(3)));
+        let newest = events.show(EventRange { since_ms: Some(3), before_ms: Some(7), limit: 1, ..ALL });
+        assert_eq!((times(&newest), &newest["more_available"]), (vec![6], &json!(true)));
+        assert_eq!(times(&events.show(EventRange { since_ms: Some(9), ..ALL })), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn the_events_have_no_more_bytes_than_allowed() {
+        let events = warnings(9);
+        let bytes = |shown: &Value| shown["events"].to_string().len();
+        let all = bytes(&events.show(ALL));
+        for most in 0..=all {
+            let shown = events.show(EventRange { max_bytes: Some(most), ..ALL });
+            assert!(bytes(&shown) <= most.max(2), "{most}: {shown}");
+            assert_eq!(shown["more_available"], json!(most < all), "{most}");
+            let newest: Vec<i64> = (1..=9).rev().take(times(&shown).len()).collect();
+            assert_eq!(times(&shown).into_iter().rev().collect::<Vec<_>>(), newest, "the newest ones, without gaps");
+        }
+    }
 }

@@ -70,6 +70,7 @@ impl Audited {
     fn of(audited: &AuditedKey) -> Self {
         let (state, why) = match &audited.verdict {
             Verdict::Honoured => ("honoured", None),
+            Verdict::Lowered(most) => ("lowered", Some(format!("{most} is the most"))),
             Verdict::Moot(why) => ("not needed", Some((*why).to_owned())),
             Verdict::Unused { why, .. } => ("no effect", Some((*why).to_owned())),
             Verdict::Unknown { nearest } => {
@@ -155,7 +156,7 @@ fn look(shared: &Shared, env: &Env) -> Report {
 
 /// Checks the model, and how much of the user's configuration has an effect.
 fn configuration(config: &Config, keys: &[Audited]) -> Finding {
-    let lost = keys.iter().filter(|key| !matches!(key.state, "honoured" | "not needed")).count();
+    let lost = keys.iter().filter(|key| !matches!(key.state, "honoured" | "lowered" | "not needed")).count();
     let counted = match (keys.len(), lost) {
         (0, _) => String::new(),
         (all, 0) => format!("; {all} keys, all honoured"),

@@ -30,19 +30,20 @@ impl Default for AgentsConfig {
     }
 }
 
-/// The most agents of a tree. A higher number counts as this one.
-const MOST_ACTIVE: usize = 64;
+/// The most agents of a tree. A higher number counts as this one, with a warning.
+pub(crate) const MOST_ACTIVE: i64 = 64;
 
 impl AgentsConfig {
     pub(crate) fn read(root: &Reader<'_>) -> Result<Self, ValueError> {
         let section = root.section("agents")?;
-        let active: Option<usize> = root.integer("max_active_subagents", 1..)?;
+        let active: Option<i64> = root.integer("max_active_subagents", 1..)?;
         let threads =
             section.integer("max_threads", 1..)?.or(section.integer("max_concurrent_threads_per_session", 1..)?);
+        let active = active.or(threads).map(|active| active.min(MOST_ACTIVE));
         let unset = Self::default();
         let turns = section.integer("concurrent_turns", 1..=64)?.unwrap_or(unset.turns);
         Ok(Self {
-            active: active.or(threads).unwrap_or(unset.active).min(MOST_ACTIVE),
+            active: active.and_then(|active| usize::try_from(active).ok()).unwrap_or(unset.active),
             depth: section.integer("max_depth", 1..=8)?.unwrap_or(unset.depth),
             turns,
             requests: section.integer("concurrent_requests", 1..=64)?.unwrap_or(turns + 1),

@@ -50,6 +50,8 @@ pub struct AuditedKey {
 pub enum Verdict {
     /// It has an effect.
     Honoured,
+    /// Its number is too high; this one counts.
+    Lowered(i64),
     /// It is not used, which makes no difference, and why.
     Moot(&'static str),
     /// It has no effect, and why.
@@ -78,15 +80,17 @@ impl AuditedKey {
         };
         let message = match &self.verdict {
             Verdict::Honoured | Verdict::Moot(_) => return None,
+            Verdict::Lowered(most) => format!("`{key}` is at most {most}; a higher number counts as {most}"),
             Verdict::Unused { why, nearest } => format!("`{key}` has no effect: {why}{}", meant(nearest)),
             Verdict::Unknown { nearest } => format!("unknown key `{key}`{}", meant(nearest)),
             Verdict::Refused => format!("`{key}` is ignored: a project cannot set it"),
         };
+        let is_mistake = !matches!(self.verdict, Verdict::Lowered(_));
         let (path, line) = match &self.origin {
             Origin::File { path, line } => (Some(path.to_path_buf()), Some(*line)),
             Origin::Override(_) | Origin::Flag(_) | Origin::Request | Origin::Default => (None, None),
         };
-        Some(ConfigWarning { path, line, place: self.origin.to_string(), message, is_mistake: true })
+        Some(ConfigWarning { path, line, place: self.origin.to_string(), message, is_mistake })
     }
 }
 
@@ -231,10 +235,13 @@ impl Audit<'_> {
                 Verdict::Unused { why, nearest: if is_feature { nearest(at) } else { None } }
             }
             Use::Moot(why) => Verdict::Moot(why),
-            Use::Honoured | Use::Only(..) if self.allowed.is_some_and(|allowed| allowed.get(at).is_none()) => {
+            Use::Honoured | Use::AtMost(_) | Use::Only(..)
+                if self.allowed.is_some_and(|allowed| allowed.get(at).is_none()) =>
+            {
                 Verdict::Refused
             }
-            Use::Honoured | Use::Only(..) => Verdict::Honoured,
+            Use::AtMost(most) if matches!(value, Value::Integer(number) if *number > most) => Verdict::Lowered(most),
+            Use::Honoured | Use::AtMost(_) | Use::Only(..) => Verdict::Honoured,
         }
     }
 

@@ -5,12 +5,15 @@
 //! table. A test compares it with the keys that the readers really read.
 
 use crate::Value;
+use crate::agents::MOST_ACTIVE;
 
 /// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It has an effect.
     Honoured,
+    /// A number that has an effect. A higher one counts as this one.
+    AtMost(i64),
     /// It has an effect only with these values, and why not with others.
     Only(&'static [&'static str], &'static str),
     /// It is not used, which makes no difference, and why.
@@ -47,6 +50,11 @@ const fn shared(pattern: &'static str) -> Known {
 /// A key with an effect, but not from a project.
 const fn own(pattern: &'static str) -> Known {
     Known { pattern, usage: Use::Honoured, project: Project::MayNot }
+}
+
+/// A number with an effect up to a limit, but not from a project.
+const fn at_most(pattern: &'static str, most: i64) -> Known {
+    Known { pattern, usage: Use::AtMost(most), project: Project::MayNot }
 }
 
 /// A key with an effect that a project may set to some values.
@@ -110,9 +118,9 @@ pub(crate) const KEYS: &[Known] = &[
     shared("root_agent_uses_user_messages"),
     shared("subagent_root_inbox_autosubmit"),
     shared("subagent_inbox_inject_before_tools"),
-    own("max_active_subagents"),
-    own("agents.max_threads"),
-    own("agents.max_concurrent_threads_per_session"),
+    at_most("max_active_subagents", MOST_ACTIVE),
+    at_most("agents.max_threads", MOST_ACTIVE),
+    at_most("agents.max_concurrent_threads_per_session", MOST_ACTIVE),
     own("agents.max_depth"),
     own("agents.concurrent_turns"),
     own("agents.concurrent_requests"),
@@ -397,7 +405,8 @@ pub(crate) fn is_one_of(value: &Value, named: &[&str]) -> bool {
 pub(crate) fn nearest<S: AsRef<str>>(path: &[S]) -> Option<String> {
     let (name, parents) = path.split_last()?;
     let name = name.as_ref();
-    let is_free = |known: &&Known| !known.pattern.contains('*') && known.usage == Use::Honoured;
+    let is_free =
+        |known: &&Known| !known.pattern.contains('*') && matches!(known.usage, Use::Honoured | Use::AtMost(_));
     let namesake = |known: &&Known| known.segments().last() == Some(name);
     if let Some(known) = KEYS.iter().filter(is_free).find(namesake) {
         return Some(known.pattern.to_owned());

@@ -80,6 +80,33 @@ fn profiles_hold_what_the_file_holds() {
 }
 
 #[test]
+fn a_number_of_agents_that_is_too_high_is_lowered_with_a_warning() {
+    let file = "max_active_subagents = 64\n[profiles.many]\nmax_active_subagents = 65\n[agents]\nmax_threads = 100\n";
+    check(
+        file,
+        &["max_active_subagents=1000"],
+        expect![[r#"
+        @/config.toml:3: `profiles.many.max_active_subagents` is at most 64; a higher number counts as 64
+        @/config.toml:5: `agents.max_threads` is at most 64; a higher number counts as 64
+        -c max_active_subagents: `max_active_subagents` is at most 64; a higher number counts as 64
+    "#]],
+    );
+    let active = |value: &str| {
+        let (_temp, home) = home("");
+        let overrides = Overrides { values: vec![value.to_owned()], strict: true, ..Overrides::default() };
+        Config::load(&home, &env(), &overrides).map(|config| config.agents().active).map_err(|error| error.to_string())
+    };
+    assert_eq!(active("model=m"), Ok(8));
+    assert_eq!(active("max_active_subagents=64"), Ok(64));
+    assert_eq!(active("max_active_subagents=9223372036854775807"), Ok(64), "it is no mistake");
+    assert_eq!(active("agents.max_threads=65"), Ok(64));
+    for (key, value) in [("max_active_subagents", "0"), ("max_active_subagents", "-1"), ("agents.max_threads", "0")] {
+        let refused = active(&format!("{key}={value}")).unwrap_err();
+        assert!(refused.contains(key), "{refused}");
+    }
+}
+
+#[test]
 fn a_profile_may_be_a_file_of_its_own() {
     let (_temp, home) = home("model = 'a'\n");
     fs::write(home.path().join("fast.config.toml"), "model = 'b'\nmodle = 1\n").unwrap();

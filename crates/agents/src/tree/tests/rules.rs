@@ -215,6 +215,27 @@ fn a_full_inbox_refuses_more() {
     }
     let refused = world.call(ROOT, send(ONE, Some("more"), false));
     assert_eq!(error(&world, refused), AgentError::Full(ONE));
+    let interrupt = world.call(ROOT, send(ONE, Some("more"), true));
+    assert_eq!(error(&world, interrupt), AgentError::Full(ONE), "there is no way around it");
+    assert_eq!(world.tree.agent(ONE).map(|agent| agent.inbox.len()), Some(256));
+}
+
+#[test]
+fn an_inbox_holds_a_megabyte() {
+    let mut world = world(Limits::default());
+    world.call(ROOT, spawn("first"));
+    let half = "x".repeat(512 * 1024);
+    world.call(ROOT, send(ONE, Some(&half), false));
+    let told = world.told.len();
+    let refused = world.call(ROOT, send(ONE, Some(&half), false));
+    assert_eq!(error(&world, refused), AgentError::Full(ONE));
+    assert!(AgentError::Full(ONE).to_string().contains("256 messages or 1048576 bytes"));
+    assert_eq!(world.told.len(), told, "nothing has changed");
+    let smaller = "x".repeat(512 * 1024 - "first".len());
+    let fits = world.call(ROOT, send(ONE, Some(&smaller), false));
+    assert!(matches!(world.reply_to(fits), Some(Ok(_))), "{:?}", world.reply_to(fits));
+    let full = world.call(ROOT, send(ONE, Some("x"), false));
+    assert_eq!(error(&world, full), AgentError::Full(ONE));
 }
 
 #[test]
