@@ -1,4 +1,6 @@
 //! The inbox of a thread and the orders to it, shared by the thread and the task of its tree.
+//!
+//! Invariant: a turn that is to be stopped reads no mail. What comes after the order is for the next turn.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +32,14 @@ struct Content {
     /// Items that are shown in the next turn: outside of turns there are none.
     items: Vec<Body>,
     has_turn: bool,
+}
+
+impl Content {
+    /// The mail that a turn may read.
+    fn readable(&self) -> &[InboxMessage] {
+        let is_stopped = self.orders.iter().any(|order| matches!(order, Order::Stop));
+        if is_stopped { &[] } else { &self.mail }
+    }
 }
 
 /// Mail, with a view of the agent that sent it.
@@ -92,8 +102,12 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
+    /// Orders the thread to stop its turn, and not to begin one that it was to begin before.
     pub(crate) fn stop(&self) {
-        self.lock().orders.push_back(Order::Stop);
+        let mut content = self.lock();
+        content.orders.retain(|order| !matches!(order, Order::Wake));
+        content.orders.push_back(Order::Stop);
+        drop(content);
         self.arrived.notify_one();
     }
 
@@ -123,17 +137,20 @@ impl Mailbox {
     }
 
     pub(crate) fn has_mail(&self) -> bool {
-        !self.lock().mail.is_empty()
+        !self.lock().readable().is_empty()
     }
 
     /// Whether mail waits that is a reason to go on.
     pub(crate) fn has_work(&self) -> bool {
-        self.lock().mail.iter().any(|message| !message.mail.is_quiet)
+        self.lock().readable().iter().any(|message| !message.mail.is_quiet)
     }
 
     /// Takes the mail that is wanted, interrupts first.
     pub(crate) fn take_mail(&self, is_wanted: impl Fn(&InboxMessage) -> bool) -> Vec<InboxMessage> {
         let mut content = self.lock();
+        if content.readable().is_empty() {
+            return Vec::new();
+        }
         let (mut mail, left): (Vec<_>, Vec<_>) = std::mem::take(&mut content.mail).into_iter().partition(is_wanted);
         content.mail = left;
         mail.sort_by_key(|message| !message.mail.message.interrupt);

@@ -135,11 +135,12 @@ impl Tree {
         let label = checked_label(label.as_deref())?;
         let summary = prompt.as_deref().and_then(summarized);
         self.may_take(agent, prompt.as_ref().map_or(0, String::len), is_quiet)?;
-        if let Some(prompt) = prompt {
-            self.post(caller, agent, Some(prompt), interrupt, is_quiet);
-        }
+        // The turn that is stopped must not read the message, which is for the next one.
         if interrupt {
             self.interrupt(agent);
+        }
+        if let Some(prompt) = prompt {
+            self.post(caller, agent, Some(prompt), interrupt, is_quiet);
         }
         let found = self.get(agent).ok_or(AgentError::Gone(agent))?;
         if agent == AgentId::ROOT {

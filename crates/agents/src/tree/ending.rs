@@ -41,15 +41,15 @@ impl Tree {
             let told = Inherited { agent_id: agent, session_id: thread, messages: inherited };
             self.tell_parent(agent, AgentEvent::Inherited(told));
         }
+        if has_turn {
+            self.turn_continued(agent);
+        }
         for mail in mail {
             self.effect(Effect::Deliver { agent, mail });
         }
         if is_lost {
             // Its policies have changed, so that its question is not asked again.
             self.finish(agent, SubagentCompletion::Failed { message: PROGRAM_ENDED.to_owned() });
-        }
-        if has_turn {
-            self.turn_continued(agent);
         }
         let Some(found) = self.agents.get(&agent) else { return };
         let is_waiting = found.phase == Phase::Resting && !found.is_over();
@@ -70,17 +70,21 @@ impl Tree {
         }
     }
 
-    /// The thread of an agent continues a turn. If its task has ended meanwhile, the turn is stopped.
+    /// The thread of an agent continues a turn. If its task has ended meanwhile, or it was interrupted, the turn is stopped.
     fn turn_continued(&mut self, agent: AgentId) {
         let Some(found) = self.get(agent) else { return };
         if found.is_over() {
             found.phase = Phase::Canceling;
             self.effect(Effect::Stop { agent });
         } else {
+            let is_interrupted = found.inbox.iter().any(|mail| mail.message.interrupt);
             found.phase = Phase::Turn;
             self.queue.retain(|queued| *queued != agent);
             self.set_status(agent, SubagentStatus::Running);
             self.tell_root(agent);
+            if is_interrupted {
+                self.interrupt(agent);
+            }
         }
     }
 

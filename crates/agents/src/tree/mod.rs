@@ -221,8 +221,7 @@ impl Tree {
     #[must_use]
     pub fn due_ms(&self) -> Option<i64> {
         // The end of a wait that needs a place comes with the place.
-        let is_full = self.is_full();
-        let waits = self.waits.iter().filter(|wait| !is_full || wait.is_roots()).map(Wait::due_ms);
+        let waits = self.waits.iter().filter(|wait| self.may_end(wait)).map(Wait::due_ms);
         waits.chain(self.watchdogs.iter().map(Watchdog::due_ms)).min()
     }
 

@@ -4,7 +4,7 @@ use codex_log::agents::{AgentEvent, MailRead};
 use codex_wire::agent::AgentId;
 
 use super::request::{AgentView, AwaitRequest, Awaited, Reply, Target};
-use super::{Agent, AgentError, CallNumber, Effect, Tree};
+use super::{Agent, AgentError, CallNumber, Effect, Phase, Tree};
 
 /// A call that waits for other agents.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Tree {
     pub(super) fn check_waits(&mut self) {
         let mut at = 0;
         while let Some(wait) = self.waits.get(at) {
-            if !wait.is_roots() && self.is_full() {
+            if !self.may_end(wait) {
                 at += 1;
                 continue;
             }
@@ -104,6 +104,13 @@ impl Tree {
                 at += 1;
             }
         }
+    }
+
+    /// Whether a wait may end: there is a place for the turn that continues, and the turn is not about to be stopped, which
+    /// would lose what the wait has returned.
+    pub(super) fn may_end(&self, wait: &Wait) -> bool {
+        let is_stopping = |agent: &Agent| matches!(agent.phase, Phase::Interrupting | Phase::Canceling);
+        (wait.is_roots() || !self.is_full()) && !self.agents.get(&wait.caller).is_some_and(is_stopping)
     }
 
     fn outcome(&mut self, wait: &Wait) -> Option<Result<Reply, AgentError>> {

@@ -203,6 +203,8 @@ fn every_tool_answers_with_the_members_that_it_always_had() {
     assert!(logs.to_string().contains("Two tests fail."), "{logs}");
     let small = json_of(&told, "id-small");
     assert!(small["events"].to_string().len() <= 300 && small["more_available"] == true, "{small}");
+    let intervals = ["id-watch", "id-watch-2"].map(|id| json_of(&told, id)["interval_s"].clone());
+    assert_eq!(intervals, [300, 30]);
     let actions =
         ["id-watch", "id-watch-2", "id-unwatch", "id-unwatch-2"].map(|id| json_of(&told, id)["action"].clone());
     assert_eq!(actions, ["started", "replaced", "canceled", "not_found"]);

@@ -1,6 +1,6 @@
-//! Trees of real agents: the requests that share a provider, and the order in which a model reads its mail.
+//! Trees of real agents: how their turns and requests wait for each other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use codex_agents::LocalTrees;
 use codex_engine::Setup;
@@ -8,16 +8,16 @@ use codex_log::agents::AgentEvent;
 use codex_log::{Body, Event, Outcome};
 use codex_model::{Answer, Model, ModelEvent, Prompt, StreamExt as _};
 use codex_wire::agent::{SubagentCompletion, SubagentLifecycleEvent};
+use codex_wire::ids::ThreadId;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::shown;
 use crate::world::{Client, World, check_lines, outcome};
 
 /// The answers of a model in the order in which they began.
 #[derive(Clone, Default)]
-struct Answers(Arc<Mutex<Vec<Begun>>>);
+pub(crate) struct Answers(Arc<Mutex<Vec<Begun>>>);
 
 #[derive(Clone, Copy)]
 struct Begun {
@@ -30,7 +30,7 @@ struct Begun {
 impl Answers {
     /// One line for each, in which agents have the numbers of their first answers. Answers that began in the same second
     /// are sorted, because nothing decides which of them is the first.
-    fn named(&self) -> Vec<String> {
+    pub(crate) fn named(&self) -> Vec<String> {
         let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut tasks: Vec<u32> = Vec::new();
         for task in answers.iter().filter_map(|answer| answer.task) {
@@ -53,17 +53,15 @@ struct Timed {
     model: Arc<dyn Model>,
     begun: Instant,
     answers: Answers,
+    /// The root is the first to ask.
+    root: OnceLock<ThreadId>,
 }
 
 impl Model for Timed {
     fn ask(&self, prompt: Prompt) -> Answer {
         let input: String = prompt.input.iter().map(|item| item.json().to_string()).collect();
-        // The root knows all tasks, once it has given them out.
-        let task = match [1, 2, 3].into_iter().filter(|task| input.contains(&helper_task(*task))).collect::<Vec<_>>()[..]
-        {
-            [task] => Some(task),
-            _ => None,
-        };
+        let is_root = *self.root.get_or_init(|| prompt.thread) == prompt.thread;
+        let task = [1, 2, 3].into_iter().find(|task| !is_root && input.contains(&helper_task(*task)));
         let (begun, answers) = (self.begun, self.answers.clone());
         Box::pin(self.model.ask(prompt).inspect(move |event| {
             if matches!(event, Ok(ModelEvent::Opened { .. })) {
@@ -75,33 +73,43 @@ impl Model for Timed {
 }
 
 /// Starts a thread that may start agents.
-async fn start(world: World, script: &Value) -> (Client, Answers) {
+pub(crate) async fn start(world: World, script: &Value) -> (Client, Answers) {
+    start_as(world, script, |setup| setup).await
+}
+
+/// Starts a thread that may start agents, with another setup.
+pub(crate) async fn start_as(world: World, script: &Value, change: impl FnOnce(Setup) -> Setup) -> (Client, Answers) {
     let answers = Answers::default();
     let (setup, prompts) = world.setup(&script.to_string());
-    let timed = Timed { model: Arc::clone(&setup.model), begun: Instant::now(), answers: answers.clone() };
-    let mut setup = Setup { model: Arc::new(timed), ..setup };
+    let timed = Timed {
+        model: Arc::clone(&setup.model),
+        begun: Instant::now(),
+        answers: answers.clone(),
+        root: OnceLock::new(),
+    };
+    let mut setup = change(Setup { model: Arc::new(timed), ..setup });
     setup.offer_agents(&LocalTrees);
     let (thread, feed) = setup.start().await.expect("the thread starts");
     (Client { world, thread, feed, prompts }, answers)
 }
 
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::new().set("features.subagent_tools=true")
 }
 
-fn call(id: &str, tool: &str, args: Value) -> Value {
+pub(crate) fn call(id: &str, tool: &str, args: Value) -> Value {
     json!({"call": tool, "id": id, "args": args})
 }
 
-fn helper_task(number: u32) -> String {
+pub(crate) fn helper_task(number: u32) -> String {
     format!("helper task {number}")
 }
 
-fn plan(id: &str) -> Value {
+pub(crate) fn plan(id: &str) -> Value {
     call(id, "update_plan", json!({"plan": []}))
 }
 
-fn wait_for(id: &str, agent: u32) -> Value {
+pub(crate) fn wait_for(id: &str, agent: u32) -> Value {
     call(id, "subagent_await", json!({"agent_ids": [agent]}))
 }
 
@@ -116,7 +124,7 @@ fn three_helpers(root: &[Value], beside: &[Value], helpers: &[Value]) -> Value {
 }
 
 /// The ends of agents that the log of their root tells.
-fn ends(events: &[Arc<Event>]) -> Vec<SubagentCompletion> {
+pub(crate) fn ends(events: &[Arc<Event>]) -> Vec<SubagentCompletion> {
     let results = events.iter().filter_map(|event| match &event.body {
         Body::Agent(event) => match &**event {
             AgentEvent::Result(result) => Some(result.completion.clone()),
@@ -158,7 +166,7 @@ async fn check_answers(world: World, script: &Value, expected: Expect) {
     }
     let helped = SubagentCompletion::Completed { last_message: Some("Helped.".to_owned()) };
     assert_eq!(ends(&events), vec![helped; 3]);
-    assert_eq!(statuses(&events), ["idle", "running"]);
+    assert!(statuses(&events).iter().all(|status| ["idle", "running", "queued"].contains(&status.as_str())));
     check_lines(&answers.named(), expected);
     client.close().await;
 }
@@ -256,63 +264,45 @@ async fn after_a_refusal_the_root_goes_first_and_the_refused_agent_last() {
     .await;
 }
 
-/// The items of the last request of the root, from a call on: what they are, and the ids of the calls.
-fn from_call(client: &Client, id: &str) -> Vec<String> {
-    let of_root = |prompt: &Prompt| prompt.thread == client.thread.id();
-    let prompt = client.prompts.all().into_iter().rfind(of_root).expect("the root has asked");
-    let lines = shown::input(&prompt);
-    let start = lines.iter().position(|line| line.starts_with(&format!("call {id}"))).expect("the call is there");
-    lines[start..].iter().map(|line| line.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" ")).collect()
-}
-
-/// The first agent sends a message while the root waits for the second one, which takes 20 seconds.
-async fn check_mail(world: World, expected: Expect) {
-    let spawn = |id: &str, number: u32| call(id, "subagent_spawn", json!({"prompt": helper_task(number)}));
-    let message = json!({"agent_id": 0, "prompt": "half of it"});
-    let message = json!([{"pause_ms": 5000}, call("child-message", "subagent_send_message", message)]);
-    let script = json!([
-        {"when": "id-await", "items": [{"text": "All done."}]},
-        {"when": "id-spawn-2", "items": [wait_for("id-await", 2), plan("id-plan")]},
-        {"when": "id-spawn-1", "items": [spawn("id-spawn-2", 2)]},
-        {"when": ["helper task 1", "child-message"], "items": [{"hang": true}]},
-        {"when": "helper task 1", "items": message},
-        {"when": "helper task 2", "items": [{"pause_ms": 20_000}, {"text": "Helped."}]},
-        {"items": [spawn("id-spawn-1", 1)]},
-    ]);
-    let (mut client, _) = start(world, &script).await;
-    client.turn("1", "Go.").await;
-    check_lines(&from_call(&client, "id-await"), expected);
-    client.close().await;
-}
-
+/// A turn of an agent waits for one that runs, although a request may be sent.
 #[tokio::test(start_paused = true)]
-async fn mail_that_comes_while_calls_run_is_read_after_their_outputs() {
-    check_mail(
-        world(),
-        expect![[r#"
-            call id-await
-            call id-plan
-            output id-await
-            output id-plan
-            call await-1-3
-            output await-1-3
-        "#]],
-    )
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn mail_is_read_before_the_outputs_of_calls_if_that_is_configured() {
-    check_mail(
-        world().set("subagent_inbox_inject_before_tools=true"),
-        expect![[r#"
-            call id-await
-            call id-plan
-            call await-1-3
-            output await-1-3
-            output id-await
-            output id-plan
-        "#]],
-    )
-    .await;
+async fn no_more_turns_run_at_once_than_are_allowed() {
+    let root = [json!({"when": "id-spawn-3", "items": [{"text": "All begun."}]})];
+    let helpers =
+        [json!({"when": "helper task", "repeat": true, "items": [{"pause_ms": 10_000}, {"text": "Helped."}]})];
+    let script = three_helpers(&root, &[], &helpers);
+    for (turns, expected) in [
+        (
+            1,
+            expect![[r#"
+        0 s: agent 1
+        0 s: root
+        0 s: root
+        10 s: agent 2
+        20 s: agent 3
+    "#]],
+        ),
+        (
+            2,
+            expect![[r#"
+        0 s: agent 1
+        0 s: agent 2
+        0 s: root
+        0 s: root
+        10 s: agent 3
+    "#]],
+        ),
+        (
+            3,
+            expect![[r#"
+        0 s: agent 1
+        0 s: agent 2
+        0 s: agent 3
+        0 s: root
+        0 s: root
+    "#]],
+        ),
+    ] {
+        check_answers(world().set(&format!("agents.concurrent_turns={turns}")), &script, expected).await;
+    }
 }

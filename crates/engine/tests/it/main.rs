@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots with them")]
 
+mod agent_mail;
 mod agent_trees;
 mod asking;
 mod bookmarks;

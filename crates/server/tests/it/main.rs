@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test may fail where it stands")]
 
 mod app_account;
+mod app_agent_questions;
 mod app_agent_roles;
 mod app_agent_worktrees;
 mod app_agents;

@@ -8,7 +8,7 @@ use codex_wire::ids::ThreadId;
 use super::world::World;
 use crate::tree::{
     AgentError, AwaitRequest, CallNumber, Effect, Input, Limits, PruneRequest, Reply, Request, SendRequest,
-    SpawnRequest, Target, Tree, TurnEnd, WatchAction,
+    SpawnRequest, Target, Tree, TurnEnd, WatchAction, summarized,
 };
 
 const ROOT: AgentId = AgentId::ROOT;
@@ -121,6 +121,16 @@ fn a_child_is_told_of_in_the_order_that_clients_know() {
 }
 
 #[test]
+fn a_summary_is_the_beginning_of_the_prompt_on_one_line() {
+    assert_eq!(summarized(" look \n at\tit ").as_deref(), Some("look at it"));
+    assert_eq!(summarized(" \n "), None);
+    let fits = "ä".repeat(80);
+    assert_eq!(summarized(&fits), Some(fits.clone()));
+    assert_eq!(summarized(&format!("{fits}b")), Some(format!("{fits}…")));
+    assert_eq!(summarized(&format!("{fits} b")), Some(format!("{fits}…")));
+}
+
+#[test]
 fn a_slot_is_free_with_the_end_of_a_task() {
     let mut world = world(Limits { active: 1, ..Limits::default() });
     child(&mut world, ROOT);
@@ -181,6 +191,47 @@ fn an_interrupt_goes_first_and_is_no_end() {
     assert!(world.sessions[&ROOT].inbox.is_empty(), "nothing has ended");
 }
 
+/// The turn may begin or go on before its thread sees that it is to be stopped.
+#[test]
+fn an_interrupt_is_read_by_the_next_turn_also_if_the_agent_was_just_woken() {
+    for is_woken in [false, true] {
+        let mut world = world(Limits::default());
+        child(&mut world, ROOT);
+        if is_woken {
+            world.end_turn(ONE, done());
+            world.call(ROOT, send(ONE, Some("later"), false));
+        }
+        world.call(ROOT, send(ONE, Some("now"), true));
+        world.read_mail(ONE);
+        for _ in 0..4 {
+            world.obey(ONE);
+        }
+        assert_eq!(status(&world, ONE), SubagentStatus::Running, "{is_woken}");
+        let session = &world.sessions[&ONE];
+        assert!(session.has_turn && session.inbox.is_empty(), "{is_woken}: {session:?}");
+    }
+}
+
+/// What a wait returns to a turn that is stopped would be lost.
+#[test]
+fn a_wait_of_an_agent_that_is_to_be_stopped_takes_no_mail() {
+    let mut world = world(Limits::default());
+    let one = child(&mut world, ROOT);
+    let two = child(&mut world, one);
+    let call = world.call(one, wait(&[two]));
+    world.call(ROOT, send(one, Some("now"), true));
+    world.end_turn(two, done());
+    assert!(world.reply_to(call).is_none());
+    world.now_ms += 400_000;
+    assert_eq!(world.tree.due_ms(), None);
+    for _ in 0..3 {
+        world.obey(one);
+    }
+    assert_eq!(status(&world, one), SubagentStatus::Running);
+    world.settle();
+    world.check_settled();
+}
+
 #[test]
 fn a_cancellation_takes_the_subtree_and_names_the_reason() {
     let mut world = world(Limits::default());
@@ -200,6 +251,8 @@ fn only_agents_above_and_below_can_be_addressed() {
     child(&mut world, ROOT);
     let foreign = world.call(ONE, send(TWO, Some("psst"), false));
     assert_eq!(error(&world, foreign), AgentError::Foreign(TWO));
+    let itself = world.call(ONE, send(ONE, Some("note"), false));
+    assert_eq!(error(&world, itself), AgentError::ToItself);
     let interrupt = world.call(ONE, send(ROOT, Some("stop"), true));
     assert_eq!(error(&world, interrupt), AgentError::InterruptsRoot);
     world.call(ONE, send(ROOT, Some("found it"), false));

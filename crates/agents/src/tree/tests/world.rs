@@ -20,6 +20,13 @@ pub(super) struct Session {
     pub(super) unreported: Vec<u64>,
 }
 
+impl Session {
+    /// Whether its turn is to be stopped. It reads no mail any more then.
+    fn is_to_stop(&self) -> bool {
+        self.orders.contains(&Order::Stop)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Wake,
@@ -109,6 +116,11 @@ impl World {
                 Effect::Deliver { agent, mail } => {
                     let session = self.sessions.get_mut(&agent).expect("mail is delivered to a running thread");
                     assert!(session.inbox.iter().all(|known| known.id != mail.id), "{mail:?} was delivered twice");
+                    let is_stopped = !session.has_turn || session.is_to_stop();
+                    assert!(
+                        !mail.message.interrupt || is_stopped,
+                        "{mail:?} can be read by the turn that it is to stop"
+                    );
                     session.inbox.push(mail);
                 }
                 Effect::Withdraw { agent, mail } => {
@@ -133,7 +145,11 @@ impl World {
     }
 
     fn order(&mut self, agent: AgentId, order: Order) {
-        self.sessions.get_mut(&agent).expect("an order is for a running thread").orders.push_back(order);
+        let session = self.sessions.get_mut(&agent).expect("an order is for a running thread");
+        if order == Order::Stop {
+            session.orders.retain(|other| *other != Order::Wake);
+        }
+        session.orders.push_back(order);
     }
 
     fn log(&mut self, log: AgentId, event: AgentEvent) {
@@ -167,7 +183,7 @@ impl World {
 
     /// An agent reads its mail: its log tells so, and the tree is told later.
     pub(super) fn read_mail(&mut self, agent: AgentId) {
-        let Some(session) = self.sessions.get_mut(&agent) else { return };
+        let Some(session) = self.sessions.get_mut(&agent).filter(|session| !session.is_to_stop()) else { return };
         let mail: Vec<u64> = std::mem::take(&mut session.inbox).iter().map(|mail| mail.id).collect();
         session.unreported.extend(&mail);
         let log = self.logs.entry(agent).or_default();
@@ -190,7 +206,9 @@ impl World {
         let Some(session) = self.sessions.get_mut(&agent) else { return };
         match session.orders.pop_front() {
             Some(Order::Wake) if session.has_turn => {}
-            Some(Order::Wake) if session.inbox.is_empty() => self.input(Input::Rested { agent }),
+            Some(Order::Wake) if session.inbox.is_empty() || session.is_to_stop() => {
+                self.input(Input::Rested { agent })
+            }
             Some(Order::Wake) => self.begin_turn(agent),
             Some(Order::Stop) if session.has_turn => self.end_turn(agent, TurnEnd::Aborted),
             Some(Order::Stop) => self.input(Input::Rested { agent }),
