@@ -2,7 +2,6 @@
 //!
 //! `CODEX_TEST_PEERS` has programs of other releases, separated by colons.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -93,12 +92,12 @@ fn call(model: &FakeModel) -> Value {
     json!({"call": name, "args": args})
 }
 
-async fn session(program: PathBuf) {
+async fn session(program: &str) {
     let place = Place::new();
     let variable = |name: &str, folder: &str| (name.into(), place.path(folder).into());
     let env = vec![variable("CODEX_HOME", "home"), variable("HOME", "user"), variable("TMPDIR", "tmp")];
     let launch =
-        Launch { program: program.clone(), args: vec!["app-server".into()], env, cwd: Some(place.path("project")) };
+        Launch { program: program.into(), args: vec!["app-server".into()], env, cwd: Some(place.path("project")) };
     let asked = Arc::new(Mutex::new(Vec::new()));
     let said = |text: &str| json!({"items": [{"text": text}]});
 
@@ -107,7 +106,7 @@ async fn session(program: PathBuf) {
     let mut first = Session::start(&launch, &asked).await;
     let thread = first.open("thread/start", json!({}), &launch).await;
     let message = ["userMessage", "agentMessage"].map(str::to_owned).to_vec();
-    assert_eq!(first.turn(&thread, "Say it.").await, ("completed".to_owned(), message.clone()), "{program:?}");
+    assert_eq!(first.turn(&thread, "Say it.").await, ("completed".to_owned(), message.clone()), "{program}");
     first.supervisor.stop().await;
 
     let script = json!([{"items": [call(&model)]}, said("Ran."), said("Said again."), {"items": [{"hang": true}]}]);
@@ -116,14 +115,14 @@ async fn session(program: PathBuf) {
     let mut second = Session::start(&launch, &asked).await;
     assert_eq!(second.open("thread/resume", json!({"threadId": thread}), &launch).await, thread);
     let kinds = ["userMessage", "commandExecution", "agentMessage"].map(str::to_owned).to_vec();
-    assert_eq!(second.turn(&thread, "Run it.").await, ("completed".to_owned(), kinds), "{program:?}");
-    assert!(place.path("project/made").exists(), "{program:?}");
-    assert_eq!(second.turn(&thread, "Say it again.").await, ("completed".to_owned(), message), "{program:?}");
+    assert_eq!(second.turn(&thread, "Run it.").await, ("completed".to_owned(), kinds), "{program}");
+    assert!(place.path("project/made").exists(), "{program}");
+    assert_eq!(second.turn(&thread, "Say it again.").await, ("completed".to_owned(), message), "{program}");
     // It may be interrupted before the model is asked, so it comes last.
-    assert_eq!(second.turn(&thread, "Wait.").await.0, "interrupted", "{program:?}");
+    assert_eq!(second.turn(&thread, "Wait.").await.0, "interrupted", "{program}");
     second.supervisor.stop().await;
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    assert_eq!(asked, ["item/commandExecution/requestApproval"], "{program:?}");
+    assert_eq!(asked, ["item/commandExecution/requestApproval"], "{program}");
 }
 
 #[test]
@@ -132,11 +131,10 @@ fn a_session_is_the_same_with_every_release() {
         return;
     }
     let peers = std::env::var("CODEX_TEST_PEERS").unwrap_or_default();
-    let peers = peers.split(':').filter(|peer| !peer.is_empty()).map(PathBuf::from);
+    let peers = peers.split(':').filter(|peer| !peer.is_empty());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime starts");
-    for program in std::iter::once(PathBuf::from(env!("CARGO_BIN_EXE_codex"))).chain(peers) {
-        let shown = program.display().to_string();
+    for program in std::iter::once(env!("CARGO_BIN_EXE_codex")).chain(peers) {
         let in_time = async { tokio::time::timeout(PATIENCE, session(program)).await };
-        assert!(runtime.block_on(in_time).is_ok(), "{shown} does not end in time");
+        assert!(runtime.block_on(in_time).is_ok(), "{program} does not end in time");
     }
 }
