@@ -121,7 +121,10 @@ impl Address {
         }
         let is_local = config.get_hosts().iter().all(is_local);
         if !is_local && config.get_ssl_mode() == SslMode::Disable {
-            return Err(wrong("sslmode=disable is only possible on this machine"));
+            return Err(wrong("sslmode=disable is only possible on this machine; remove it"));
+        }
+        if asks_for_tls && config.get_hosts().iter().any(|host| matches!(host, Host::Unix(_))) {
+            return Err(wrong("a Unix socket has no TLS; remove sslmode"));
         }
         let uses_tls = !is_local || asks_for_tls;
         config.ssl_mode(if uses_tls { SslMode::Require } else { SslMode::Disable });

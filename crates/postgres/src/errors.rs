@@ -24,7 +24,7 @@ pub enum PostgresError {
     #[error("the thread of the database connections could not be started")]
     Start(#[source] std::io::Error),
     /// It could not be reached, or broke off.
-    #[error("the database {place} cannot be reached: {problem}")]
+    #[error("the database {place} cannot be reached: {problem}; check that it runs, and store.url")]
     Away { place: String, problem: String },
     /// It does not accept what it was asked.
     #[error("the database {place} refused: {problem}")]
@@ -131,6 +131,8 @@ impl From<tokio_postgres::Error> for Failure {
             // Another attempt would meet the same certificate.
             return if is_distrusted(&error) {
                 Self::Refused(format!("{text}; check the host name in store.url, and SSL_CERT_FILE"))
+            } else if text.contains(NO_TLS) {
+                Self::Refused(format!("{text}; set `ssl = on` in its postgresql.conf"))
             } else {
                 Self::Broken(text)
             };
@@ -143,6 +145,9 @@ impl From<tokio_postgres::Error> for Failure {
         if is_passing(code) { Self::Broken(text) } else { Self::Refused(text) }
     }
 }
+
+/// The error of a server that does not offer TLS, which has no code.
+const NO_TLS: &str = "server does not support TLS";
 
 /// Whether the certificate of the server was refused.
 fn is_distrusted(error: &tokio_postgres::Error) -> bool {

@@ -198,3 +198,44 @@ fn a_home_is_imported_while_another_process_writes_to_it() {
     let read = |path: PathBuf| std::fs::read_to_string(path).expect("it can be read");
     assert_eq!(read(copy.path().join(below)), read(rollout.clone()));
 }
+
+#[test]
+fn every_mistake_is_one_line_that_says_what_is_wrong_and_what_to_do() {
+    let Some(shared) = Shared::new() else { return };
+    let (database, schema) = (shared.database.url(), format!("store.schema={}", shared.schema));
+    // Without a mistake it works. It also waits until the database has started.
+    let used = format!("{schema}_used");
+    assert_eq!(shared.place("[]").run(&["store", "migrate", "-c", &used], "").code, Some(0));
+    shared.sql("CREATE ROLE stranger LOGIN");
+    let stranger = database.replace("postgres@", "stranger:canary@");
+    let place = shared.place("[]").file("home/history.jsonl", "");
+    let mistakes = [
+        ("nonsense:canary".to_owned(), "store.url cannot be used: it does not start with postgres://"),
+        ("postgres://u:canary@/x".to_owned(), "store.url cannot be used: it names no host"),
+        ("postgres://u:canary@127.0.0.1:1/x".to_owned(), "check that it runs, and store.url"),
+        ("postgres://u:canary@192.0.2.1/x?sslmode=disable".to_owned(), "is only possible on this machine"),
+        (shared.database.url_of("nosuch"), "create the database first"),
+        (format!("{database}?sslmode=require"), "a Unix socket has no TLS; remove sslmode"),
+        (format!("{database}?options=-c%20default_transaction_read_only%3Don"), "not of a replica"),
+        (stranger, "grant the user rights on the schema"),
+    ];
+    let check = |words: &[&str], schema: &str, url: &str, advice: &str| {
+        let settings = ["-c", "store.patience_sec=1", "-c", schema];
+        let mut command = place.command(&[words, &settings[..]].concat());
+        let run = command.env("CODEX_STORE_URL", url).stdin(std::process::Stdio::null()).output();
+        let run = run.expect("the program runs");
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(!run.status.success() && said.contains(advice), "{words:?} with {url}: {said}");
+        assert!(said.lines().count() == 1 && !said.contains("canary"), "{said}");
+    };
+    let exec = ["exec", "--skip-git-repo-check", "hi"];
+    for (url, advice) in &mistakes {
+        for words in [&["store", "status"][..], &["threads", "list"], &exec] {
+            check(words, &schema, url, advice);
+        }
+    }
+    // A replica with threads can be read.
+    let replica = format!("{database}?options=-c%20default_transaction_read_only%3Don");
+    check(&exec, &used, &replica, "not of a replica");
+    assert!(!place.path("home/sessions").exists(), "no file was made");
+}

@@ -1,5 +1,7 @@
 //! TLS to a real server whose certificate only the test's own authority vouches for.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
 use codex_postgres::{PostgresStore, StoreOptions};
@@ -30,9 +32,19 @@ fn certificates_and_host_names_are_verified() {
 
 #[test]
 fn a_server_without_tls_is_refused_where_tls_is_needed() {
-    let Some(cluster) = codex_testkit::postgres_cluster() else { return };
-    let mut options = StoreOptions::at(format!("{}?sslmode=require", cluster.url()));
+    // It answers the request for TLS as PostgreSQL does with `ssl = off`.
+    let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = server.local_addr().expect("it has one").port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = server.accept() {
+            let mut request = [0; 8];
+            stream.read_exact(&mut request).expect("it asks for TLS");
+            stream.write_all(b"N").expect("it reads");
+        }
+    });
+    let mut options = StoreOptions::at(format!("postgres://u:canary@localhost:{port}/x?sslmode=require"));
     options.patience = Duration::from_secs(5);
     let error = PostgresStore::open(&options).expect_err("it has no TLS").to_string();
-    assert!(error.contains("TLS"), "{error}");
+    assert!(error.ends_with("server does not support TLS; set `ssl = on` in its postgresql.conf"), "{error}");
+    assert!(!error.contains('\n') && !error.contains("canary"), "{error}");
 }
