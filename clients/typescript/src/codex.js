@@ -20,6 +20,9 @@ const END_MS = 5000;
 /** The most events that a subscriber may not have finished with; it misses further ones. */
 const MOST_UNFINISHED = 1000;
 
+/** The number of turns that are remembered as over. */
+const MOST_OVER = 256;
+
 /** A turn that has failed. */
 export class TurnError extends Error {
   constructor(message) {
@@ -64,6 +67,10 @@ export class Codex {
   /** The subscribers that have failed before. */
   #failing = new WeakSet();
   #turns = new Set();
+  /** The turns that were started by `call` and run, with the functions that let the program end. */
+  #started = new Map();
+  /** The last turns that are over. */
+  #over = new Set();
   #uses = 0;
 
   /**
@@ -95,10 +102,21 @@ export class Codex {
   async call(method, params = {}, options = {}) {
     const end = this.#use();
     try {
-      return await (await this.connected()).call(method, params, options);
+      const result = await (await this.connected()).call(method, params, options);
+      const { id, status } = result?.turn ?? {};
+      if (status === "inProgress" && !this.#over.has(id)) this.#started.set(id, this.#use());
+      return result;
     } finally {
       end();
     }
+  }
+
+  /** Takes the end of a turn, which may be told before the answer to its start is taken. */
+  #endTurn(id) {
+    this.#over.add(id);
+    if (this.#over.size > MOST_OVER) this.#over.delete(this.#over.values().next().value);
+    this.#started.get(id)?.();
+    this.#started.delete(id);
   }
 
   /** Keeps the program from ending, until the function that it returns is called. */
@@ -144,6 +162,8 @@ export class Codex {
       this.#hasRun = true;
       this.#recover(client);
       for await (const event of client.events) this.#dispatch(event);
+      // Nobody follows their threads, so nothing tells the ends of these turns any more.
+      for (const id of [...this.#started.keys()]) this.#endTurn(id);
       this.#ready = deferred();
     }
   }
@@ -169,6 +189,7 @@ export class Codex {
   #dispatch(event) {
     for (const turn of [...this.#turns]) turn.take(event);
     for (const take of [...this.#subscribers.keys()]) this.#tell(take, event);
+    if (event.type === "turnEnded") this.#endTurn(event.turn);
   }
 
   /** Tells a subscriber of an event. One that fails misses the event; the others do not. */

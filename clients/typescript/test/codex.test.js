@@ -202,6 +202,19 @@ test("a program that forgets to close ends, and leaves no server", needsProgram,
   assert.ok(await isGone(readFileSync(join(folder, "pid"), "utf8")));
 });
 
+test("a program stays while a turn runs that it has started by its method", needsProgram, (context) => {
+  const { options } = scripted(context, [{ items: [{ pause_ms: 300 }, { text: "Fine." }] }]);
+  const source = `
+    import { Codex } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    const codex = new Codex(${JSON.stringify(options)});
+    const ended = new Promise((resolve) => codex.subscribe((event) => event.type === "turnEnded" && resolve(event)));
+    const { thread } = await codex.call("thread/start");
+    await codex.call("turn/start", { threadId: thread.id, input: [{ type: "text", text: "Hello." }] });
+    console.log((await ended).status);`;
+  const { stdout, status } = spawnSync(process.execPath, ["--input-type=module", "-e", source], { timeout: 30_000 });
+  assert.deepEqual([String(stdout), status], ["completed\n", 0]);
+});
+
 test("a recorded thread is replayed, and exported as the program does", needsProgram, (context) => {
   const { options } = scripted(context, [runs("echo one; exit 3"), says("It is *done*.")]);
   const { codexPathOverride: program, env } = options;
