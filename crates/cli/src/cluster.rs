@@ -7,23 +7,18 @@ use std::sync::Arc;
 use anyhow::Context;
 use codex_config::StoreConfig;
 use codex_dialects::ProtocolRelease;
-use codex_pipe::mcp::{OtherServers, ServerConnection};
 use codex_postgres::{ChangeKind, LivingServer, NameUse, PostgresStore, StoreChange};
 use codex_protocol::v2::initialize::Release;
 use codex_protocol::v2::moved::{OtherServer, ServerMovedNotification};
 use codex_protocol::v2::notification::{ServerNotification, ThreadNameUpdated, ThreadNamed};
 use codex_relay::{ClientView, Peer, PeerStream, Peers, Pending, Relay};
 use codex_server::app::{AppServer, Start};
-use codex_thread::{BoxFuture, ThreadHost};
+use codex_thread::ThreadHost;
 use codex_transport::{Address, Slots, Token, dial};
 use codex_wire::ids::ThreadId;
-use tokio::io::{DuplexStream, duplex};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::console;
-
-/// The buffer size of the pipe between a client in this process and its relay.
-const PIPE_BYTES: usize = 64 * 1024;
 
 /// This server among those that share its database.
 #[derive(Debug, Clone)]
@@ -69,12 +64,6 @@ impl Cluster {
         Ok(Relay::new(Arc::new(servers), view))
     }
 
-    /// Enters this process into the list of servers, for clients within it.
-    pub(crate) fn join_in_process(&self, start: &Start, app: &AppServer) -> anyhow::Result<RelayInProcess> {
-        let relay = self.join(start, app, None)?;
-        Ok(RelayInProcess { store: self.store.clone(), app: app.clone(), relay })
-    }
-
     /// Follows the database and the other servers. Runs until it is dropped.
     pub(crate) async fn watch(&self, app: &AppServer, slots: &Slots) {
         let days = self.config.keep_days;
@@ -115,39 +104,6 @@ impl Cluster {
         let other = |server: &LivingServer| OtherServer { name: server.name.clone(), url: server.address.clone() };
         let moved = ServerMovedNotification { servers: others.iter().map(other).collect() };
         app.tell_clients(ServerNotification::ServerMoved(moved)).await;
-    }
-}
-
-/// The relay of clients within this process.
-#[derive(Debug, Clone)]
-pub(crate) struct RelayInProcess {
-    store: PostgresStore,
-    app: AppServer,
-    relay: Relay,
-}
-
-impl RelayInProcess {
-    /// Connects a client: its end of an in-memory stream. Dropping it disconnects the client.
-    pub(crate) fn connect_client(&self) -> DuplexStream {
-        let (theirs, ours) = duplex(PIPE_BYTES);
-        let Self { app, relay, .. } = self.clone();
-        tokio::spawn(async move {
-            let (input, output) = tokio::io::split(ours);
-            // An in-memory stream fails only when the client is gone.
-            let _: std::io::Result<()> = relay.serve(input, output, |input, output| app.serve(input, output)).await;
-        });
-        theirs
-    }
-}
-
-impl OtherServers for RelayInProcess {
-    fn connect(&self, thread: ThreadId) -> BoxFuture<'_, Option<ServerConnection>> {
-        Box::pin(async move {
-            // If the database does not answer, or the owner has no address, this server says so when it opens the thread.
-            let owner = self.store.owner_elsewhere(thread).await.ok().flatten()?;
-            owner.address?;
-            Some(ServerConnection { server: owner.name, stream: self.connect_client() })
-        })
     }
 }
 

@@ -10,16 +10,19 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use codex_config::{ConfigSource, Env, Home, user_agent};
 use codex_dialects::ProtocolRelease;
-use codex_pipe::mcp;
+use codex_pipe::mcp::{self, OtherServers, ServerConnection};
+use codex_relay::Relay;
 use codex_server::app::{AppServer, Dialect, Start};
+use codex_thread::BoxFuture;
 use codex_transport::{Address, Limits, Options, Shortage, Slots, stdio};
+use codex_wire::ids::ThreadId;
 use codex_wire::rollout::SessionSource;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use crate::app_server::listen::{self, Purpose};
 use crate::args::Shared;
-use crate::cluster::{Cluster, RelayInProcess};
+use crate::cluster::Cluster;
 use crate::proto::working_directory;
 use crate::{console, host, memory, signals, warnings};
 
@@ -132,7 +135,30 @@ struct Started {
     start: Start,
     app: AppServer,
     /// The servers that share its threads, and the way to them.
-    others: Option<(Cluster, RelayInProcess)>,
+    others: Option<(Cluster, RelayedClients)>,
+}
+
+/// Clients within this process whose threads other servers may have open.
+#[derive(Debug, Clone)]
+struct RelayedClients {
+    app: AppServer,
+    relay: Relay,
+}
+
+impl RelayedClients {
+    fn connect_client(&self) -> DuplexStream {
+        let app = self.app.clone();
+        self.relay.connect(|input, output| async move { app.serve(input, output).await })
+    }
+}
+
+impl OtherServers for RelayedClients {
+    fn connect(&self, thread: ThreadId) -> BoxFuture<'_, Option<ServerConnection>> {
+        Box::pin(async move {
+            let server = self.relay.owner(thread).await?;
+            Some(ServerConnection { server, stream: self.connect_client() })
+        })
+    }
 }
 
 impl Started {
@@ -148,7 +174,8 @@ impl Started {
         let app = AppServer::new(start.clone());
         let join = |cluster: Cluster| {
             let cluster = cluster.without_address();
-            cluster.join_in_process(&start, &app).map(|relay| (cluster, relay))
+            let relay = cluster.join(&start, &app, None)?;
+            anyhow::Ok((cluster, RelayedClients { app: app.clone(), relay }))
         };
         let others = cluster.map(join).transpose()?;
         Ok(Self { start, app, others })
@@ -157,7 +184,7 @@ impl Started {
     fn server(&self) -> mcp::Server {
         mcp::Server {
             threads: Arc::clone(&self.start.threads),
-            others: self.others.as_ref().map(|(_, relay)| Arc::new(relay.clone()) as Arc<dyn mcp::OtherServers>),
+            others: self.others.as_ref().map(|(_, relay)| Arc::new(relay.clone()) as Arc<dyn OtherServers>),
             user_agent: user_agent(&self.start.originator, self.start.config.env()),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use codex_lines::{Line, LineReader, MAX_LINE_BYTES, Outbox, Room, Writer};
+use codex_wire::ids::ThreadId;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, duplex};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
@@ -16,7 +17,7 @@ use crate::message::Message;
 use crate::peers::Peers;
 use crate::router::{ClientView, Effect, LinkNumber, METHOD, Router};
 
-/// The buffer size of the pipes to the server of this process.
+/// The buffer size of the pipes to the server of this process, and to a client within it.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// The time limit for owners to answer the last requests of a client.
@@ -54,6 +55,27 @@ impl Relay {
     #[must_use]
     pub fn new(peers: Arc<dyn Peers>, view: ClientView) -> Self {
         Self { peers, view }
+    }
+
+    /// The name of the other server that has a thread open and can be reached.
+    pub async fn owner(&self, thread: ThreadId) -> Option<String> {
+        self.peers.owner(thread).await.map(|peer| peer.name)
+    }
+
+    /// Connects a client within this process: its end of an in-memory stream. Dropping it disconnects the client.
+    #[must_use]
+    pub fn connect<F>(&self, local: impl FnOnce(DuplexStream, DuplexStream) -> F + Send + 'static) -> DuplexStream
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let (theirs, ours) = duplex(PIPE_BYTES);
+        let relay = self.clone();
+        tokio::spawn(async move {
+            let (input, output) = tokio::io::split(ours);
+            // An in-memory stream fails only when the client is gone.
+            let _: io::Result<()> = relay.serve(input, output, local).await;
+        });
+        theirs
     }
 
     /// Serves one client until its input has ended and everything is answered. `local` serves it as the server of this

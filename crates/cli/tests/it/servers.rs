@@ -85,7 +85,7 @@ impl Shared {
 pub(crate) struct Server {
     child: Child,
     socket: PathBuf,
-    /// Where it listens, in the order of the command line.
+    /// Its addresses, in the order of the command line.
     pub(crate) addresses: Vec<String>,
     pub(crate) place: Place,
 }

@@ -189,7 +189,7 @@ fn a_home_is_imported_while_another_process_writes_to_it() {
     assert!(first > 0 && second > first, "{first} lines, then {second}");
     assert!(store(&["check"]).ends_with(" 0 problems\n"));
 
-    // What comes out again is what the other process has written.
+    // The export has what the other process has written.
     let copy = tempfile::tempdir().expect("a folder");
     store(&["export", &copy.path().display().to_string()]);
     let rollout = client.ask("thread/read", &json!({"threadId": thread}))["thread"]["path"].clone();
