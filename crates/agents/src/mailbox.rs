@@ -1,6 +1,6 @@
 //! The inbox of a thread and the orders to it, shared by the thread and the task of its tree.
 //!
-//! Invariant: a turn that is to be stopped reads no mail. What comes after the order is for the next turn.
+//! Invariant: a turn that is to be stopped reads no mail. Mail that comes after the order is for the next turn.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! One tree of agents, played to the client of each protocol, and what each of them is told about it.
 //!
-//! The root starts an agent that asks for an approval, one that asks too, sends a message and is interrupted, one whose
+//! The root starts an agent that asks about a command, one that asks about a patch, sends a message and is interrupted, one whose
 //! request fails, and one that is canceled. The model answers by content, so the same happens everywhere.
 
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ const CONFIG: &str = "model_provider = 'scripted'\napproval_policy = 'untrusted'
 
 /// The agents in the order of their start.
 const LABELS: [&str; 4] = ["asker", "worker", "broken", "late"];
+
+const PATCH: &str = "*** Begin Patch\n*** Add File: ready\n+yes\n*** End Patch\n";
 
 fn place() -> Place {
     let call = |id: &str, tool: &str, args: Value| json!([{"call": tool, "id": id, "args": args}]);
@@ -44,7 +46,7 @@ fn place() -> Place {
         {"when": "Stop that", "items": [{"text": "Stopped."}]},
         {"when": "child-hello", "items": hang},
         {"when": "child-ready", "items": hello},
-        {"when": "Work on", "items": call("child-ready", "shell", json!({"command": ["touch", "ready"]}))},
+        {"when": "Work on", "items": [{"custom": "apply_patch", "id": "child-ready", "input": PATCH}]},
         {"when": "Break down", "status": 400, "body": {"error": {"message": "no such model"}}},
         {"when": "Come late", "items": hang},
         {"when": "Play the tree", "items": spawn("root-asker", "Make a file", "asker")},
@@ -176,7 +178,7 @@ fn in_threads(place: &Place) -> Told {
             "item/completed" if item["type"] == "agentMessage" && params["threadId"] == root => {
                 assert_eq!(item["text"], "All done.");
             }
-            method @ "item/commandExecution/requestApproval" => {
+            method @ ("item/commandExecution/requestApproval" | "item/fileChange/requestApproval") => {
                 let answer = json!({"id": message["id"], "result": {"decision": "accept"}});
                 told.asked(method, &params["threadId"], answer);
             }
@@ -201,7 +203,7 @@ fn in_conversations(place: &Place) -> Told {
         let message = codex.message();
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
-            method @ "execCommandApproval" => {
+            method @ ("execCommandApproval" | "applyPatchApproval") => {
                 let answer = json!({"id": message["id"], "result": {"decision": "approved"}});
                 told.asked(method, &params["conversationId"], answer);
             }
@@ -220,10 +222,16 @@ fn in_proto(place: &Place) -> Told {
     while told.end.is_empty() {
         told.answer(&mut codex);
         let message = codex.message();
-        if message["msg"]["type"] == "exec_approval_request" {
+        let question = message["msg"]["type"].as_str().unwrap_or_default();
+        let answer = match question {
+            "exec_approval_request" => Some("exec_approval"),
+            "apply_patch_approval_request" => Some("patch_approval"),
+            _ => None,
+        };
+        if let Some(op) = answer {
             let id = &message["msg"]["call_id"];
-            let answer = json!({"id": "2", "op": {"type": "exec_approval", "id": id, "decision": "approved"}});
-            told.asked("exec_approval_request", &message["session_id"], answer);
+            let answer = json!({"id": "2", "op": {"type": op, "id": id, "decision": "approved"}});
+            told.asked(question, &message["session_id"], answer);
         }
         told.event(&message["msg"]);
     }
@@ -317,6 +325,7 @@ fn the_same_tree_is_told_in_every_protocol() {
         let place = place();
         let told = play(&place);
         assert!(place.path("project/made").exists(), "{protocol}: the command of the asker has run");
+        assert!(place.path("project/ready").exists(), "{protocol}: the patch of the worker was applied");
         (protocol, told)
     });
     expect_file!["agent_dialects.txt"].assert_eq(&table(&told));

@@ -79,6 +79,33 @@ fn the_time_limit_ends_a_child_and_its_command() {
     assert!(place.path("project/made").exists() && begun.elapsed().as_secs() < 60);
 }
 
+/// The process belongs to an agent of the agent that is canceled. The root goes on only when the process is gone.
+#[test]
+fn a_cancellation_ends_the_processes_of_everything_below() {
+    let call = |id: &str, tool: &str, args: Value| json!({"call": tool, "id": id, "args": args});
+    let shell = |id: &str, line: &str| call(id, "shell", json!({"command": ["sh", "-c", line]}));
+    let spawn = |id: &str, prompt: &str| call(id, "subagent_spawn", json!({"prompt": prompt}));
+    let script = json!([
+        {"when": "id-list", "items": [{"text": "All done."}]},
+        {"when": "id-gone", "items": [call("id-list", "subagent_list", json!({"all": true}))]},
+        {"when": "id-cancel", "items": [shell("id-gone", "while kill -0 $(cat pid); do sleep 0.01; done; touch gone")]},
+        {"when": "id-begun", "items": [call("id-cancel", "subagent_cancel", json!({"agent_id": 1, "reason": "too slow"}))]},
+        {"when": "id-spawn", "items": [shell("id-begun", "while ! test -s pid; do sleep 0.01; done")]},
+        {"when": "id-below", "items": [call("id-await", "subagent_await", json!({}))]},
+        {"when": "Run it", "items": [shell("id-run", "echo $$ > pid; sleep 600; touch late")]},
+        {"when": "Have it run", "items": [spawn("id-below", "Run it")]},
+        {"items": [spawn("id-spawn", "Have it run")]},
+    ]);
+    let place = unasked().file("home/answers.json", &script.to_string());
+    let run = place.run(&[&EXEC[..], &["Begin, and stop it."]].concat(), "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("All done.") && place.path("project/gone").exists(), "{}", run.stdout);
+    let root = run.lines()[0]["thread_id"].as_str().expect("the thread is named").to_owned();
+    let tree = place.run(&["threads", "show", "--tree", &root], "").stdout;
+    let canceled = tree.lines().skip(1).filter(|line| line.contains("canceled")).count();
+    assert_eq!((tree.lines().count(), canceled), (3, 2), "{tree}");
+}
+
 #[test]
 fn exec_warns_of_agents_that_write_one_file() {
     let write = |id: &str| json!({"call": "shell", "id": id, "args": {"command": ["sh", "-c", "echo x > shared.txt"]}});

@@ -1,4 +1,4 @@
-//! What agents and their root tell each other, with real agents: the order of mail, its form, and what ends a wait.
+//! Messages between agents and their root, with real agents: their order and form, and the ends of waits.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ async fn an_agent_reads_interrupts_first_and_everything_else_as_it_came() {
     assert_eq!(begun.elapsed().as_secs(), 5, "it was stopped at once");
     assert_eq!(ends(&events).len(), 1, "an interrupt is no end");
     let read = last_request(&client, |prompt| prompt.thread != client.thread.id());
-    let said: Vec<&String> = read.iter().filter(|line| line.starts_with("user: \"") && !line.contains("<")).collect();
+    let said: Vec<&String> = read.iter().filter(|line| line.starts_with("user: \"") && !line.contains('<')).collect();
     assert_eq!(
         said,
         ["user: \"helper task 1\"", "user: \"stop that!\"", "user: \"first\"", "user: \"second\""],

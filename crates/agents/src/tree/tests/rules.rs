@@ -212,7 +212,7 @@ fn an_interrupt_is_read_by_the_next_turn_also_if_the_agent_was_just_woken() {
     }
 }
 
-/// What a wait returns to a turn that is stopped would be lost.
+/// A turn that is stopped would lose the mail that its wait returns.
 #[test]
 fn a_wait_of_an_agent_that_is_to_be_stopped_takes_no_mail() {
     let mut world = world(Limits::default());

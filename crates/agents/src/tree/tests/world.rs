@@ -207,7 +207,7 @@ impl World {
         match session.orders.pop_front() {
             Some(Order::Wake) if session.has_turn => {}
             Some(Order::Wake) if session.inbox.is_empty() || session.is_to_stop() => {
-                self.input(Input::Rested { agent })
+                self.input(Input::Rested { agent });
             }
             Some(Order::Wake) => self.begin_turn(agent),
             Some(Order::Stop) if session.has_turn => self.end_turn(agent, TurnEnd::Aborted),
