@@ -41,6 +41,25 @@ fn files_in_the_home_folder_replace_the_instructions_of_roles() {
     assert_eq!(json_of(&told(&own), "id-await")["completion"], json!({"Completed": {"last_message": "Seen."}}));
 }
 
+/// These tools have no instructions of their own, and those of the files are added.
+#[test]
+fn files_in_the_home_folder_are_added_with_the_tools_of_the_namespace() {
+    let call = |id: &str, tool: &str, args: Value| json!({"call": tool, "namespace": "multi_agent_v1", "id": id, "args": args});
+    let script = json!([
+        {"when": ["id-wait", "Rules of the root"], "items": [{"text": "All done."}]},
+        {"when": ["id-spawn", "Rules of the root"], "find": {"child": "agent_id[^0-9a-f]+([0-9a-f-]{36})"},
+         "items": [call("id-wait", "wait_agent", json!({"targets": ["${child}"]}))]},
+        {"when": ["Look at it", "Rules of the child"], "items": [{"text": "Seen."}]},
+        {"items": [call("id-spawn", "spawn_agent", json!({"message": "Look at it"}))]},
+    ]);
+    let place = place(&script)
+        .file("home/config.toml", &CONFIG.replace("features.subagent_tools", "features.multi_agent"))
+        .file("home/AGENTS.root.md", "Rules of the root")
+        .file("home/AGENTS.subagent.md", "Rules of the child");
+    exec(&place, &["Have it looked at."]);
+    assert!(told(&place)["id-wait"].contains(r#"{"completed":"Seen."}"#), "{:?}", told(&place));
+}
+
 /// The prompt is a message of the user, or the output of a call that the child seems to have made.
 #[test]
 fn messages_of_the_root_are_those_of_a_user_unless_that_is_switched_off() {

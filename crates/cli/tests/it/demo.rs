@@ -74,3 +74,12 @@ fn the_demo_of_servers_continues_a_thread_whose_server_was_killed() {
         assert!(run.stdout.contains(part), "{part:?} is missing in:\n{}", run.stdout);
     }
 }
+
+#[test]
+fn the_demo_of_agents_shows_a_tree_at_work() {
+    let run = Place::new().run(&["demo", "--agents", "--fast"], "");
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    for line in [" reader · idle · Reading the script (110 tokens)", " tester · idle · ", " skeptic · idle · "] {
+        assert!(run.stdout.contains(line), "{line}: {}", run.stdout);
+    }
+}
