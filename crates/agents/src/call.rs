@@ -10,6 +10,7 @@ use codex_tools::lifecycle::{Call, Effect, ToolOutput};
 use codex_wire::agent::AgentTool;
 use codex_wire::ids::ThreadId;
 use codex_wire::reasoning::ReasoningEffort;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
@@ -120,6 +121,8 @@ pub(crate) struct RunningCall {
     /// The model of a new agent, which is told when the call is over.
     model: Option<String>,
     work: Option<BoxFuture<'static, Outcome>>,
+    /// Whether it has asked the tree to wait for other agents.
+    waits: bool,
 }
 
 impl RunningCall {
@@ -138,7 +141,15 @@ impl RunningCall {
             effort,
             agents: Vec::new(),
         };
-        Box::new(Self { item, model, work: Some(work) })
+        Box::new(Self { item, model, work: Some(work), waits: false })
+    }
+
+    fn ended(&mut self, outcome: Outcome) -> Vec<Effect> {
+        let Outcome { text, is_success, agents, activity } = outcome;
+        let status = if is_success { Status::Completed } else { Status::Failed };
+        let told = activity.iter().flat_map(activity_bodies).map(Effect::Emit);
+        let ended = [self.completed(status, agents), Effect::End(ToolOutput::Text(text))];
+        told.chain(ended).collect()
     }
 
     fn completed(&mut self, status: Status, agents: Vec<CalledAgent>) -> Effect {
@@ -163,18 +174,69 @@ impl Call for RunningCall {
     fn next(&mut self) -> BoxFuture<'_, Vec<Effect>> {
         Box::pin(async {
             let Some(work) = &mut self.work else { return std::future::pending().await };
-            let Outcome { text, is_success, agents, activity } = work.await;
+            self.waits = self.item.tool == AgentTool::Wait;
+            let outcome = work.await;
             self.work = None;
-            let status = if is_success { Status::Completed } else { Status::Failed };
-            let told = activity.iter().flat_map(activity_bodies).map(Effect::Emit);
-            let ended = [self.completed(status, agents), Effect::End(ToolOutput::Text(text))];
-            told.chain(ended).collect()
+            self.ended(outcome)
         })
     }
 
     fn stop(&mut self) -> Vec<Effect> {
+        // Mail in a reply that has arrived counts as read, so the model has to see it.
+        let waiting = self.work.take().filter(|_| self.waits);
+        if let Some(outcome) = waiting.and_then(FutureExt::now_or_never) {
+            return self.ended(outcome);
+        }
         // Dropping the work tells the tree that nobody waits any more.
-        self.work = None;
         vec![self.completed(Status::Failed, Vec::new())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn wait(work: BoxFuture<'static, Outcome>) -> Box<dyn Call> {
+        let (id, thread) = (ItemId::new("c".to_owned()), ThreadId::fresh());
+        let shown = Shown {
+            id,
+            tool: AgentTool::Wait,
+            sender: thread,
+            receivers: Vec::new(),
+            prompt: None,
+            model: None,
+            effort: None,
+        };
+        RunningCall::begin(shown, work)
+    }
+
+    fn output(effects: &[Effect]) -> Option<String> {
+        effects.iter().find_map(|effect| match effect {
+            Effect::End(ToolOutput::Text(text)) => Some(text.clone()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_reply_that_arrives_together_with_the_end_of_the_turn_is_told() {
+        let (reply, answer) = oneshot::channel();
+        let mut call = wait(Box::pin(async { answer.await.unwrap_or_else(Outcome::failed) }));
+        assert!(call.next().now_or_never().is_none());
+        let done = Outcome { text: "mail".to_owned(), is_success: true, agents: Vec::new(), activity: None };
+        assert!(reply.send(done).is_ok());
+        assert_eq!(output(&call.stop()).as_deref(), Some("mail"));
+    }
+
+    #[test]
+    fn a_wait_that_was_not_begun_or_has_no_reply_is_dropped() {
+        let (reply, answer) = oneshot::channel::<Outcome>();
+        let mut call = wait(Box::pin(async { answer.await.unwrap_or_else(Outcome::failed) }));
+        assert!(call.next().now_or_never().is_none());
+        assert_eq!(output(&call.stop()), None);
+        assert!(reply.is_closed());
+        let mut unasked = wait(Box::pin(async { panic!("it asks the tree") }));
+        assert_eq!(output(&unasked.stop()), None);
     }
 }

@@ -256,6 +256,8 @@ impl TreeTask {
             Message::Reported(agent, report) => self.reported(agent, report),
             Message::Wrote(agent, files) => self.wrote(agent, &files),
             Message::Used(agent, used) => self.used(agent, used),
+            // The caller was stopped before it could wait.
+            Message::Call { request: Request::Await(_), reply, .. } if reply.is_closed() => {}
             Message::Call { caller, request, details, reply, number } => {
                 self.calls.insert(number, reply);
                 if let (Request::Spawn(_), Some(details)) = (&request, details) {
@@ -277,6 +279,16 @@ impl TreeTask {
     }
 
     fn step(&mut self, input: Input) {
+        // The message that a caller was stopped may still be on its way. Nothing is told to it in the meantime.
+        let stopped: Vec<CallNumber> =
+            self.calls.iter().filter(|(_, reply)| reply.is_closed()).map(|(call, _)| *call).collect();
+        for call in stopped {
+            self.take_input(Input::CallDropped(call));
+        }
+        self.take_input(input);
+    }
+
+    fn take_input(&mut self, input: Input) {
         match &input {
             Input::CallDropped(call) => _ = self.calls.remove(call),
             Input::TurnStarted { agent } => self.writers.begin_turn(*agent),

@@ -6,7 +6,7 @@ use codex_wire::policy::{AskForApproval, SandboxPolicy};
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::tree::{SendRequest, SpawnRequest};
+use crate::tree::{AwaitRequest, Awaited, SendRequest, SpawnRequest};
 
 /// A host that keeps what it is to start, and starts it only when it is told so.
 #[derive(Default)]
@@ -181,6 +181,29 @@ async fn a_child_that_is_widened_is_tightened_again() {
     let child = bench.child(AgentId::ROOT).await;
     child.settings_changed(&wide());
     assert_eq!(tightened(&*child).await, STRICT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn mail_is_not_given_to_a_wait_that_was_stopped() {
+    let mut bench = Bench::new();
+    let _child = bench.child(AgentId::ROOT).await;
+    let wait = || Request::Await(AwaitRequest::seconds(vec![AgentId(1)], None).unwrap());
+    let stopped = bench.call(AgentId::ROOT, wait(), None);
+    // The tree waits for the child when it answers another call.
+    bench.call(AgentId::ROOT, Request::List { all: true }, None).await.unwrap().unwrap();
+    let mail = SendRequest {
+        agent: AgentId::ROOT,
+        prompt: Some("half of it".to_owned()),
+        label: None,
+        interrupt: false,
+        is_quiet: false,
+    };
+    let sent = bench.call(AgentId(1), Request::Send(mail), None);
+    drop(stopped);
+    sent.await.unwrap().unwrap();
+    let Reply::Awaited(awaited) = bench.call(AgentId::ROOT, wait(), None).await.unwrap().unwrap() else { panic!() };
+    let Awaited { messages, .. } = *awaited;
+    assert_eq!(messages.len(), 1, "the next wait gets it");
 }
 
 /// The use that an agent is ordered to count next.
